@@ -1,0 +1,38 @@
+//! What can go wrong below a module. A refusal ("taken_now") is the module's own enum; a [`Fault`] means
+//! that the store failed, and tells whether the step may have happened.
+
+/// Something broke below us; the caller did nothing wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// Nothing was sent: safe to retry.
+    #[error("store unavailable: {0}")]
+    Unavailable(String),
+    /// It may have happened: look before repeating.
+    #[error("no answer in time, outcome unknown: {0}")]
+    Unknown(String),
+    /// The store answered with an error reply; the command had no effect.
+    #[error("store refused: {code} {detail}")]
+    Refused {
+        /// First word of the reply, such as `WRONGTYPE`, `OOM`, `NOPERM`.
+        code: String,
+        /// The rest of the reply.
+        detail: String,
+    },
+    /// A stored value is not what its definition says.
+    #[error("bad value at {key}: {detail}")]
+    Corrupt {
+        /// The key that holds it.
+        key: String,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// An optimistic update lost every attempt.
+    #[error("gave up on {key} after {attempts} attempts, others kept changing it")]
+    Contended {
+        /// The watched key.
+        key: String,
+        /// How often it was tried.
+        attempts: u32,
+    },
+}
