@@ -1,0 +1,60 @@
+//! Small rules that every source file keeps: a header that says what it owns, and no path of one machine.
+
+use std::path::{Path, PathBuf};
+
+use testkit::picture::workspace;
+
+fn rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).expect("a folder can be read").filter_map(Result::ok) {
+        let path = entry.path();
+        if path.is_dir() {
+            if path.file_name().is_some_and(|name| name != "target") {
+                rust_files(&path, found);
+            }
+        } else if path.extension().is_some_and(|ext| ext == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn sources() -> Vec<(String, String)> {
+    let root = workspace();
+    let mut files = Vec::new();
+    rust_files(&root.join("crates"), &mut files);
+    for extra in ["examples", "xtask"] {
+        if root.join(extra).is_dir() {
+            rust_files(&root.join(extra), &mut files);
+        }
+    }
+    assert!(files.len() > 10, "the walk found the sources");
+    files
+        .into_iter()
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).expect("a source is UTF-8");
+            let name = path.strip_prefix(&root).expect("under the root").display().to_string();
+            (name, text)
+        })
+        .collect()
+}
+
+#[test]
+fn every_file_opens_with_what_it_owns() {
+    let bare: Vec<String> = sources()
+        .into_iter()
+        .filter(|(_, text)| !text.starts_with("//!"))
+        .map(|(name, _)| name)
+        .collect();
+    assert!(bare.is_empty(), "no `//!` header in: {}", bare.join(", "));
+}
+
+#[test]
+fn no_file_names_a_path_of_one_machine() {
+    // Spelled in two halves, so that this file passes its own rule.
+    let private = [concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!("/ro", "ot/")];
+    let named: Vec<String> = sources()
+        .into_iter()
+        .filter(|(_, text)| private.iter().any(|path| text.contains(path)))
+        .map(|(name, _)| name)
+        .collect();
+    assert!(named.is_empty(), "a path of one machine in: {}", named.join(", "));
+}
