@@ -12,7 +12,10 @@
 
 pub mod glob;
 pub mod num;
+mod slab;
+pub mod table;
 pub mod text;
 mod wide;
 
+pub use table::Table;
 pub use text::Text;
