@@ -1,4 +1,4 @@
-//! What can go wrong below a module. A refusal ("taken_now") is the module's own enum; a [`Fault`] means
+//! What can go wrong below a module. A refusal (`taken_now`) is the module's own enum; a [`Fault`] means
 //! that the store failed, and tells whether the step may have happened.
 
 /// Something broke below us; the caller did nothing wrong.

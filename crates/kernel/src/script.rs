@@ -1,5 +1,6 @@
 //! Lua scripts as files: one each, with a header that a test reads and holds against body, tables and slots.
 
+use std::fmt::Write as _;
 use std::sync::OnceLock;
 
 /// A Lua script, known by name and run by SHA. Made once per file as a `static`.
@@ -30,7 +31,11 @@ impl Script {
     pub fn sha(&self) -> &str {
         self.sha.get_or_init(|| {
             use sha1::Digest as _;
-            sha1::Sha1::digest(self.source.as_bytes()).iter().map(|b| format!("{b:02x}")).collect()
+            let digest = sha1::Sha1::digest(self.source.as_bytes());
+            digest.iter().fold(String::with_capacity(40), |mut sha, byte| {
+                let _ = write!(sha, "{byte:02x}");
+                sha
+            })
         })
     }
 }

@@ -1,0 +1,177 @@
+//! The writes that go along with a change of state: index entries, helpers, timers, events. One vocabulary
+//! for both ways of changing a document, [`crate::Step`] and [`crate::update`], so that a module says what
+//! happens and not how. Every write is checked to be applicable before the first one is done.
+
+use redis::Cmd;
+
+use crate::events::Event;
+
+/// Streams keep about this many entries.
+pub const EVENTS_KEPT: &str = "10000";
+
+/// One write beside the document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Op {
+    pub(crate) name: &'static str,
+    /// `None` only for `PUBLISH`, whose channel is no key.
+    pub(crate) key: Option<Vec<u8>>,
+    pub(crate) args: Vec<Vec<u8>>,
+}
+
+impl Op {
+    pub(crate) fn on(name: &'static str, key: impl AsRef<[u8]>, args: &[&[u8]]) -> Self {
+        let args = args.iter().map(|arg| arg.to_vec()).collect();
+        Op { name, key: Some(key.as_ref().to_vec()), args }
+    }
+
+    /// The same write as a command.
+    pub fn cmd(&self) -> Cmd {
+        let mut cmd = Cmd::new();
+        cmd.arg(self.name);
+        if let Some(key) = &self.key {
+            cmd.arg(key);
+        }
+        for arg in &self.args {
+            cmd.arg(arg);
+        }
+        cmd
+    }
+}
+
+/// What can be added to a change. Bring the trait into scope, then chain.
+pub trait Effects: Sized {
+    /// Adds one write.
+    #[must_use]
+    fn op(self, op: Op) -> Self;
+
+    /// Adds several, in order.
+    #[must_use]
+    fn ops(self, ops: impl IntoIterator<Item = Op>) -> Self {
+        ops.into_iter().fold(self, Effects::op)
+    }
+
+    /// `SADD`.
+    #[must_use]
+    fn sadd(self, key: impl AsRef<[u8]>, member: impl AsRef<[u8]>) -> Self {
+        self.op(Op::on("SADD", key, &[member.as_ref()]))
+    }
+
+    /// `SREM`.
+    #[must_use]
+    fn srem(self, key: impl AsRef<[u8]>, member: impl AsRef<[u8]>) -> Self {
+        self.op(Op::on("SREM", key, &[member.as_ref()]))
+    }
+
+    /// `ZADD`.
+    #[must_use]
+    fn zadd(
+        self,
+        key: impl AsRef<[u8]>,
+        score: impl std::fmt::Display,
+        member: impl AsRef<[u8]>,
+    ) -> Self {
+        self.op(Op::on("ZADD", key, &[score.to_string().as_bytes(), member.as_ref()]))
+    }
+
+    /// `ZREM`.
+    #[must_use]
+    fn zrem(self, key: impl AsRef<[u8]>, member: impl AsRef<[u8]>) -> Self {
+        self.op(Op::on("ZREM", key, &[member.as_ref()]))
+    }
+
+    /// `HSET` of one field.
+    #[must_use]
+    fn hset(self, key: impl AsRef<[u8]>, field: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
+        self.op(Op::on("HSET", key, &[field.as_ref(), value.as_ref()]))
+    }
+
+    /// `HDEL` of one field.
+    #[must_use]
+    fn hdel(self, key: impl AsRef<[u8]>, field: impl AsRef<[u8]>) -> Self {
+        self.op(Op::on("HDEL", key, &[field.as_ref()]))
+    }
+
+    /// `HINCRBY`. A field that holds no whole number refuses the whole step.
+    #[must_use]
+    fn hincrby(self, key: impl AsRef<[u8]>, field: impl AsRef<[u8]>, by: i64) -> Self {
+        self.op(Op::on("HINCRBY", key, &[field.as_ref(), by.to_string().as_bytes()]))
+    }
+
+    /// `INCRBY`. A key that holds no whole number refuses the whole step.
+    #[must_use]
+    fn incrby(self, key: impl AsRef<[u8]>, by: i64) -> Self {
+        self.op(Op::on("INCRBY", key, &[by.to_string().as_bytes()]))
+    }
+
+    /// `LPUSH`.
+    #[must_use]
+    fn lpush(self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
+        self.op(Op::on("LPUSH", key, &[value.as_ref()]))
+    }
+
+    /// `RPUSH`.
+    #[must_use]
+    fn rpush(self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
+        self.op(Op::on("RPUSH", key, &[value.as_ref()]))
+    }
+
+    /// `LREM` of every occurrence.
+    #[must_use]
+    fn lrem(self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
+        self.op(Op::on("LREM", key, &[b"0", value.as_ref()]))
+    }
+
+    /// `SET` of another key, without life.
+    #[must_use]
+    fn set(self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
+        self.op(Op::on("SET", key, &[value.as_ref()]))
+    }
+
+    /// `SET … PX` of another key. A life of zero milliseconds writes nothing, because Redis refuses it.
+    #[must_use]
+    fn set_for(self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, life_ms: u64) -> Self {
+        if life_ms == 0 {
+            return self;
+        }
+        self.op(Op::on("SET", key, &[value.as_ref(), b"PX", life_ms.to_string().as_bytes()]))
+    }
+
+    /// `PEXPIRE` of another key.
+    #[must_use]
+    fn pexpire(self, key: impl AsRef<[u8]>, life_ms: u64) -> Self {
+        self.op(Op::on("PEXPIRE", key, &[life_ms.to_string().as_bytes()]))
+    }
+
+    /// `DEL` of another key.
+    #[must_use]
+    fn del(self, key: impl AsRef<[u8]>) -> Self {
+        self.op(Op::on("DEL", key, &[]))
+    }
+
+    /// `XACK`: the command that caused this change is done with it, in the same step.
+    #[must_use]
+    fn xack(self, key: impl AsRef<[u8]>, group: impl AsRef<[u8]>, entry: impl AsRef<[u8]>) -> Self {
+        self.op(Op::on("XACK", key, &[group.as_ref(), entry.as_ref()]))
+    }
+
+    /// `PUBLISH`.
+    #[must_use]
+    fn publish(self, channel: impl AsRef<[u8]>, payload: impl AsRef<[u8]>) -> Self {
+        let args = vec![channel.as_ref().to_vec(), payload.as_ref().to_vec()];
+        self.op(Op { name: "PUBLISH", key: None, args })
+    }
+
+    /// Appends one event to a stream.
+    #[must_use]
+    fn event(self, stream: impl AsRef<[u8]>, event: &Event) -> Self {
+        self.op(event.append_to(stream))
+    }
+}
+
+/// A bare list of writes, to be made in one place and added to a step in another.
+impl Effects for Vec<Op> {
+    fn op(mut self, op: Op) -> Self {
+        self.push(op);
+        self
+    }
+}

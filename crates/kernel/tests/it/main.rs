@@ -1,0 +1,7 @@
+//! The kernel's runtime parts against a real server: steps, updates, timers, events, leases.
+
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
+mod step;
+mod support;
+mod update;

@@ -1,0 +1,172 @@
+//! Steps: all or nothing, never a key that came back.
+
+use kernel::numbers::Dialect;
+use kernel::{Effects as _, Event, Fault, Step, Swap};
+
+use crate::support::{ask, int, soon, store, text};
+
+#[tokio::test]
+async fn a_step_writes_indexes_and_tells_at_once() {
+    let store = store().await;
+    ask(&*store, &["SET", "doc", "old", "PX", "60000"]).await;
+    let event = Event::new("hit", 5, "7", &1, Dialect::Go).unwrap();
+    let done = Step::new("doc")
+        .expect("old")
+        .write("new")
+        .sadd("set", "a")
+        .zadd("zset", 1_700_000_000_123_u64, "b")
+        .hset("hash", "f", "v")
+        .hincrby("hash", "n", 3)
+        .incrby("count", 2)
+        .lpush("list", "l")
+        .set_for("cool", "1", 60_000)
+        .set_for("never", "1", 0)
+        .event("stream", &event)
+        .run(&*store, soon())
+        .await
+        .unwrap();
+    assert_eq!(done, Swap::Swapped);
+    assert_eq!(text(&*store, &["GET", "doc"]).await, "new");
+    assert!(int(&*store, &["PTTL", "doc"]).await > 50_000);
+    assert_eq!(int(&*store, &["SISMEMBER", "set", "a"]).await, 1);
+    assert_eq!(text(&*store, &["ZSCORE", "zset", "b"]).await, "1700000000123");
+    assert_eq!(text(&*store, &["HGET", "hash", "n"]).await, "3");
+    assert_eq!(text(&*store, &["GET", "count"]).await, "2");
+    assert_eq!(int(&*store, &["LLEN", "list"]).await, 1);
+    assert!(int(&*store, &["PTTL", "cool"]).await > 50_000);
+    assert_eq!(int(&*store, &["EXISTS", "never"]).await, 0);
+    assert_eq!(int(&*store, &["XLEN", "stream"]).await, 1);
+
+    let undone = Step::new("doc")
+        .expect("new")
+        .delete()
+        .srem("set", "a")
+        .zrem("zset", "b")
+        .hdel("hash", "f")
+        .lrem("list", "l")
+        .del("cool")
+        .run(&*store, soon())
+        .await
+        .unwrap();
+    assert_eq!(undone, Swap::Swapped);
+    assert_eq!(int(&*store, &["EXISTS", "doc", "set", "zset", "list", "cool"]).await, 0);
+}
+
+#[tokio::test]
+async fn a_changed_document_is_left_alone() {
+    let store = store().await;
+    ask(&*store, &["SET", "doc", "other"]).await;
+    let step = Step::new("doc").expect("old").write("new").sadd("set", "a");
+    assert_eq!(step.run(&*store, soon()).await.unwrap(), Swap::Changed);
+    assert_eq!(text(&*store, &["GET", "doc"]).await, "other");
+    assert_eq!(int(&*store, &["EXISTS", "set"]).await, 0);
+}
+
+#[tokio::test]
+async fn a_document_that_is_gone_stays_gone() {
+    let store = store().await;
+    let expecting = Step::new("doc").expect("old").write("new").sadd("set", "a");
+    assert_eq!(expecting.run(&*store, soon()).await.unwrap(), Swap::Gone);
+    let blind = Step::new("doc").write("new").sadd("set", "a");
+    assert_eq!(blind.run(&*store, soon()).await.unwrap(), Swap::Gone);
+    assert_eq!(int(&*store, &["EXISTS", "doc", "set"]).await, 0);
+}
+
+#[tokio::test]
+async fn only_one_of_two_creates() {
+    let store = store().await;
+    let create = Step::new("doc").absent().write_for("first", 60_000).sadd("set", "a");
+    assert_eq!(create.run(&*store, soon()).await.unwrap(), Swap::Swapped);
+    assert!(int(&*store, &["PTTL", "doc"]).await > 50_000);
+    let again = Step::new("doc").absent().write("second").sadd("set", "b");
+    assert_eq!(again.run(&*store, soon()).await.unwrap(), Swap::Changed);
+    assert_eq!(text(&*store, &["GET", "doc"]).await, "first");
+    assert_eq!(int(&*store, &["SCARD", "set"]).await, 1);
+}
+
+#[tokio::test]
+async fn every_guard_can_stop_the_step() {
+    let store = store().await;
+    ask(&*store, &["SET", "doc", "d"]).await;
+    ask(&*store, &["SET", "other", "o"]).await;
+    ask(&*store, &["HSET", "hash", "f", "v"]).await;
+    let step = || Step::new("doc").expect("d").sadd("set", "a");
+    for stopped in [
+        step().while_text("other", "x"),
+        step().while_text("none", "x"),
+        step().while_absent("other"),
+        step().while_exists("none"),
+        step().while_field("hash", "f", "x"),
+        step().while_field("hash", "g", "x"),
+        step().while_no_field("hash", "f"),
+    ] {
+        assert_eq!(stopped.run(&*store, soon()).await.unwrap(), Swap::Changed, "{stopped:?}");
+    }
+    assert_eq!(int(&*store, &["EXISTS", "set"]).await, 0);
+    let passed = step()
+        .while_text("other", "o")
+        .while_absent("none")
+        .while_exists("other")
+        .while_field("hash", "f", "v")
+        .while_no_field("hash", "g");
+    assert_eq!(passed.run(&*store, soon()).await.unwrap(), Swap::Swapped);
+}
+
+#[tokio::test]
+async fn an_index_of_the_wrong_type_refuses_the_whole_step() {
+    let store = store().await;
+    ask(&*store, &["SET", "doc", "old"]).await;
+    ask(&*store, &["SET", "broken", "text"]).await;
+    ask(&*store, &["HSET", "hash", "n", "many"]).await;
+    let step = || Step::new("doc").expect("old").write("new").sadd("set", "a");
+    let event = Event::new("hit", 5, "7", &1, Dialect::Go).unwrap();
+    for broken in [
+        step().zadd("broken", 1, "m"),
+        step().event("broken", &event),
+        step().hincrby("hash", "n", 1),
+        step().incrby("broken", 1),
+    ] {
+        let fault = broken.run(&*store, soon()).await.unwrap_err();
+        assert!(
+            matches!(&fault, Fault::Refused { code, detail } if code == "WRONGTYPE" && detail.contains("nothing was written")),
+            "{fault:?}"
+        );
+    }
+    assert_eq!(text(&*store, &["GET", "doc"]).await, "old");
+    assert_eq!(int(&*store, &["EXISTS", "set"]).await, 0);
+}
+
+#[tokio::test]
+async fn of_many_deletes_one_wins() {
+    let store = store().await;
+    ask(&*store, &["SET", "doc", "old"]).await;
+    let racers: Vec<_> = (0..16)
+        .map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                Step::new("doc")
+                    .expect("old")
+                    .delete()
+                    .incrby("kills", 1)
+                    .run(&*store, soon())
+                    .await
+            })
+        })
+        .collect();
+    let mut won = 0;
+    for racer in racers {
+        won += u32::from(racer.await.unwrap().unwrap() == Swap::Swapped);
+    }
+    assert_eq!(won, 1);
+    assert_eq!(text(&*store, &["GET", "kills"]).await, "1");
+}
+
+#[tokio::test]
+async fn a_step_with_very_many_writes_fits() {
+    let store = store().await;
+    let step = (0..500).fold(Step::new("doc").absent().write("d"), |step, n| {
+        step.sadd(format!("set:{n}"), "a").publish("channel", "told")
+    });
+    assert_eq!(step.run(&*store, soon()).await.unwrap(), Swap::Swapped);
+    assert_eq!(int(&*store, &["DBSIZE"]).await, 501);
+}
