@@ -1,3 +1,118 @@
-//! engine
+//! Redis inside the process: commands, scripts, expiry, pub/sub, streams and an append-only log that
+//! Redis 7 loads. One lock, commands run inline on the caller's thread.
+//!
+//! How a call goes: a door (`door_direct`, `door_stream`, `door_tcp`) has the arguments as slices, takes the lock and
+//! calls `exec::Inner::run_seated`; `command::TABLE` finds the [`command::Spec`]; the handler in `cmd_*.rs` works
+//! on [`core::Core`] and writes RESP bytes to `client.out`; what changed is gathered in `log::Pending` and handed
+//! to the log before the reply leaves.
 
-pub mod data;
+#![allow(
+    clippy::unnecessary_wraps,      // all handlers share one signature
+    clippy::struct_excessive_bools, // a client has many independent states
+    clippy::cast_possible_truncation, // lengths and counts are bounded by the protocol's limits
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss
+)]
+
+mod acl;
+mod client;
+mod clock;
+mod cmd_connection;
+mod cmd_multi;
+mod cmd_pubsub;
+mod command;
+mod config;
+mod core;
+mod ctx;
+mod data;
+mod door_direct;
+mod door_stream;
+mod door_tcp;
+mod error;
+mod exec;
+mod guard;
+mod log;
+mod lua_stub;
+mod notify;
+mod out;
+mod pubsub;
+mod reply;
+mod resp;
+mod shared;
+mod stats;
+
+use std::sync::Arc;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use door_direct::Connection;
+pub use door_tcp::Listener;
+
+use crate::command::Run;
+use crate::shared::Shared;
+
+/// The handlers of all groups.
+const HANDLERS: &[&[(&str, Run)]] =
+    &[cmd_connection::HANDLERS, cmd_multi::HANDLERS, cmd_pubsub::HANDLERS];
+
+/// How to open an engine.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Number of databases.
+    pub databases: usize,
+    /// Answer as a Cluster of one node, and refuse calls whose keys are in different slots.
+    pub cluster: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { clock: Arc::new(SystemClock), databases: 16, cluster: false }
+    }
+}
+
+/// An embedded Redis. Clones share the data.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// An engine that keeps its data in memory only.
+    pub fn memory() -> Self {
+        Self::in_memory(Options::default())
+    }
+
+    /// The same with options.
+    pub fn in_memory(options: Options) -> Self {
+        Engine { shared: Shared::start(options) }
+    }
+
+    /// A new connection by direct call: a session of its own.
+    pub fn connect(&self) -> Connection {
+        Connection::new(&self.shared)
+    }
+
+    /// A new connection as a byte stream in memory, speaking RESP. Needs a tokio runtime.
+    pub fn duplex(&self) -> tokio::io::DuplexStream {
+        door_stream::duplex(&self.shared)
+    }
+
+    /// Listens for RESP clients on a TCP address, on threads of the engine's own.
+    pub fn listen(&self, addr: std::net::SocketAddr) -> std::io::Result<Listener> {
+        Listener::tcp(&self.shared, addr)
+    }
+
+    /// Ends what is due now. The engine does this by itself; a test with a [`ManualClock`] calls it after
+    /// moving time.
+    pub fn tick(&self) {
+        self.shared.tick();
+    }
+}

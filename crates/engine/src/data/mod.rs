@@ -7,7 +7,8 @@
     clippy::cast_possible_wrap,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    clippy::float_cmp
+    clippy::float_cmp,
+    unreachable_pub
 )]
 
 pub mod glob;
@@ -16,12 +17,14 @@ pub mod num;
 mod packed;
 pub mod set;
 mod slab;
+mod stub;
 pub mod table;
 pub mod text;
 mod wide;
 
 pub use hash::Hash;
 pub use set::Set;
+pub use stub::*;
 pub use table::Table;
 pub use text::Text;
 

@@ -1,0 +1,33 @@
+//! Settings that `CONFIG GET` and `CONFIG SET` know.
+
+use crate::data::Limits;
+
+/// Settings in the form the hot path reads.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) databases: usize,
+    pub(crate) limits: Limits,
+    /// Bits of `notify::class`.
+    pub(crate) notify_flags: u32,
+    /// Bytes; 0 for no limit.
+    pub(crate) maxmemory: u64,
+    pub(crate) proto_max_bulk_len: usize,
+    /// One-node Cluster answers and `CROSSSLOT` checks.
+    pub(crate) cluster: bool,
+    /// Bytes that may wait for a slow subscriber before it is closed.
+    pub(crate) pubsub_buffer_max: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            databases: 16,
+            limits: Limits::default(),
+            notify_flags: 0,
+            maxmemory: 0,
+            proto_max_bulk_len: 512 << 20,
+            cluster: false,
+            pubsub_buffer_max: 32 << 20,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The direct door: a command runs on the caller's thread and its reply is there when the call returns.
+//! Each [`Connection`] is a session of its own (`WATCH`, `SELECT`, name); a clone is a new one.
+
+use std::sync::Arc;
+
+use redis::aio::ConnectionLike;
+use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Value};
+use smallvec::SmallVec;
+
+use crate::client::Seat;
+use crate::exec::Inner;
+use crate::reply;
+use crate::shared::Shared;
+
+/// A session by direct call.
+pub struct Connection {
+    shared: Arc<Shared>,
+    seat: Seat,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").field("id", &self.seat.id).finish_non_exhaustive()
+    }
+}
+
+impl Clone for Connection {
+    fn clone(&self) -> Self {
+        Self::new(&self.shared)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.shared.unseat(self.seat);
+    }
+}
+
+impl Connection {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        let seat = shared.seat("in-process:0".into());
+        Connection { shared: Arc::clone(shared), seat }
+    }
+
+    /// Runs a command now. `None` when it blocks (`BLPOP` on an empty list): await [`Connection::wait`].
+    /// An error reply is a [`Value::ServerError`].
+    pub fn call(&self, cmd: &Cmd) -> Option<Value> {
+        let mut inner = self.shared.lock();
+        run(&mut inner, self.seat, cmd);
+        let value = take_reply(&mut inner, self.seat);
+        self.shared.settle(&mut inner, self.seat);
+        value
+    }
+
+    /// Runs commands one after the other, with nothing between them. `None` when one blocks.
+    pub fn call_all<'a>(&self, cmds: impl Iterator<Item = &'a Cmd>) -> Option<Vec<Value>> {
+        let mut inner = self.shared.lock();
+        let mut values = Vec::new();
+        for cmd in cmds {
+            run(&mut inner, self.seat, cmd);
+            values.push(take_reply(&mut inner, self.seat)?);
+        }
+        self.shared.settle(&mut inner, self.seat);
+        Some(values)
+    }
+
+    /// The reply of a command that blocked.
+    pub async fn wait(&self) -> Value {
+        loop {
+            let wake = {
+                let mut inner = self.shared.lock();
+                if let Some(value) = take_reply(&mut inner, self.seat) {
+                    return value;
+                }
+                match inner.core().clients.get(self.seat.id) {
+                    Some(client) => Arc::clone(&client.wake),
+                    None => return Value::Nil,
+                }
+            };
+            wake.notified().await;
+        }
+    }
+}
+
+/// Arguments of a command without copying; a cursor is its number.
+fn run(inner: &mut Inner, seat: Seat, cmd: &Cmd) {
+    let argv: SmallVec<[&[u8]; 16]> = cmd
+        .args_iter()
+        .map(|arg| match arg {
+            Arg::Simple(bytes) => bytes,
+            _ => b"0".as_slice(),
+        })
+        .collect();
+    inner.run_seated(seat, &argv);
+}
+
+fn take_reply(inner: &mut Inner, seat: Seat) -> Option<Value> {
+    let client = inner.core().clients.get_mut(seat.id)?;
+    if client.out.buf.is_empty() {
+        return client.blocked.is_none().then_some(Value::Nil);
+    }
+    let (value, used) = reply::value(&client.out.buf).expect("handlers write whole replies");
+    client.out.buf.drain(..used);
+    Some(value)
+}
+
+fn as_result(value: Value) -> RedisResult<Value> {
+    match value {
+        Value::ServerError(error) => Err(error.into()),
+        other => Ok(other),
+    }
+}
+
+impl ConnectionLike for Connection {
+    fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+        match self.call(cmd) {
+            Some(value) => Box::pin(std::future::ready(as_result(value))),
+            None => Box::pin(async { as_result(self.wait().await) }),
+        }
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        // An atomic pipeline asks for the last of MULTI + commands + EXEC: one reply, after all others.
+        let commands = pipeline.cmd_iter().count();
+        let atomic = count == 1 && offset == commands + 1;
+        let (multi, exec) = (redis::cmd("MULTI"), redis::cmd("EXEC"));
+        let values = if atomic {
+            self.call_all(std::iter::once(&multi).chain(pipeline.cmd_iter()).chain([&exec]))
+        } else {
+            self.call_all(pipeline.cmd_iter())
+        };
+        let values = values.ok_or_else(|| {
+            RedisError::from((ErrorKind::Client, "a blocking command cannot be part of a pipeline"))
+        });
+        Box::pin(std::future::ready(
+            values.map(|values| values.into_iter().skip(offset).take(count).collect()),
+        ))
+    }
+
+    fn get_db(&self) -> i64 {
+        let mut inner = self.shared.lock();
+        let db = inner.core().clients.get(self.seat.id).map_or(0, |client| client.db);
+        i64::try_from(db).unwrap_or(0)
+    }
+}

@@ -1,0 +1,382 @@
+//! Dispatch: from the arguments of a call to its reply in `client.out`. Order of refusals as in Redis:
+//! unknown, arity, login, rights, slots, memory, subscriber's limits, pause; then the queue of `MULTI`; then the
+//! handler. Everything here runs with the lock held.
+
+use std::time::Instant;
+
+use crate::client::{Blocked, Client, Multi, OnTimeout, Queued, Replies, Seat};
+use crate::command::{Found, Run, Spec, TABLE, flag};
+use crate::core::Core;
+use crate::ctx::Ctx;
+use crate::error::{Outcome, ReplyError};
+use crate::lua_stub::LuaHost;
+use crate::out::Out;
+
+/// What the engine's lock guards.
+pub(crate) struct Inner {
+    /// Away only while a script runs, when the Lua host holds it.
+    core: Option<Box<Core>>,
+    pub(crate) lua: LuaHost,
+}
+
+impl Inner {
+    pub(crate) fn new(core: Core, lua: LuaHost) -> Self {
+        Inner { core: Some(Box::new(core)), lua }
+    }
+
+    pub(crate) fn core(&mut self) -> &mut Core {
+        self.core.as_mut().expect("the core is home when no script runs")
+    }
+
+    /// Lends the core to a script; [`Inner::give_back`] must follow.
+    pub(crate) fn lend(&mut self) -> Box<Core> {
+        self.core.take().expect("the core is home when no script runs")
+    }
+
+    pub(crate) fn give_back(&mut self, core: Box<Core>) {
+        self.core = Some(core);
+    }
+
+    /// Runs one call of a client that sits in the registry. The door takes `client.out` afterwards.
+    pub(crate) fn run_seated(&mut self, seat: Seat, argv: &[&[u8]]) {
+        let mut client = self.core().clients.take(seat);
+        self.run(&mut client, argv);
+        self.core().clients.put(seat, client);
+        self.after_call();
+    }
+
+    /// Runs one call. [`Inner::after_call`] must follow once the client is seated again.
+    pub(crate) fn run(&mut self, client: &mut Client, argv: &[&[u8]]) {
+        if argv.is_empty() {
+            return;
+        }
+        let core = self.core();
+        core.now = core.clock.now_ms();
+        core.db = client.db;
+        core.current = client.id;
+        core.current_resp3 = client.out.resp3;
+        client.last_ms = core.now;
+        let mark = client.out.buf.len();
+        let silent = begin_silence(client);
+
+        if let Err((spec, error)) = self.admit_and_run(client, argv) {
+            client.out.buf.truncate(mark);
+            client.out.error_bytes(&error.0);
+            let core = self.core();
+            core.stats.error(&error.0);
+            if let Some(spec) = spec {
+                core.stats.of(spec).rejected += 1;
+            }
+        }
+
+        let core = self.core();
+        core.close_unit();
+        core.current = 0;
+        if !core.self_push.is_empty() {
+            let push = std::mem::take(&mut core.self_push);
+            client.out.buf.splice(mark..mark, push);
+        }
+        if silent {
+            client.out.buf.truncate(mark);
+        }
+    }
+
+    /// Serves clients that waited for what the last call brought.
+    pub(crate) fn after_call(&mut self) {
+        while let Some((db, key)) = self.core().ready.pop_front() {
+            self.serve_waiters(db, &key);
+        }
+    }
+
+    fn admit_and_run(
+        &mut self,
+        client: &mut Client,
+        argv: &[&[u8]],
+    ) -> Result<(), (Option<&'static Spec>, ReplyError)> {
+        let refuse = |client: &mut Client, spec, error| {
+            if let Some(multi) = &mut client.multi {
+                multi.broken = true;
+            }
+            Err((spec, error))
+        };
+        let spec = match find(argv) {
+            Ok(spec) => spec,
+            Err(error) => return refuse(client, None, error),
+        };
+        if !spec.arity_fits(argv.len()) {
+            return refuse(client, Some(spec), ReplyError::arity(spec.full_name));
+        }
+        client.last_command = Some(spec);
+        if let Err(error) = self.admit(client, spec, argv) {
+            return refuse(client, Some(spec), error);
+        }
+        if let Some(until) = self.core().pause_for(client, spec) {
+            self.postpone(client, spec, argv, until);
+            return Ok(());
+        }
+        if let Some(multi) = &mut client.multi
+            && !matches!(spec.full_name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset")
+        {
+            let argv = argv.iter().map(|arg| Box::from(*arg)).collect();
+            multi.queue.push(Queued { spec, argv });
+            client.out.status("QUEUED");
+            return Ok(());
+        }
+        self.call(client, spec, argv);
+        Ok(())
+    }
+
+    /// Everything that can forbid a call before it runs or is queued.
+    fn admit(&mut self, client: &mut Client, spec: &'static Spec, argv: &[&[u8]]) -> Outcome {
+        if !client.authenticated && !spec.has(flag::NO_AUTH) {
+            return Err(ReplyError::fixed("NOAUTH Authentication required."));
+        }
+        if !client.user.unrestricted {
+            self.core().check_acl(client, spec, argv)?;
+        }
+        if client.multi.is_some() && spec.has(flag::NO_MULTI) {
+            return Err(ReplyError::fixed("ERR Command not allowed inside a transaction"));
+        }
+        let core = self.core();
+        if core.config.cluster {
+            core.check_slots(client, spec, argv)?;
+        }
+        if core.config.maxmemory > 0 && spec.has(flag::DENYOOM) && core.over_memory() {
+            return Err(OOM);
+        }
+        if core.write_refusal.is_some() && spec.has(flag::WRITE) {
+            return Err(core.write_refusal.clone().expect("just looked"));
+        }
+        if !client.out.resp3 && client.subscribed() && !allowed_when_subscribed(spec) {
+            return Err(ReplyError::new(format!(
+                "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+                spec.full_name
+            )));
+        }
+        Ok(())
+    }
+
+    /// Runs an admitted call: handler, statistics, slow log, log.
+    pub(crate) fn call(&mut self, client: &mut Client, spec: &'static Spec, argv: &[&[u8]]) {
+        let started = Instant::now();
+        let mark = client.out.buf.len();
+        let core = self.core();
+        let dirty = core.dirty;
+        if core.monitors > 0 && !spec.has(flag::SKIP_MONITOR) && !spec.has(flag::ADMIN) {
+            core.feed_monitors(client, argv);
+        }
+        let outcome = match spec.run {
+            Some(Run::Plain(run)) => core.call_plain(client, spec, run, argv),
+            Some(Run::Host(run)) => run(self, client, argv),
+            None => Err(ReplyError::arity(spec.full_name)),
+        };
+        let core = self.core();
+        core.log_call(dirty, argv);
+        let failed = outcome.is_err();
+        if let Err(error) = outcome {
+            client.out.buf.truncate(mark);
+            client.out.error_bytes(&error.0);
+            core.stats.error(&error.0);
+        }
+        core.note_call(client, spec, argv, started.elapsed(), failed);
+    }
+
+    /// Holds a call back until a pause ends.
+    fn postpone(&mut self, client: &mut Client, spec: &'static Spec, argv: &[&[u8]], until: i64) {
+        client.blocked = Some(Box::new(Blocked {
+            argv: argv.iter().map(|arg| Box::from(*arg)).collect(),
+            spec,
+            db: client.db,
+            keys: Vec::new(),
+            until_ms: Some(until),
+            on_timeout: OnTimeout::Run,
+            paused: true,
+        }));
+        self.core().blocked_clients += 1;
+    }
+
+    /// Tries again the commands of clients that wait for `key`, first come first served.
+    fn serve_waiters(&mut self, db: usize, key: &[u8]) {
+        let core = self.core();
+        let Some(queue) = core.dbs[db].waiting.get(key) else { return };
+        for id in queue.clone() {
+            let Some(seat) = self.core().clients.seat(id) else { continue };
+            self.retry(seat);
+        }
+    }
+
+    /// Runs a blocked client's command again; it stays blocked if it still cannot be served.
+    pub(crate) fn retry(&mut self, seat: Seat) {
+        let mut client = self.core().clients.take(seat);
+        if let Some(blocked) = client.blocked.take() {
+            let core = self.core();
+            (core.retrying, core.still_blocked) = (!blocked.paused, false);
+            core.db = blocked.db;
+            core.current = client.id;
+            core.current_resp3 = client.out.resp3;
+            let mark = client.out.buf.len();
+            let argv: Vec<&[u8]> = blocked.argv.iter().map(|arg| &**arg).collect();
+            if blocked.paused {
+                self.run(&mut client, &argv);
+            } else {
+                self.call(&mut client, blocked.spec, &argv);
+            }
+            let core = self.core();
+            core.retrying = false;
+            core.current = 0;
+            core.close_unit();
+            if core.still_blocked {
+                client.out.buf.truncate(mark);
+                client.blocked = Some(blocked);
+            } else {
+                let push = std::mem::take(&mut core.self_push);
+                client.out.buf.splice(mark..mark, push);
+                core.forget_waiter(client.id, &blocked);
+                client.wake.notify_one();
+            }
+        }
+        self.core().clients.put(seat, client);
+    }
+
+    /// Ends what is due: waits whose time is over, keys whose life is over. Bounded work.
+    pub(crate) fn tick(&mut self) {
+        let core = self.core();
+        core.now = core.clock.now_ms();
+        let now = core.now;
+        let due: Vec<(u64, bool)> = core
+            .clients
+            .iter()
+            .filter_map(|client| {
+                let blocked = client.blocked.as_ref()?;
+                (blocked.until_ms? <= now).then_some((client.id, blocked.paused))
+            })
+            .collect();
+        for (id, paused) in due {
+            if !paused {
+                self.core().time_out(id);
+            } else if let Some(seat) = self.core().clients.seat(id) {
+                self.retry(seat);
+            }
+        }
+        self.core().expire_due();
+        self.core().close_unit();
+        self.after_call();
+    }
+
+    /// `EXEC`: the queued commands one after the other, nothing between them.
+    pub(crate) fn exec(&mut self, client: &mut Client) -> Outcome {
+        let Some(Multi { queue, broken }) = client.multi.take() else {
+            return Err(ReplyError::fixed("ERR EXEC without MULTI"));
+        };
+        let core = self.core();
+        let stale = core.watches_broken(client);
+        core.unwatch(client);
+        if broken {
+            return Err(ReplyError::fixed(
+                "EXECABORT Transaction discarded because of previous errors.",
+            ));
+        }
+        if stale {
+            client.out.null_array();
+            return Ok(());
+        }
+        client.out.array(queue.len());
+        client.deny_blocking = true;
+        for Queued { spec, argv } in &queue {
+            let argv: Vec<&[u8]> = argv.iter().map(|arg| &**arg).collect();
+            if let Err(error) = self.readmit(client, spec, &argv) {
+                client.out.error_bytes(&error.0);
+                continue;
+            }
+            self.core().db = client.db;
+            self.call(client, spec, &argv);
+        }
+        client.deny_blocking = false;
+        // The commands logged themselves.
+        self.core().log_as(&[]);
+        Ok(())
+    }
+
+    /// Rights may have changed since a command was queued.
+    fn readmit(&mut self, client: &mut Client, spec: &'static Spec, argv: &[&[u8]]) -> Outcome {
+        if client.user.unrestricted { Ok(()) } else { self.core().check_acl(client, spec, argv) }
+    }
+}
+
+pub(crate) const OOM: ReplyError =
+    ReplyError::fixed("OOM command not allowed when used memory > 'maxmemory'.");
+
+impl Core {
+    /// Runs a handler on the data. The client's buffer is lent to it.
+    pub(crate) fn call_plain(
+        &mut self,
+        client: &mut Client,
+        spec: &'static Spec,
+        run: fn(&mut Ctx<'_>, &[&[u8]]) -> Outcome,
+        argv: &[&[u8]],
+    ) -> Outcome {
+        let mut out = Out { buf: std::mem::take(&mut client.out.buf), resp3: client.out.resp3 };
+        let outcome = run(&mut Ctx { core: self, client, out: &mut out, spec }, argv);
+        client.out.buf = out.buf;
+        outcome
+    }
+}
+
+/// The command of a call, or why there is none.
+pub(crate) fn find(argv: &[&[u8]]) -> Result<&'static Spec, ReplyError> {
+    match TABLE.find(argv) {
+        Found::Command(spec) => Ok(spec),
+        Found::UnknownSub(spec) => Err(ReplyError::unknown_sub(spec.full_name, argv[1])),
+        Found::Unknown => Err(unknown_command(argv)),
+    }
+}
+
+fn unknown_command(argv: &[&[u8]]) -> ReplyError {
+    let mut text = b"ERR unknown command '".to_vec();
+    text.extend_from_slice(&argv[0][..argv[0].len().min(128)]);
+    text.extend_from_slice(b"', with args beginning with: ");
+    let mut shown = 0;
+    for arg in &argv[1..] {
+        if shown >= 128 {
+            break;
+        }
+        let part = &arg[..arg.len().min(128 - shown)];
+        text.push(b'\'');
+        text.extend_from_slice(part);
+        text.extend_from_slice(b"' ");
+        shown += part.len() + 3;
+    }
+    ReplyError(text.into())
+}
+
+fn allowed_when_subscribed(spec: &Spec) -> bool {
+    matches!(
+        spec.full_name,
+        "subscribe"
+            | "unsubscribe"
+            | "psubscribe"
+            | "punsubscribe"
+            | "ssubscribe"
+            | "sunsubscribe"
+            | "ping"
+            | "quit"
+            | "reset"
+    )
+}
+
+/// `CLIENT REPLY`: whether this command's reply is dropped.
+fn begin_silence(client: &mut Client) -> bool {
+    match client.replies {
+        Replies::On => false,
+        Replies::Off | Replies::Skipping => {
+            if client.replies == Replies::Skipping {
+                client.replies = Replies::On;
+            }
+            true
+        }
+        Replies::SkipNext => {
+            client.replies = Replies::Skipping;
+            true
+        }
+    }
+}
