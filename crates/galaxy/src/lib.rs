@@ -1,1 +1,6 @@
-//! galaxy
+//! Galaxy: ships, bodies and stations of a star system, and the tick that moves them (seed 002).
+//!
+//! Always true: one engine ticks a world; `game:tick` is written last of each tick; an entity is in the index
+//! of the system its hash names exactly while the hash exists.
+
+pub mod keys;

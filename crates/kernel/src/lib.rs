@@ -4,6 +4,7 @@ mod effects;
 pub mod events;
 mod fault;
 pub mod json;
+pub mod keyspace;
 pub mod numbers;
 pub mod reply;
 mod script;

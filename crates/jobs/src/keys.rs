@@ -1,0 +1,138 @@
+//! Keys of the job queue (seed 004). `ns` is the namespace, `bridge` in the seed; tagged, it is the hash tag,
+//! unless it brings one. Own keys are the names that the seed's program reserved, and `{ns}:x:`.
+
+use kernel::keyspace::{Belongs, Held, Index, Life, Placed, Secrecy};
+
+/// What an ended job leaves behind.
+const RETAINED: Life =
+    Life::Sometimes("none while the job lives; one day after it completed or failed");
+
+/// Entries that are job ids.
+const fn jobs(held: Held, may_dangle: bool) -> Index {
+    Index { names: "data", fills: "job_id", held, may_dangle, complete: None }
+}
+
+const fn placed(word: &'static str, in_any: &'static [&'static str]) -> Placed {
+    Placed { word, in_any, entry: "job_id" }
+}
+
+kernel::keyspace! {
+    module = "jobs" by "ns",
+    seed = Some("004"),
+    about = "A job queue with routing, cron, rate limits and recovery.",
+    // What belongs to the module starts with a namespace, which is configuration.
+    prefixes = &[],
+    ;
+
+    /// A worker: stack, region, capabilities, last seen.
+    seed worker(ns: Namespace, server_id: Host) = "{ns}:workers:{serverId}", Json, Life::None,
+        reserved = &[("server_id", &["active", "heartbeat"])];
+    /// A worker's sign of life: Unix ms, renewed every ten seconds.
+    seed heartbeat(ns: Namespace, server_id: Host) = "{ns}:workers:heartbeat:{serverId}", Int,
+        Life::Secs(30);
+    /// Ids of all registered workers.
+    seed workers_active(ns: Namespace) = "{ns}:workers:active", Set, Life::None,
+        index = Some(Index {
+            names: "worker", fills: "server_id", held: Held::Members, may_dangle: false,
+            complete: Some(&[]),
+        });
+
+    /// A job: type, payload, schedule, retry, target, attempts.
+    seed data(ns: Namespace, job_id: JobId) = "{ns}:jobs:data:{jobId}", Json, RETAINED,
+        secrecy = Secrecy::Payloads;
+    /// A job's state, as a bare word.
+    seed status(ns: Namespace, job_id: JobId) = "{ns}:jobs:status:{jobId}", String, RETAINED,
+        belongs = Some(Belongs { to: "data", with: &[] }),
+        placed = &[
+            placed("waiting", &["waiting", "parked"]), placed("active", &["active"]),
+            placed("delayed", &["delayed"]), placed("cron", &["cron"]),
+            placed("dead", &["deadletter"]),
+        ];
+    /// What became of the last attempt.
+    seed result(ns: Namespace, job_id: JobId) = "{ns}:jobs:result:{jobId}", Json,
+        Life::Secs(86_400), secrecy = Secrecy::Payloads;
+    /// Which worker runs the job.
+    seed lock(ns: Namespace, job_id: JobId) = "{ns}:jobs:lock:{jobId}", String,
+        Life::Computed("the lock's time, 30 seconds unless configured, renewed by its worker");
+    /// How far a running job is.
+    seed progress(ns: Namespace, job_id: JobId) = "{ns}:jobs:progress:{jobId}", Json,
+        Life::Sometimes("none while the job runs; one day after its end"),
+        secrecy = Secrecy::Payloads;
+
+    /// Ids of the jobs that are ready, the next one at the head.
+    seed waiting(ns: Namespace) = "{ns}:jobs:waiting", List, Life::None,
+        index = Some(jobs(Held::Members, false));
+    /// Ids of the jobs in progress.
+    seed active(ns: Namespace) = "{ns}:jobs:active", Set, Life::None,
+        index = Some(jobs(Held::Members, false));
+    /// Ids of the jobs for later: score = Unix ms at which they run.
+    seed delayed(ns: Namespace) = "{ns}:jobs:delayed", Zset, Life::None,
+        index = Some(jobs(Held::Members, false));
+    /// Ids of the recurring jobs: score = Unix ms at which they fire next.
+    seed cron(ns: Namespace) = "{ns}:jobs:cron", Zset, Life::None,
+        index = Some(jobs(Held::Members, false));
+    /// Ids of the jobs that failed for good, the newest first.
+    seed deadletter(ns: Namespace) = "{ns}:jobs:deadletter", List, Life::None,
+        index = Some(jobs(Held::Members, false));
+
+    /// How many jobs of a type run now.
+    seed concurrent(ns: Namespace, job_type: JobType) = "{ns}:ratelimit:concurrent:{jobType}", Int,
+        Life::None;
+    /// How many jobs of a type were claimed in this minute.
+    seed minute(ns: Namespace, job_type: JobType) = "{ns}:ratelimit:minute:{jobType}", Int,
+        Life::Secs(60);
+    /// Job types that are paused.
+    seed paused(ns: Namespace) = "{ns}:queues:paused", Set, Life::None;
+    /// Which scheduler leads.
+    seed scheduler_lock(ns: Namespace) = "{ns}:scheduler:lock", String, Life::Secs(30);
+
+    /// Jobs that ended well, ever.
+    own metrics_processed(ns: Namespace) = "{ns}:metrics:jobs:processed", Int, Life::None;
+    /// Jobs that ended badly, ever.
+    own metrics_failed(ns: Namespace) = "{ns}:metrics:jobs:failed", Int, Life::None;
+    /// Milliseconds spent in handlers, ever.
+    own metrics_time(ns: Namespace) = "{ns}:metrics:processing:time", Int, Life::None;
+    /// The leading scheduler for display: id, host, pid, since when.
+    own scheduler_leader(ns: Namespace) = "{ns}:scheduler:leader", Json, Life::Secs(30);
+    /// What happened to the namespace's jobs.
+    own events(ns: Namespace) = "{ns}:events:stream", Stream, Life::None;
+
+    /// Claimed jobs: score = Unix ms at which the lease ends.
+    own leases(ns: Namespace) = "{ns}:x:leases", Zset, Life::None,
+        index = Some(jobs(Held::Members, false));
+    /// Ids of the jobs that one worker holds.
+    own owner(ns: Namespace, server_id: Host) = "{ns}:x:owner:{serverId}", Set, Life::None,
+        index = Some(jobs(Held::Members, false));
+    /// How often a job was taken back from a dead worker: field = job id.
+    own recoveries(ns: Namespace) = "{ns}:x:recoveries", Hash, Life::None,
+        index = Some(jobs(Held::Fields, true));
+    /// Unix ms at which each active job was claimed: field = job id.
+    own claimed(ns: Namespace) = "{ns}:x:claimed", Hash, Life::None,
+        index = Some(jobs(Held::Fields, false));
+    /// Told after each insertion into `waiting`: the job's type.
+    own wake(ns: Namespace) = "{ns}:x:wake", Channel, Life::None;
+    /// Told to abort a running job: its id.
+    own cancel(ns: Namespace) = "{ns}:x:cancel", Channel, Life::None;
+    /// Ids of active jobs whose cancellation was asked for.
+    own cancelled(ns: Namespace) = "{ns}:x:cancelled", Set, Life::None,
+        index = Some(jobs(Held::Members, true));
+    /// The job that holds a uniqueness key.
+    own unique(ns: Namespace, digest: Host) = "{ns}:x:unique:{digest}", String,
+        Life::Computed("the uniqueness window");
+    /// What a parked job still waits for.
+    own deps(ns: Namespace, job_id: JobId) = "{ns}:x:deps:{jobId}", Set, Life::None,
+        index = Some(jobs(Held::Members, true));
+    /// Jobs that wait for this one.
+    own children(ns: Namespace, job_id: JobId) = "{ns}:x:children:{jobId}", Set, Life::None,
+        index = Some(jobs(Held::Members, true));
+    /// Ids of the jobs that wait for others.
+    own parked(ns: Namespace) = "{ns}:x:parked", Set, Life::None,
+        index = Some(jobs(Held::Members, false));
+    /// Outcomes of one day per type.
+    own stats(ns: Namespace, day: Day) = "{ns}:x:stats:{day}", Hash, Life::Secs(90 * 86_400);
+    /// Counters and callback of a batch.
+    own batch(ns: Namespace, batch_id: Host) = "{ns}:x:batch:{batchId}", Hash,
+        Life::Sometimes("none while the batch runs; it may expire after its end");
+    /// Types paused until a time: score = Unix ms at which they resume.
+    own paused_until(ns: Namespace) = "{ns}:x:paused_until", Zset, Life::None;
+}

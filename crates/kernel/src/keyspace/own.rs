@@ -1,0 +1,25 @@
+//! Keys of the product itself: tokens, dashboard sessions, socket tickets, leases, live servers. They carry
+//! no scope, since no step shares them with a module's state; all are the same in both layouts.
+
+use super::{Life, Secrecy};
+
+crate::keyspace! {
+    module = "worldkeep",
+    about = "What the server keeps for itself.",
+    prefixes = &["wk:"],
+    ;
+
+    /// Access tokens: field = SHA-256 of the token, value = JSON of name, role, tenants, namespaces, rights.
+    own tokens() = "wk:tokens", Hash, Life::None, secrecy = Secrecy::Secret;
+    /// A browser's dashboard session, by the SHA-256 of its cookie.
+    own session(digest: Sha256) = "wk:sessions:{digest}", Json,
+        Life::Computed("the session's idle time, renewed by use"), secrecy = Secrecy::Secret;
+    /// A ticket that opens one socket once, by its SHA-256.
+    own ticket(digest: Sha256) = "wk:tickets:{digest}", Json, Life::Secs(30),
+        secrecy = Secrecy::Secret;
+    /// Who runs a loop that must run once: the holder's id.
+    own lease(name: Path) = "wk:lease:{name}", String,
+        Life::Computed("the lease's time, renewed while its holder lives");
+    /// Servers that share this store: member = server id, score = Unix ms at which its lease ends.
+    own servers() = "wk:servers", Zset, Life::None;
+}

@@ -1,0 +1,48 @@
+//! Keys of a party-game room (seed 003). Each lives twelve hours from the room's creation, never refreshed:
+//! what is created later gets what is left of `meta`. Own keys are under `wk:rooms:`.
+
+use kernel::keyspace::{Life, Secrecy};
+
+const ROOM: Life = Life::Inherited("meta");
+
+kernel::keyspace! {
+    module = "rooms" by "code",
+    seed = Some("003"),
+    about = "A party game played on phones: rooms, claims, votes, scores.",
+    prefixes = &["room:", "wk:rooms:"],
+    ;
+
+    /// Room facts: phase, version, hash of the master key.
+    seed meta(code: Code) = "room:{code}:meta", Json, Life::Secs(43_200);
+    /// All senders, active or not.
+    seed senders(code: Code) = "room:{code}:senders", Json, ROOM;
+    /// All players, active or not, with names and avatars.
+    seed players(code: Code) = "room:{code}:players", Json, ROOM;
+    /// Who holds which player: field = player id, value = device id, which is a bearer secret.
+    seed claims(code: Code) = "room:{code}:claims", Hash, ROOM, secrecy = Secrecy::Secret;
+    /// Points so far: field = player id.
+    seed scores(code: Code) = "room:{code}:scores", Hash, ROOM;
+    /// Points won in one round: field = player id.
+    seed round_delta(code: Code, round_id: Word) = "room:{code}:round_delta:{round_id}", Hash, ROOM;
+    /// How far the game is: round, item, status, who is expected to vote.
+    seed game(code: Code) = "room:{code}:game", Json, ROOM;
+    /// The items of one round with their true senders; never rewritten, never shown before the reveal.
+    seed round(code: Code, round_id: Word) = "room:{code}:round:{round_id}", Json, ROOM,
+        secrecy = Secrecy::Secret;
+    /// Votes for one item of a round: field = player id, value = JSON of the selections.
+    seed votes(code: Code, round_id: Word, item_id: Word)
+        = "room:{code}:votes:{round_id}:{item_id}", Hash, ROOM;
+
+    /// Unix ms at which a vote closes by force; exists only while that counts down.
+    own vote_deadline(code: Code) = "room:{code}:vote_deadline", Int, ROOM;
+    /// Whose sockets are open: member = server and player id, score = Unix ms at which the lease ends.
+    own online(code: Code) = "wk:rooms:{code}:online", Zset, ROOM;
+    /// Votes to close by force, of all rooms: score = Unix ms at which it is due.
+    own due() = "wk:rooms:due", Zset, Life::None;
+    /// What each member of `due` means.
+    own due_data() = "wk:rooms:due:data", Hash, Life::None;
+    /// What happened in the rooms, for operators: ids and counts only.
+    own events() = "wk:rooms:events", Stream, Life::None;
+    /// What goes to a room's sockets on every server, in the order of the commits.
+    own bus(code: Code) = "room:{code}:bus", Channel, Life::None;
+}
