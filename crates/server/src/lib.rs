@@ -1,1 +1,27 @@
-//! server
+//! HTTP, WebSocket, pages and background loops. The only crate that knows HTTP: modules below it are plain
+//! libraries, and everything they add here goes through one contract, [`modules::Module`].
+//!
+//! What must stay true: every route has a row in the access table; every error speaks the dialect of its
+//! path from one file; no secret is stored, logged or answered; a stop loses nothing acknowledged.
+
+pub mod access;
+pub mod app;
+pub mod caller;
+mod clock;
+pub mod extract;
+pub mod guard;
+pub mod limits;
+pub mod measure;
+pub mod modules;
+pub mod overview;
+mod pages;
+pub mod reply;
+mod routes;
+pub mod serve;
+pub mod sessions;
+pub mod settings;
+pub mod tokens;
+mod wire;
+
+pub use app::App;
+pub use serve::serve;

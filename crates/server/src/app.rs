@@ -1,0 +1,216 @@
+//! One running server: its settings, store, modules and tables, and the router built from them. Layers, from
+//! outside in: ids and headers, error dialects, panics, time limit, who calls, then routes with their access.
+
+use std::any::Any;
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use kernel::Store;
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::timeout::TimeoutLayer;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::access::{ACCESS, Table};
+use crate::clock::now_ms;
+use crate::limits::Limits;
+use crate::modules::{self, Module};
+use crate::reply::{self, Refusal};
+use crate::settings::Settings;
+use crate::{caller, guard, measure, pages, routes};
+
+/// Everything a handler may need. Shared by all requests and loops.
+pub struct App {
+    /// All settings.
+    pub settings: Settings,
+    store: Arc<dyn Store>,
+    /// The modules that run.
+    pub modules: Vec<&'static Module>,
+    /// Rates and counts.
+    pub limits: Limits,
+    /// Cancelled when the server begins to stop: not ready, sockets say goodbye, loops end.
+    pub stopping: CancellationToken,
+    /// Loops and sockets, waited for at the end.
+    pub tasks: TaskTracker,
+    /// Unix milliseconds of the start.
+    pub started_at: u64,
+    pub(crate) started: Instant,
+    pub(crate) access: Table,
+    paths: HashSet<String>,
+    pub(crate) admin_token: Option<String>,
+    pub(crate) origins: Vec<String>,
+    trusted_proxies: Vec<IpAddr>,
+    pub(crate) loopback_admin: bool,
+    pub(crate) openapi: String,
+    pub(crate) metrics: PrometheusHandle,
+}
+
+impl App {
+    /// Puts a server together. Refuses settings that cannot work, with a sentence.
+    pub fn new(settings: Settings, store: Arc<dyn Store>) -> Result<Arc<Self>, String> {
+        let modules = modules::choose(&settings.list("modules"))?;
+        let proxies = settings.list("trusted_proxies");
+        let trusted_proxies = proxies
+            .iter()
+            .map(|text| {
+                text.parse().map_err(|_| format!("trusted_proxies: `{text}` is not an IP address"))
+            })
+            .collect::<Result<Vec<IpAddr>, String>>()?;
+        let admin_token = settings.text("admin_token").map(str::to_owned);
+        if let Some(token) = &admin_token {
+            check_admin_token(token)?;
+        }
+        let (_, api) = api_router(&modules).split_for_parts();
+        let rows = || ACCESS.iter().chain(modules.iter().flat_map(|module| module.access));
+        let access = Table::new(rows());
+        check_access(&api, &access);
+        Ok(Arc::new(App {
+            limits: Limits::new(&settings),
+            store,
+            stopping: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            started_at: now_ms(),
+            started: Instant::now(),
+            paths: rows().map(|row| row.path.to_owned()).collect(),
+            access,
+            admin_token,
+            origins: settings.list("origins"),
+            trusted_proxies,
+            loopback_admin: settings.flag("loopback_admin"),
+            openapi: api.to_pretty_json().expect("an OpenAPI document is plain data"),
+            metrics: measure::recorder(),
+            modules,
+            settings,
+        }))
+    }
+
+    /// The data.
+    pub fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    /// The data, to keep.
+    pub fn shared_store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store)
+    }
+
+    /// The socket's address, or what a trusted proxy says of it: the last address that is not a proxy itself.
+    pub(crate) fn client_address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let peer = peer.to_canonical();
+        if !self.trusted_proxies.contains(&peer) {
+            return peer;
+        }
+        let hops: Vec<IpAddr> = headers
+            .get_all("x-forwarded-for")
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .map_while(|hop| hop.trim().parse::<IpAddr>().ok())
+            .map(|hop| hop.to_canonical())
+            .collect();
+        hops.iter().rev().find(|hop| !self.trusted_proxies.contains(hop)).copied().unwrap_or(peer)
+    }
+
+    pub(crate) fn access_has_path(&self, path: &str) -> bool {
+        self.paths.contains(path)
+    }
+
+    /// Whether a module runs here.
+    pub fn runs(&self, module: &str) -> bool {
+        self.modules.iter().any(|one| one.name == module)
+    }
+}
+
+fn check_admin_token(token: &str) -> Result<(), String> {
+    // Short or guessable secrets are refused: this one opens everything. 40 is `wk_` and about 220 bits.
+    if crate::tokens::plausible(token) && token.len() >= 40 {
+        return Ok(());
+    }
+    Err("admin_token must start with wk_ and have 40 to 128 printable characters; \
+         make one with: echo wk_$(openssl rand -hex 32)"
+        .into())
+}
+
+fn api_router(modules: &[&'static Module]) -> OpenApiRouter<Arc<App>> {
+    let core = OpenApiRouter::with_openapi(routes::document()).merge(routes::core());
+    modules.iter().fold(core, |router, module| router.merge((module.routes)()))
+}
+
+/// The `OpenAPI` document of the server with all its modules.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    api_router(&modules::MODULES.iter().collect::<Vec<_>>()).into_openapi()
+}
+
+/// A route that nobody decided about is a bug, found at the first start.
+fn check_access(api: &utoipa::openapi::OpenApi, access: &Table) {
+    for (method, path) in operations(api) {
+        assert!(
+            access.need(&method, &path).is_some(),
+            "{method} {path} has no row in the access table"
+        );
+    }
+}
+
+const METHODS: &[&str] = &["get", "put", "post", "delete", "patch", "head", "options"];
+
+/// Every method and path of a document.
+pub fn operations(api: &utoipa::openapi::OpenApi) -> Vec<(String, String)> {
+    let json = serde_json::to_value(api).expect("an OpenAPI document is plain data");
+    let paths = json["paths"].as_object().cloned().unwrap_or_default();
+    paths
+        .iter()
+        .flat_map(|(path, item)| {
+            let path = path.replace("{key}", "{*key}");
+            METHODS
+                .iter()
+                .filter(|method| item.get(**method).is_some())
+                .map(move |method| (method.to_uppercase(), path.clone()))
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// The whole service: routes, pages, layers.
+pub fn router(app: &Arc<App>) -> Router {
+    let (api, _) = api_router(&app.modules).split_for_parts();
+    let routed = api
+        .route_layer(from_fn_with_state(Arc::clone(app), caller::authorise))
+        .route_layer(from_fn(guard::note_route));
+    let pages = Router::new().fallback(pages::fallback).layer(CompressionLayer::new());
+    routed
+        .merge(routes::docs())
+        .fallback_service(pages)
+        .method_not_allowed_fallback(|| async { Refusal::from(reply::METHOD_NOT_ALLOWED) })
+        .layer(DefaultBodyLimit::max(app.settings.size("limits.body_bytes")))
+        .layer(from_fn_with_state(Arc::clone(app), caller::identify))
+        .layer(TimeoutLayer::with_status_code(
+            StatusCode::REQUEST_TIMEOUT,
+            app.settings.millis("limits.request_ms"),
+        ))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn(reply::speak))
+        .layer(from_fn(guard::outer))
+        .with_state(Arc::clone(app))
+}
+
+#[allow(clippy::needless_pass_by_value)] // The layer hands it over so.
+fn panicked(cause: Box<dyn Any + Send + 'static>) -> Response {
+    let text = cause
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| cause.downcast_ref::<&str>().copied())
+        .unwrap_or("unknown cause");
+    tracing::error!(cause = text, "a handler panicked");
+    metrics::counter!("worldkeep_panics_total").increment(1);
+    Refusal::from(reply::INTERNAL).into_response()
+}

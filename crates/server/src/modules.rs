@@ -1,0 +1,121 @@
+//! The contract between the server and its five modules, as data: what a module adds to routes, access,
+//! errors, settings, loops and the front page. Each module fills one [`Module`] in `routes/<module>.rs`.
+//! A module that is switched off has no routes, runs no loop and writes no key.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::access::Access;
+use crate::app::App;
+use crate::overview::Tile;
+use crate::reply::{ErrorDef, Refusal};
+use crate::settings::SettingDef;
+
+/// State of every handler.
+pub type State = Arc<App>;
+
+/// Work that a module does when the server asks, with the whole server at hand.
+pub type Work<T> = fn(State) -> BoxFuture<'static, T>;
+
+/// Something that runs as long as the server does, and ends soon after the token is cancelled.
+pub struct Loop {
+    /// Shown on the Health page and in logs.
+    pub name: &'static str,
+    /// Starts it. A loop that must run once among several servers takes a lease itself.
+    pub run: fn(State, CancellationToken) -> BoxFuture<'static, ()>,
+}
+
+/// One module, as the server sees it.
+pub struct Module {
+    /// As in `--modules`, events and the dashboard.
+    pub name: &'static str,
+    /// One line for the front page and `--help`.
+    pub says: &'static str,
+    /// Its routes, with their `OpenAPI` description.
+    pub routes: fn() -> OpenApiRouter<State>,
+    /// Who may use each of them. A route that is missing here stops the server from starting.
+    pub access: &'static [Access],
+    /// Its refusals.
+    pub errors: &'static [ErrorDef],
+    /// Its settings, named `<module>.…`.
+    pub settings: &'static [SettingDef],
+    /// Its background loops.
+    pub loops: &'static [Loop],
+    /// Whether its plain keys work on a Cluster: no step spans slots.
+    pub plain_on_cluster: bool,
+    /// Its tile on the front page, `None` until it has one.
+    pub tile: Option<Work<Result<Tile, Refusal>>>,
+    /// Runs once before the first request: scripts, indexes, the demo world.
+    pub start: Option<Work<Result<(), String>>>,
+    /// Runs once after the last request.
+    pub stop: Option<Work<()>>,
+}
+
+/// All modules, in the order of the dashboard.
+pub const MODULES: &[Module] = &[
+    crate::routes::jobs::MODULE,
+    crate::routes::rooms::MODULE,
+    crate::routes::monsters::MODULE,
+    crate::routes::reactors::MODULE,
+    crate::routes::galaxy::MODULE,
+];
+
+impl Module {
+    /// A module with a name and nothing else yet.
+    pub const fn named(name: &'static str, says: &'static str) -> Self {
+        Module {
+            name,
+            says,
+            routes: OpenApiRouter::new,
+            access: &[],
+            errors: &[],
+            settings: &[],
+            loops: &[],
+            plain_on_cluster: false,
+            tile: None,
+            start: None,
+            stop: None,
+        }
+    }
+}
+
+/// Reads `--modules`: `all`, `none`, or names.
+pub fn choose(words: &[String]) -> Result<Vec<&'static Module>, String> {
+    match words {
+        [one] if one == "all" => return Ok(MODULES.iter().collect()),
+        [one] if one == "none" => return Ok(Vec::new()),
+        [] => return Err("`modules` is empty; write all, none, or names".into()),
+        _ => {}
+    }
+    for word in words {
+        if !MODULES.iter().any(|module| module.name == word) {
+            let names: Vec<_> = MODULES.iter().map(|module| module.name).collect();
+            return Err(format!(
+                "there is no module `{word}`; the modules are {}, or write all or none",
+                names.join(", ")
+            ));
+        }
+    }
+    Ok(MODULES.iter().filter(|module| words.iter().any(|word| word == module.name)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(',').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn modules_are_chosen_by_name() {
+        assert_eq!(choose(&words("all")).unwrap().len(), 5);
+        assert_eq!(choose(&words("none")).unwrap().len(), 0);
+        let two = choose(&words("rooms,jobs")).unwrap();
+        assert_eq!(two.iter().map(|m| m.name).collect::<Vec<_>>(), ["jobs", "rooms"]);
+        assert!(choose(&words("rooms,job")).err().unwrap().contains("no module `job`"));
+    }
+}

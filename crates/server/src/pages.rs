@@ -1,0 +1,109 @@
+//! The dashboard's files, inside the binary (read from disk in debug builds). Nothing outside `web/` can be
+//! named: a path is looked up in a table of embedded names, never joined to a directory.
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use rust_embed::RustEmbed;
+
+use crate::reply::{self, Refusal};
+
+#[derive(RustEmbed)]
+#[folder = "web/"]
+struct Web;
+
+/// What the router answers when no route matched: a file, the dashboard's shell, or 404.
+pub(crate) async fn fallback(request: Request) -> Response {
+    let path = request.uri().path();
+    let reserved = ["/api", "/ws", "/metrics", "/healthz", "/readyz", "/version", "/docs"];
+    if reserved
+        .iter()
+        .any(|root| path.strip_prefix(root).is_some_and(|r| r.is_empty() || r.starts_with('/')))
+    {
+        return Refusal::from(reply::NOT_FOUND).into_response();
+    }
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Refusal::from(reply::METHOD_NOT_ALLOWED).into_response();
+    }
+    let name = path.trim_start_matches('/');
+    if !is_plain(name) {
+        return Refusal::from(reply::NOT_FOUND).into_response();
+    }
+    let last = name.rsplit('/').next().unwrap_or_default();
+    // A dashboard address such as /jobs/dead has no file name; anything with a dot is a file or nothing.
+    let name = if name.is_empty() || !last.contains('.') { "index.html" } else { name };
+    serve(name, request.headers())
+}
+
+/// Ordinary characters only: no `..`, no backslash, no percent-escape, no hidden file.
+fn is_plain(name: &str) -> bool {
+    name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./~@:".contains(&b))
+        && name.split('/').all(|part| !part.starts_with('.') || part.is_empty())
+        && !name.contains("//")
+}
+
+fn serve(name: &str, asked: &HeaderMap) -> Response {
+    let Some(file) = Web::get(name) else {
+        return Refusal::from(reply::NOT_FOUND).into_response();
+    };
+    let hash = file.metadata.sha256_hash();
+    let tag = hash.iter().take(12).fold(String::from("\""), |mut tag, byte| {
+        use std::fmt::Write as _;
+        let _ = write!(tag, "{byte:02x}");
+        tag
+    }) + "\"";
+    let known = asked.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let fresh = known.is_some_and(|known| {
+        known.split(',').any(|one| one.trim().trim_start_matches("W/") == tag || one.trim() == "*")
+    });
+    let mut response = if fresh {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        Response::new(Body::from(file.data.into_owned()))
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, media_of(name, file.metadata.mimetype()));
+    // Names do not change with contents, so a browser asks each time and mostly hears 304.
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(header::ETAG, tag);
+    }
+    response
+}
+
+fn media_of(name: &str, guessed: &str) -> HeaderValue {
+    let media = match name.rsplit('.').next() {
+        Some("js" | "mjs") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("html") => "text/html; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        Some("json" | "map") => "application/json",
+        Some("webmanifest") => "application/manifest+json",
+        _ => guessed,
+    };
+    HeaderValue::from_str(media).unwrap_or(HeaderValue::from_static("application/octet-stream"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_names_are_looked_up() {
+        for good in ["", "index.html", "base/tokens.css", "jobs/dead"] {
+            assert!(is_plain(good), "{good}");
+        }
+        for bad in
+            ["../Cargo.toml", "a/../b", "%2e%2e/x", "a\\b", ".git/config", "a//b", "a/.hidden"]
+        {
+            assert!(!is_plain(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn scripts_and_styles_have_their_media_type() {
+        assert_eq!(media_of("a.js", "application/octet-stream"), "text/javascript; charset=utf-8");
+        assert_eq!(media_of("a.png", "image/png"), "image/png");
+    }
+}

@@ -1,0 +1,142 @@
+//! Is it alive, is it ready, what is it, how much. `/healthz` never touches the store.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use crate::app::App;
+use crate::measure;
+
+/// Version of this build.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct Version {
+    name: &'static str,
+    version: &'static str,
+}
+
+/// Whether the process is alive. Always 200, and never asks the store.
+#[utoipa::path(get, path = "/healthz", tag = "server", security(()),
+    responses((status = 200, description = "alive", body = String)))]
+pub(crate) async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+/// Readiness, with reasons.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct Ready {
+    ready: bool,
+    /// Why not, in sentences; empty when ready.
+    reasons: Vec<String>,
+}
+
+/// Whether requests should be sent here: the store answers and the server is not stopping.
+#[utoipa::path(get, path = "/readyz", tag = "server", security(()),
+    responses((status = 200, body = Ready), (status = 503, body = Ready)))]
+pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Response {
+    let mut reasons = Vec::new();
+    if app.stopping.is_cancelled() {
+        reasons.push("the server is stopping".to_owned());
+    }
+    let status = app.store().status();
+    if !status.up {
+        reasons.push("the store does not answer".to_owned());
+    }
+    let ready = reasons.is_empty();
+    let code = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (code, Json(Ready { ready, reasons })).into_response()
+}
+
+/// Name and version of this server.
+#[utoipa::path(get, path = "/version", tag = "server", security(()),
+    responses((status = 200, body = Version)))]
+pub(crate) async fn version() -> Json<Version> {
+    Json(Version { name: "worldkeep", version: env!("CARGO_PKG_VERSION") })
+}
+
+/// Numbers in the Prometheus text format.
+#[utoipa::path(get, path = "/metrics", tag = "server",
+    responses((status = 200, description = "Prometheus text", body = String)))]
+pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
+    measure::sample(&app.store().status());
+    let media = "text/plain; version=0.0.4; charset=utf-8";
+    ([(header::CONTENT_TYPE, media)], app.metrics.render()).into_response()
+}
+
+/// This document.
+#[utoipa::path(get, path = "/openapi.json", tag = "server", security(()),
+    responses((status = 200, description = "OpenAPI 3.1", body = Object)))]
+pub(crate) async fn openapi(State(app): State<Arc<App>>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], app.openapi.clone()).into_response()
+}
+
+/// What the Health page shows.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct Health {
+    /// State in words.
+    sentence: String,
+    version: &'static str,
+    /// Unix milliseconds.
+    started_at: u64,
+    uptime_ms: u64,
+    /// Resident memory, where the system tells it.
+    resident_bytes: Option<u64>,
+    /// The store: kind, place, server, up, persistence, eviction, warnings.
+    #[schema(value_type = Object)]
+    store: kernel::Status,
+    /// Names of the modules that run here.
+    modules: Vec<&'static str>,
+    /// Names of the loops that run here.
+    loops: Vec<&'static str>,
+    stopping: bool,
+}
+
+/// Store, loops, memory and warnings of this server. Works from memory while the store is away.
+#[utoipa::path(get, path = "/api/health", tag = "server", responses((status = 200, body = Health)))]
+pub(crate) async fn health(State(app): State<Arc<App>>) -> Json<Health> {
+    let store = app.store().status();
+    let sentence = match (store.up, store.warnings.len()) {
+        (false, _) => "The store does not answer.".to_owned(),
+        (true, 0) => "All well.".to_owned(),
+        (true, 1) => "Running. One thing deserves a look.".to_owned(),
+        (true, many) => format!("Running. {many} things deserve a look."),
+    };
+    Json(Health {
+        sentence,
+        version: env!("CARGO_PKG_VERSION"),
+        started_at: app.started_at,
+        uptime_ms: u64::try_from(app.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        resident_bytes: measure::resident_bytes(),
+        store,
+        modules: app.modules.iter().map(|module| module.name).collect(),
+        loops: app.modules.iter().flat_map(|m| m.loops.iter().map(|one| one.name)).collect(),
+        stopping: app.stopping.is_cancelled(),
+    })
+}
+
+/// One setting as `worldkeep config show --json` prints it.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct ShownSetting {
+    name: &'static str,
+    /// Secrets are hidden.
+    value: String,
+    /// Where it came from.
+    source: String,
+    says: &'static str,
+}
+
+/// Settings, each with its value and where it came from.
+#[utoipa::path(get, path = "/api/config", tag = "server",
+    responses((status = 200, body = Vec<ShownSetting>)))]
+pub(crate) async fn config(State(app): State<Arc<App>>) -> Json<Vec<ShownSetting>> {
+    let shown = app.settings.iter().map(|setting| ShownSetting {
+        name: setting.def.name,
+        value: setting.shown(),
+        source: setting.source.to_string(),
+        says: setting.def.says,
+    });
+    Json(shown.collect())
+}

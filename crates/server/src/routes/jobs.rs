@@ -1,0 +1,8 @@
+//! The jobs module on HTTP: its routes, access, errors, settings, loops and tile (see `modules.rs`).
+//! Its keys are in the `jobs` crate; its verbs are not served yet.
+
+use crate::modules::Module;
+
+/// What jobs adds to the server.
+pub(crate) const MODULE: Module =
+    Module::named("jobs", "a job queue with routing, cron, rate limits, recovery");

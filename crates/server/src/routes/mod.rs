@@ -1,0 +1,87 @@
+//! Routes of the server itself, and one file per module. Handlers parse, authorise what the access table
+//! cannot know, call, and answer; errors are [`crate::reply::Refusal`]s.
+
+use std::sync::Arc;
+
+use axum::Router;
+use utoipa::OpenApi as _;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use utoipa_swagger_ui::SwaggerUi;
+
+use crate::app::App;
+
+pub(crate) mod galaxy;
+mod health;
+pub(crate) mod jobs;
+pub(crate) mod monsters;
+mod overview;
+pub(crate) mod reactors;
+pub(crate) mod rooms;
+mod session;
+mod tokens;
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Worldkeep",
+        description = "Live state of multiplayer games and their background jobs. Errors: docs/errors.md.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0")
+    ),
+    modifiers(&Security),
+    tags(
+        (name = "server", description = "Health, versions, numbers"),
+        (name = "store", description = "Keys, events and the consistency check"),
+        (name = "access", description = "Tokens, dashboard sessions, socket tickets")
+    )
+)]
+struct Document;
+
+struct Security;
+
+impl utoipa::Modify for Security {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        use utoipa::openapi::security::{
+            ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+        };
+        let components = openapi.components.get_or_insert_with(Default::default);
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some("a token of `worldkeep token new`"))
+            .build();
+        components.add_security_scheme("token", SecurityScheme::Http(bearer));
+        let cookie = ApiKey::Cookie(ApiKeyValue::new(crate::sessions::COOKIE));
+        components.add_security_scheme("session", SecurityScheme::ApiKey(cookie));
+        openapi.security = Some(vec![
+            SecurityRequirement::new("token", Vec::<String>::new()),
+            SecurityRequirement::new("session", Vec::<String>::new()),
+        ]);
+    }
+}
+
+pub(crate) fn document() -> utoipa::openapi::OpenApi {
+    Document::openapi()
+}
+
+/// Routes of the server itself.
+pub(crate) fn core() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(health::healthz))
+        .routes(routes!(health::readyz))
+        .routes(routes!(health::version))
+        .routes(routes!(health::metrics))
+        .routes(routes!(health::openapi))
+        .routes(routes!(health::health))
+        .routes(routes!(health::config))
+        .routes(routes!(overview::overview))
+        .routes(routes!(session::open, session::show, session::close))
+        .routes(routes!(session::ticket))
+        .routes(routes!(tokens::list, tokens::make))
+        .routes(routes!(tokens::remove))
+}
+
+/// The API's pages, from files inside the binary.
+pub(crate) fn docs() -> Router<Arc<App>> {
+    let config = utoipa_swagger_ui::Config::from("/openapi.json").validator_url("none");
+    SwaggerUi::new("/docs").config(config).into()
+}

@@ -1,0 +1,8 @@
+//! The monsters module on HTTP: its routes, access, errors, settings, loops and tile (see `modules.rs`).
+//! Its keys are in the `monsters` crate; its verbs are not served yet.
+
+use crate::modules::Module;
+
+/// What monsters adds to the server.
+pub(crate) const MODULE: Module =
+    Module::named("monsters", "monsters of a map: hp, damage, control, effects, drops");

@@ -1,0 +1,7 @@
+//! The rooms module on HTTP: its routes, access, errors, settings, loops and tile (see `modules.rs`).
+//! Its keys are in the `rooms` crate; its verbs are not served yet.
+
+use crate::modules::Module;
+
+/// What rooms adds to the server.
+pub(crate) const MODULE: Module = Module::named("rooms", "a party game played on phones");

@@ -1,0 +1,139 @@
+//! Dashboard login and socket tickets. A token is given once and becomes a cookie no script can read, with a
+//! CSRF token for writes; sockets, which can send no header, use a ticket good once for thirty seconds.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum_extra::extract::cookie::{Cookie, CookieJar, SameSite};
+use serde::{Deserialize, Serialize};
+
+use crate::access::Role;
+use crate::app::App;
+use crate::caller::{self, Caller, Who};
+use crate::extract::Body;
+use crate::reply::{self, Refusal};
+use crate::sessions;
+
+/// A login.
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Login {
+    /// A token of `worldkeep token new`.
+    token: String,
+}
+
+/// Who is logged in.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct Me {
+    /// `nobody`, `loopback`, `token` or `session`.
+    kind: &'static str,
+    name: String,
+    role: Option<Role>,
+    /// Tenants it may see; all when null.
+    tenants: Option<Vec<String>>,
+    /// Job namespaces it may see; all when null.
+    namespaces: Option<Vec<String>>,
+    /// Whether it may see payloads and results.
+    payloads: bool,
+    /// For the header `X-CSRF-Token` of writes; only with a session.
+    csrf: Option<String>,
+    /// Unix milliseconds at which the token ends.
+    expires_at: Option<u64>,
+}
+
+impl From<Caller> for Me {
+    fn from(caller: Caller) -> Self {
+        Me {
+            kind: match caller.who {
+                Who::Nobody | Who::Foreign => "nobody",
+                Who::Loopback => "loopback",
+                Who::Token(_) => "token",
+                Who::Session(_) => "session",
+            },
+            name: caller.name,
+            role: caller.role,
+            tenants: caller.tenants,
+            namespaces: caller.namespaces,
+            payloads: caller.payloads,
+            csrf: caller.csrf,
+            expires_at: caller.expires_at,
+        }
+    }
+}
+
+/// Logs in with a token; answers with a cookie.
+#[utoipa::path(post, path = "/api/session", tag = "access", security(()), request_body = Login,
+    responses((status = 200, body = Me), (status = 401), (status = 429)))]
+pub(crate) async fn open(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    headers: HeaderMap,
+    jar: CookieJar,
+    Body(login): Body<Login>,
+) -> Result<Response, Refusal> {
+    app.limits.spend_login(&caller)?;
+    let holder = match caller::of_bearer(&app, login.token.trim(), caller.address).await? {
+        known if known.role.is_some() => known,
+        _ => return Err(reply::BAD_TOKEN.into()),
+    };
+    let hash = holder.holder().ok_or(reply::BAD_TOKEN)?;
+    let hours = app.settings.number("session_hours");
+    let (text, session) = sessions::open(app.store(), &hash, hours).await?;
+    let cookie = Cookie::build((sessions::COOKIE, text))
+        .path("/")
+        .http_only(true)
+        .same_site(SameSite::Strict)
+        .secure(is_https(&headers));
+    let me = Caller { who: Who::Session(hash), csrf: Some(session.csrf), ..holder };
+    Ok((jar.add(cookie), Json(Me::from(me))).into_response())
+}
+
+/// Whether the browser sees us over TLS, by what the proxy says. A lie only makes the cookie stricter.
+fn is_https(headers: &HeaderMap) -> bool {
+    headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok()) == Some("https")
+}
+
+/// Who am I.
+#[utoipa::path(get, path = "/api/session", tag = "access", security(()),
+    responses((status = 200, body = Me)))]
+pub(crate) async fn show(caller: Caller) -> Json<Me> {
+    Json(Me::from(caller))
+}
+
+/// Logs out.
+#[utoipa::path(delete, path = "/api/session", tag = "access", security(()),
+    responses((status = 204)))]
+pub(crate) async fn close(
+    State(app): State<Arc<App>>,
+    jar: CookieJar,
+) -> Result<(CookieJar, StatusCode), Refusal> {
+    if let Some(cookie) = jar.get(sessions::COOKIE) {
+        sessions::close(app.store(), cookie.value()).await?;
+    }
+    let jar = jar.remove(Cookie::build((sessions::COOKIE, "")).path("/"));
+    Ok((jar, StatusCode::NO_CONTENT))
+}
+
+/// A ticket.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct Ticket {
+    /// For `?ticket=` of one socket.
+    ticket: String,
+    /// How long it is good for.
+    expires_in_s: u64,
+}
+
+/// A ticket that opens one socket within thirty seconds.
+#[utoipa::path(post, path = "/api/ws-ticket", tag = "access",
+    responses((status = 200, body = Ticket)))]
+pub(crate) async fn ticket(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Json<Ticket>, Refusal> {
+    let holder = caller.holder().ok_or(reply::UNAUTHORIZED)?;
+    let ticket = sessions::issue_ticket(app.store(), &holder).await?;
+    Ok(Json(Ticket { ticket, expires_in_s: sessions::TICKET_S }))
+}

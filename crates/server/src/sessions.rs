@@ -1,0 +1,92 @@
+//! Dashboard logins and socket tickets. Both live in the store under the hash of a random text, so several
+//! servers share them and none holds a secret: `wk:sessions:<hash>` for some hours, `wk:tickets:<hash>` for
+//! thirty seconds and one use (`GETDEL`). Both point at the token they came from, so removing it ends them.
+
+use kernel::Store;
+use serde::{Deserialize, Serialize};
+
+use crate::reply::Refusal;
+use crate::tokens;
+use crate::wire;
+
+/// Cookie of the dashboard.
+pub const COOKIE: &str = "wk_session";
+/// Header that proves a write comes from the dashboard's own pages.
+pub const CSRF_HEADER: &str = "x-csrf-token";
+/// Seconds a ticket is good for.
+pub const TICKET_S: u64 = 30;
+
+/// A login, as stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Session {
+    /// Hash of the token that logged in.
+    pub(crate) token: String,
+    /// What writes must repeat in [`CSRF_HEADER`].
+    pub(crate) csrf: String,
+}
+
+/// Logs in; gives the cookie's text and the session.
+pub(crate) async fn open(
+    store: &dyn Store,
+    token_hash: &str,
+    hours: u64,
+) -> Result<(String, Session), Refusal> {
+    let cookie = tokens::random_text();
+    let session = Session { token: token_hash.to_owned(), csrf: tokens::random_text() };
+    let json = serde_json::to_string(&session).expect("a session is plain data");
+    let seconds = (hours.max(1) * 3600).to_string();
+    wire::call(store, &["SET", &session_key(&cookie), &json, "EX", &seconds]).await?;
+    Ok((cookie, session))
+}
+
+/// The session of a cookie, if it lives.
+pub(crate) async fn find(store: &dyn Store, cookie: &str) -> Result<Option<Session>, Refusal> {
+    if !plausible(cookie) {
+        return Ok(None);
+    }
+    let reply = wire::call(store, &["GET", &session_key(cookie)]).await?;
+    Ok(wire::text(&reply).and_then(|json| serde_json::from_str(&json).ok()))
+}
+
+/// Logs out.
+pub(crate) async fn close(store: &dyn Store, cookie: &str) -> Result<(), Refusal> {
+    if plausible(cookie) {
+        wire::call(store, &["DEL", &session_key(cookie)]).await?;
+    }
+    Ok(())
+}
+
+/// A ticket for one socket of `holder`: a token's hash, or `loopback`.
+pub(crate) async fn issue_ticket(store: &dyn Store, holder: &str) -> Result<String, Refusal> {
+    let ticket = tokens::random_text();
+    let seconds = TICKET_S.to_string();
+    let json = serde_json::json!({ "holder": holder }).to_string();
+    wire::call(store, &["SET", &ticket_key(&ticket), &json, "EX", &seconds]).await?;
+    Ok(ticket)
+}
+
+/// Who holds this ticket. It is good once.
+pub(crate) async fn take_ticket(
+    store: &dyn Store,
+    ticket: &str,
+) -> Result<Option<String>, Refusal> {
+    if !plausible(ticket) {
+        return Ok(None);
+    }
+    let reply = wire::call(store, &["GETDEL", &ticket_key(ticket)]).await?;
+    let json: Option<serde_json::Value> =
+        wire::text(&reply).and_then(|json| serde_json::from_str(&json).ok());
+    Ok(json.and_then(|json| json["holder"].as_str().map(str::to_owned)))
+}
+
+fn plausible(text: &str) -> bool {
+    text.len() == 43 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
+fn session_key(cookie: &str) -> String {
+    format!("wk:sessions:{}", tokens::hash(cookie))
+}
+
+fn ticket_key(ticket: &str) -> String {
+    format!("wk:tickets:{}", tokens::hash(ticket))
+}

@@ -1,0 +1,338 @@
+//! The command line as data: verbs, flags, examples. Help, completions and man pages come from here.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+
+/// The live state of multiplayer games, and the background jobs around them, in Redis or in this process.
+#[derive(Debug, Parser)]
+#[command(
+    name = "worldkeep",
+    version,
+    propagate_version = true,
+    after_help = "Examples:\n  \
+        worldkeep                                  server with the embedded engine, dashboard on 127.0.0.1:7070\n  \
+        worldkeep serve --redis redis://10.0.0.5   the same on a Redis or Valkey\n  \
+        worldkeep keys                             every key this program knows\n  \
+        worldkeep check --json                     what is wrong in the store of the running server\n\n\
+        Exit codes: 0 done, 1 failure, 2 usage, 3 not found, 4 conflict, 5 refused, 6 unreachable, 130 interrupted."
+)]
+pub struct Cli {
+    /// Flags of every verb.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do; without one, `serve`.
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+}
+
+/// Flags of every verb.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Global {
+    /// Configuration file [default: worldkeep.toml in the working directory, if it is there]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "WORLDKEEP_CONFIG",
+        hide_env_values = true
+    )]
+    pub config: Option<PathBuf>,
+    /// Redis or Valkey: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://
+    #[arg(long, global = true, value_name = "URL")]
+    pub redis: Option<String>,
+    /// Directory of the embedded engine [default: the user's data directory]
+    #[arg(long, global = true, value_name = "DIR", conflicts_with = "redis")]
+    pub data: Option<PathBuf>,
+    /// Running server that verbs ask when neither --redis nor --data is given
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        env = "WORLDKEEP_SERVER",
+        default_value = "http://127.0.0.1:7070"
+    )]
+    pub server: String,
+    /// Token for that server
+    #[arg(
+        long,
+        global = true,
+        value_name = "TOKEN",
+        env = "WORLDKEEP_TOKEN",
+        hide_env_values = true
+    )]
+    pub token: Option<String>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print results only
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// Do not ask before destroying something
+    #[arg(long, short, global = true)]
+    pub yes: bool,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Run the server (also what no verb means)
+    #[command(after_help = "Examples:\n  \
+        worldkeep serve\n  \
+        worldkeep serve --redis redis://:password@10.0.0.5:6379/0 --http 127.0.0.1:8080\n  \
+        worldkeep serve --modules jobs,rooms --no-demo\n  \
+        worldkeep serve --modules none --resp 127.0.0.1:6380   # the embedded engine alone, for redis-cli\n\n\
+        Every flag is also a setting of worldkeep.toml and a WORLDKEEP_… variable: worldkeep config show.")]
+    Serve(Serve),
+    /// List every key this program knows, or show one of the store
+    #[command(after_help = "Examples:\n  \
+        worldkeep keys\n  \
+        worldkeep keys --module rooms --json\n  \
+        worldkeep keys --markdown > docs/keyspace.md\n  \
+        worldkeep keys show room:ABCD2345:meta")]
+    Keys(Keys),
+    /// Print Redis ACL rules per role, from the keys
+    #[command(after_help = "Examples:\n  \
+        worldkeep acl\n  \
+        worldkeep acl --module galaxy --layout tagged\n  \
+        worldkeep acl --json")]
+    Acl(Acl),
+    /// Walk a store and report what is wrong in it
+    #[command(after_help = "Examples:\n  \
+        worldkeep check                                 asks the running server\n  \
+        worldkeep check --redis redis://10.0.0.5 --json\n  \
+        worldkeep check --repair --yes                  also mends what can be mended\n\n\
+        Exit code 1 when faults remain.")]
+    Check(Check),
+    /// Show the configuration and where each value comes from
+    #[command(after_help = "Examples:\n  \
+        worldkeep config show\n  \
+        WORLDKEEP_LOG=debug worldkeep config show --json")]
+    Config {
+        /// What to do with it.
+        #[command(subcommand)]
+        verb: Config,
+    },
+    /// Make, list and remove access tokens
+    #[command(after_help = "Examples:\n  \
+        worldkeep token new --name ci --role operator --days 90\n  \
+        worldkeep token new --name shop --role operator --tenant 083839c6-c47c-42a6-9585-76492795d123\n  \
+        worldkeep token ls --json\n  \
+        worldkeep token rm 3f9a0c1b2d4e --yes")]
+    Token {
+        /// What to do with them.
+        #[command(subcommand)]
+        verb: Token,
+    },
+    /// Print a completion script for a shell
+    #[command(after_help = "Examples:\n  \
+        worldkeep completions bash > /etc/bash_completion.d/worldkeep\n  \
+        worldkeep completions zsh > ~/.zfunc/_worldkeep")]
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write man pages into a directory
+    #[command(after_help = "Example:\n  worldkeep man ./man && man ./man/worldkeep.1")]
+    Man {
+        /// Where to.
+        dir: PathBuf,
+    },
+    /// Print the version
+    #[command(after_help = "Example:\n  worldkeep version --json")]
+    Version,
+}
+
+/// Flags of `serve`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Serve {
+    /// Address of dashboard, API and sockets [default: 127.0.0.1:7070]
+    #[arg(long, value_name = "ADDR")]
+    pub http: Option<String>,
+    /// Address where the embedded engine speaks RESP [default: off]
+    #[arg(long, value_name = "ADDR")]
+    pub resp: Option<String>,
+    /// Spelling of keys; a Cluster needs tagged [default: plain]
+    #[arg(long, value_name = "plain|tagged")]
+    pub layout: Option<String>,
+    /// Modules to run: all, none, or names separated by commas [default: all]
+    #[arg(long, value_name = "LIST")]
+    pub modules: Option<String>,
+    /// Start the small live demo world [default: on with the embedded engine]
+    #[arg(long, overrides_with = "no_demo")]
+    pub demo: bool,
+    /// Start without it
+    #[arg(long, overrides_with = "demo")]
+    pub no_demo: bool,
+    /// What to log: a level, or filters such as info,server=debug [default: info]
+    #[arg(long, value_name = "FILTER")]
+    pub log: Option<String>,
+}
+
+/// Flags of `keys`.
+#[derive(Debug, Args)]
+pub struct Keys {
+    /// `show KEY`, or nothing for the list.
+    #[command(subcommand)]
+    pub verb: Option<KeysVerb>,
+    /// Only this module
+    #[arg(long, value_name = "NAME")]
+    pub module: Option<String>,
+    /// Print the document docs/keyspace.md
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
+}
+
+/// What to do with a key.
+#[derive(Debug, Subcommand)]
+pub enum KeysVerb {
+    /// Definition, value, life and neighbours of one key
+    #[command(after_help = "Example:\n  worldkeep keys show room:ABCD2345:meta --json")]
+    Show {
+        /// The key as it is in the store.
+        key: String,
+    },
+}
+
+/// Flags of `acl`.
+#[derive(Debug, Args)]
+pub struct Acl {
+    /// Only this module
+    #[arg(long, value_name = "NAME")]
+    pub module: Option<String>,
+    /// Spelling of keys
+    #[arg(long, value_enum, default_value_t = Layout::Plain)]
+    pub layout: Layout,
+}
+
+/// Spelling of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Layout {
+    /// The seeds' bytes.
+    Plain,
+    /// With Cluster hash tags.
+    Tagged,
+}
+
+/// Flags of `check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Mend what can be mended
+    #[arg(long)]
+    pub repair: bool,
+    /// Spelling of keys in the store
+    #[arg(long, value_enum, default_value_t = Layout::Plain)]
+    pub layout: Layout,
+}
+
+/// What to do with the configuration.
+#[derive(Debug, Subcommand)]
+pub enum Config {
+    /// Every setting, its value and where it comes from
+    #[command(after_help = "Example:\n  worldkeep config show --json")]
+    Show,
+}
+
+/// What to do with tokens.
+#[derive(Debug, Subcommand)]
+pub enum Token {
+    /// Make one; its text is printed once and kept nowhere
+    #[command(after_help = "Example:\n  worldkeep token new --name ci --role operator --days 90")]
+    New(TokenNew),
+    /// List them
+    #[command(after_help = "Example:\n  worldkeep token ls --json")]
+    Ls,
+    /// Remove one; whoever uses it is refused from then on
+    #[command(after_help = "Example:\n  worldkeep token rm 3f9a0c1b2d4e --yes")]
+    Rm {
+        /// As `token ls` shows it.
+        id: String,
+    },
+}
+
+/// Flags of `token new`.
+#[derive(Debug, Args)]
+pub struct TokenNew {
+    /// For people: who or what uses it
+    #[arg(long)]
+    pub name: String,
+    /// What it may do
+    #[arg(long, value_enum, default_value_t = Role::Reader)]
+    pub role: Role,
+    /// Tenant it is good for; may be repeated [default: all]
+    #[arg(long = "tenant", value_name = "ID")]
+    pub tenants: Vec<String>,
+    /// Job namespace it is good for; may be repeated [default: all]
+    #[arg(long = "namespace", value_name = "NAME")]
+    pub namespaces: Vec<String>,
+    /// Let it see payloads and results
+    #[arg(long)]
+    pub payloads: bool,
+    /// Days until it ends [default: never]
+    #[arg(long)]
+    pub days: Option<u32>,
+}
+
+/// What a token may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Role {
+    /// See.
+    Reader,
+    /// See and act.
+    Operator,
+    /// See, act and manage tokens.
+    Admin,
+}
+
+/// Puts `serve` where flags come without a verb, so that `worldkeep --http …` does what it says.
+pub fn with_default_verb(mut args: Vec<OsString>) -> Vec<OsString> {
+    let first = args.get(1).and_then(|arg| arg.to_str());
+    let flag = first.is_some_and(|arg| {
+        arg.starts_with('-') && !matches!(arg, "-h" | "--help" | "-V" | "--version")
+    });
+    let command = Cli::command();
+    let is_verb = |arg: &OsString| {
+        arg.to_str().is_some_and(|arg| {
+            arg == "help" || command.get_subcommands().any(|verb| verb.get_name() == arg)
+        })
+    };
+    if flag && !args.iter().skip(1).any(is_verb) {
+        args.insert(1, "serve".into());
+    }
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Cli {
+        let args = line.split_whitespace().map(OsString::from).collect();
+        Cli::try_parse_from(with_default_verb(args)).unwrap()
+    }
+
+    #[test]
+    fn definitions_are_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn flags_without_a_verb_are_for_serve() {
+        let cli = parse("worldkeep --http 127.0.0.1:1 --no-demo");
+        assert!(matches!(cli.verb, Some(Verb::Serve(Serve { no_demo: true, http: Some(_), .. }))));
+        assert!(parse("worldkeep").verb.is_none());
+        assert!(matches!(parse("worldkeep --json keys").verb, Some(Verb::Keys(_))));
+    }
+
+    #[test]
+    fn every_verb_has_examples() {
+        fn look(command: &clap::Command, path: &str) {
+            let path = format!("{path} {}", command.get_name());
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Example"), "{path} has no example");
+            command.get_subcommands().for_each(|verb| look(verb, &path));
+        }
+        look(&Cli::command(), "");
+    }
+}

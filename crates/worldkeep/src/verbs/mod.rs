@@ -1,0 +1,52 @@
+//! One file per verb.
+
+use crate::cli::{Cli, Verb};
+use crate::exit::Failure;
+
+mod acl;
+mod check;
+mod completions;
+mod config;
+mod keys;
+mod man;
+mod serve;
+mod token;
+mod version;
+
+/// Does what the command line says.
+pub fn run(cli: Cli) -> Result<(), Failure> {
+    let global = cli.global;
+    match cli.verb {
+        None => serve::run(&global, &crate::cli::Serve::default()),
+        Some(Verb::Serve(flags)) => serve::run(&global, &flags),
+        Some(Verb::Keys(flags)) => keys::run(&global, &flags),
+        Some(Verb::Acl(flags)) => acl::run(&global, &flags),
+        Some(Verb::Check(flags)) => check::run(&global, &flags),
+        Some(Verb::Config { verb }) => config::run(&global, &verb),
+        Some(Verb::Token { verb }) => token::run(&global, verb),
+        Some(Verb::Completions { shell }) => {
+            completions::run(shell);
+            Ok(())
+        }
+        Some(Verb::Man { dir }) => man::run(&dir),
+        Some(Verb::Version) => {
+            version::run(&global);
+            Ok(())
+        }
+    }
+}
+
+/// A runtime for a verb that waits for answers; Ctrl-C ends it with 130.
+pub(crate) fn wait<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
+    runtime.block_on(async {
+        tokio::select! {
+            done = work => done,
+            _ = tokio::signal::ctrl_c() => Err(Failure::interrupted("interrupted")),
+        }
+    })
+}

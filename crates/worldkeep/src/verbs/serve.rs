@@ -1,0 +1,196 @@
+//! `worldkeep serve`: opens the store, says what it found, listens, and stops in good order. Everything that
+//! can be wrong is found before the first request, and each is a sentence with its exit code.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use kernel::{Kind, Status, Store};
+use server::App;
+use server::settings::Settings;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{Global, Serve};
+use crate::config::plain;
+use crate::exit::Failure;
+use crate::{config, logs, open, print};
+
+/// Flags as a layer of settings.
+pub(super) fn flags(
+    global: &Global,
+    serve: Option<&Serve>,
+) -> Vec<(&'static str, String, &'static str)> {
+    let mut all = Vec::new();
+    let mut add = |name: &'static str, text: Option<String>, flag: &'static str| {
+        if let Some(text) = text {
+            all.push((name, text, flag));
+        }
+    };
+    add("redis", global.redis.clone(), "--redis");
+    add("data", global.data.as_ref().map(|dir| dir.display().to_string()), "--data");
+    if let Some(serve) = serve {
+        add("http", serve.http.clone(), "--http");
+        add("resp", serve.resp.clone(), "--resp");
+        add("layout", serve.layout.clone(), "--layout");
+        add("modules", serve.modules.clone(), "--modules");
+        add("demo", serve.demo.then(|| "on".into()), "--demo");
+        add("demo", serve.no_demo.then(|| "off".into()), "--no-demo");
+        add("log", serve.log.clone(), "--log");
+    }
+    all
+}
+
+pub(super) fn run(global: &Global, flags_given: &Serve) -> Result<(), Failure> {
+    let flags = flags(global, Some(flags_given));
+    let mut settings = config::load(global.config.as_deref(), std::env::vars(), &flags)?;
+    // A flag for the one store silences a setting for the other: the nearer wish wins.
+    if global.data.is_some() {
+        settings.set("redis", "", server::settings::Source::Flag("--data".into()))?;
+    }
+    server::modules::choose(&settings.list("modules")).map_err(Failure::usage)?;
+    logs::start(&settings)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
+    let ended = runtime.block_on(serve(global, settings));
+    // What still runs after the wait is cut off; the store's log is on disk already.
+    runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+    ended
+}
+
+async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
+    // The port first: a second server must not touch the first one's data before it finds out.
+    let listener = listen(settings.text("http")).await?;
+    let data = settings.text("data").map(Into::into);
+    let store = open::store(settings.text("redis"), data).await?;
+    let status = store.status();
+    check_layout(&settings, &status)?;
+    check_exposure(&settings, &listener, &*store).await?;
+    let app = App::new(settings, store).map_err(Failure::usage)?;
+    for module in &app.modules {
+        if let Some(start) = module.start {
+            start(Arc::clone(&app)).await.map_err(Failure::failed)?;
+        }
+    }
+    if !global.quiet {
+        announce(&listener, &status);
+    }
+    tracing::info!(store = status.server, place = status.place, "started");
+    let stop = CancellationToken::new();
+    tokio::spawn(signals(stop.clone()));
+    server::serve(Arc::clone(&app), listener, stop)
+        .await
+        .map_err(|error| Failure::failed(format!("stopped listening: {}", plain(&error))))?;
+    for module in &app.modules {
+        if let Some(stop) = module.stop {
+            stop(Arc::clone(&app)).await;
+        }
+    }
+    tracing::info!("stopped");
+    Ok(())
+}
+
+async fn listen(address: Option<&str>) -> Result<TcpListener, Failure> {
+    let address = address.unwrap_or("127.0.0.1:7070").replace("localhost", "127.0.0.1");
+    TcpListener::bind(&address).await.map_err(|error| {
+        let advice = match error.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                "another program listens there; stop it or choose another port with --http"
+            }
+            std::io::ErrorKind::PermissionDenied => "choose a port above 1023 with --http",
+            _ => "choose an address of this machine with --http",
+        };
+        Failure::failed(format!("cannot listen on {address}: {}; {advice}", plain(&error)))
+    })
+}
+
+/// Modules whose steps span slots cannot work with plain keys on a Cluster.
+fn check_layout(settings: &Settings, status: &Status) -> Result<(), Failure> {
+    if status.kind != Kind::Cluster || settings.text("layout") != Some("plain") {
+        return Ok(());
+    }
+    let chosen = server::modules::choose(&settings.list("modules")).map_err(Failure::usage)?;
+    let spanning: Vec<&str> =
+        chosen.iter().filter(|module| !module.plain_on_cluster).map(|module| module.name).collect();
+    if spanning.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{} is a Cluster, where the plain keys of {} do not share a slot; \
+         start with --layout tagged, or leave these modules out with --modules",
+        status.place,
+        spanning.join(", ")
+    )))
+}
+
+/// Beyond loopback somebody must be able to prove who they are, and nobody else may get in.
+async fn check_exposure(
+    settings: &Settings,
+    listener: &TcpListener,
+    store: &dyn Store,
+) -> Result<(), Failure> {
+    let address = listener.local_addr().map_err(|error| Failure::failed(plain(&error)))?;
+    if address.ip().to_canonical().is_loopback() || settings.text("admin_token").is_some() {
+        return Ok(());
+    }
+    if server::tokens::any(store).await? {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "refusing to listen on {address} without any token, everybody could get in; make one first \
+         (`worldkeep token new --name me --role admin` with the same --data or --redis), \
+         set WORLDKEEP_ADMIN_TOKEN, or listen on 127.0.0.1"
+    )))
+}
+
+/// What was found, what will hurt, and the three lines.
+fn announce(listener: &TcpListener, status: &Status) {
+    let address = listener.local_addr().unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7070)));
+    let shown = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::from(([127, 0, 0, 1], address.port())),
+        IpAddr::V6(ip) if ip.is_unspecified() => {
+            SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, address.port()))
+        }
+        _ => address,
+    };
+    let kind = match status.kind {
+        Kind::Embedded => "embedded engine",
+        Kind::Standalone => "standalone",
+        Kind::Sentinel => "found by Sentinel",
+        Kind::Cluster => "Cluster",
+    };
+    print::line(format!(
+        "Store      {kind}, {} at {}; persistence: {}; eviction: {}",
+        status.server, status.place, status.persistence, status.eviction
+    ));
+    for warning in &status.warnings {
+        print::line(format!("Warning    {warning}"));
+    }
+    print::line(format!("Dashboard  http://{shown}/"));
+    print::line(format!("API        http://{shown}/api  (described at http://{shown}/docs/)"));
+    print::line("Stop       Ctrl-C, or SIGTERM; a second one stops at once");
+}
+
+/// The first signal stops in good order, the second at once.
+async fn signals(stop: CancellationToken) {
+    let (Ok(mut term), Ok(mut int)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        tracing::error!("cannot listen for signals; stop by killing the process");
+        return;
+    };
+    for second in [false, true] {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
+        if second {
+            tracing::warn!("second signal, stopping at once");
+            std::process::exit(130);
+        }
+        tracing::info!("stopping");
+        stop.cancel();
+    }
+}
