@@ -14,6 +14,7 @@
 pub mod glob;
 pub mod hash;
 pub mod num;
+mod order;
 mod packed;
 pub mod set;
 mod slab;
@@ -21,12 +22,14 @@ mod stub;
 pub mod table;
 pub mod text;
 mod wide;
+pub mod zset;
 
 pub use hash::Hash;
 pub use set::Set;
 pub use stub::*;
 pub use table::Table;
 pub use text::Text;
+pub use zset::Zset;
 
 /// Up to where collections keep their small forms. CONFIG SET changes them; a collection that left
 /// its small form does not go back.
