@@ -8,27 +8,35 @@
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
     clippy::float_cmp,
+    clippy::iter_without_into_iter,
     unreachable_pub
 )]
 
+mod chunk;
 pub mod glob;
 pub mod hash;
+pub mod keyspace;
+pub mod list;
 pub mod num;
 mod order;
 mod packed;
 pub mod set;
 mod slab;
-mod stub;
+pub mod stream;
 pub mod table;
 pub mod text;
+pub mod value;
 mod wide;
 pub mod zset;
 
 pub use hash::Hash;
+pub use keyspace::Keyspace;
+pub use list::List;
 pub use set::Set;
-pub use stub::*;
+pub use stream::Stream;
 pub use table::Table;
 pub use text::Text;
+pub use value::Value;
 pub use zset::Zset;
 
 /// Up to where collections keep their small forms. CONFIG SET changes them; a collection that left
@@ -45,7 +53,7 @@ pub struct Limits {
     pub zset_max_listpack_entries: usize,
     /// Longest member of a packed sorted set.
     pub zset_max_listpack_value: usize,
-    /// Size of a list's chunks: bytes if negative (-1 is 4 KB, -5 is 64 KB), else elements.
+    /// Size of a list's chunks in Redis; ours are 8 KB, whatever this says.
     pub list_max_listpack_size: i64,
     /// Most bytes of one node of a stream.
     pub stream_node_max_bytes: usize,

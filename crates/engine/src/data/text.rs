@@ -10,12 +10,15 @@ use std::ops::Deref;
 /// Longest byte string held without an allocation.
 pub const INLINE_MAX: usize = 22;
 
+const EDITED: u8 = 0x80;
+
 /// A byte string: inline when short, boxed when long, growable once it was appended to.
 #[derive(Clone)]
 pub struct Text(Repr);
 
 #[derive(Clone)]
 enum Repr {
+    /// The length, with a mark on top if the string was edited in place.
     Inline(u8, [u8; INLINE_MAX]),
     Heap(Box<[u8]>),
     // Boxed so that the whole stays 24 bytes; only strings that grow pay the second pointer.
@@ -44,7 +47,7 @@ impl Text {
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Repr::Inline(len, room) => &room[..usize::from(*len)],
+            Repr::Inline(len, room) => &room[..usize::from(*len & !EDITED)],
             Repr::Heap(bytes) => bytes,
             Repr::Grow(bytes) => bytes,
         }
@@ -54,7 +57,7 @@ impl Text {
     #[inline]
     pub fn len(&self) -> usize {
         match &self.0 {
-            Repr::Inline(len, _) => usize::from(*len),
+            Repr::Inline(len, _) => usize::from(*len & !EDITED),
             Repr::Heap(bytes) => bytes.len(),
             Repr::Grow(bytes) => bytes.len(),
         }
@@ -72,7 +75,7 @@ impl Text {
             && before + more.len() <= INLINE_MAX
         {
             room[before..before + more.len()].copy_from_slice(more);
-            *len += more.len() as u8;
+            *len = (before + more.len()) as u8 | EDITED;
             return;
         }
         self.make_mut().extend_from_slice(more);
@@ -93,7 +96,7 @@ impl Text {
     /// The bytes as a vector, without a copy when they were on the heap.
     pub fn into_vec(self) -> Vec<u8> {
         match self.0 {
-            Repr::Inline(len, room) => room[..usize::from(len)].to_vec(),
+            Repr::Inline(len, room) => room[..usize::from(len & !EDITED)].to_vec(),
             Repr::Heap(bytes) => bytes.into_vec(),
             Repr::Grow(bytes) => *bytes,
         }
@@ -109,8 +112,12 @@ impl Text {
     }
 
     /// Whether the string was ever edited in place, which Redis shows as encoding `raw`.
-    pub fn is_growable(&self) -> bool {
-        matches!(self.0, Repr::Grow(_))
+    pub fn is_edited(&self) -> bool {
+        match self.0 {
+            Repr::Inline(len, _) => len & EDITED != 0,
+            Repr::Heap(_) => false,
+            Repr::Grow(_) => true,
+        }
     }
 }
 

@@ -1,0 +1,267 @@
+//! One database: keys, values, and when keys are due to go.
+//! A key has a deadline exactly if its entry carries the mark, the side table has its slot, and the
+//! order of deadlines has the pair. Nothing here looks at a clock: due keys are shown until removed.
+
+use super::slab::Entry;
+use super::{Table, Text, Value};
+use hashbrown::HashMap;
+use rand::Rng;
+use std::collections::BTreeSet;
+
+/// Mark in an entry's meta word: the key has a deadline.
+const TTL: u32 = 1 << 31;
+/// The low bits of an entry's meta word: when the key was last used.
+const STAMP: u32 = (1 << 24) - 1;
+
+/// The keys of one database.
+#[derive(Clone, Default)]
+pub struct Keyspace {
+    table: Table<Value>,
+    deadlines: Deadlines,
+}
+
+#[derive(Clone, Default)]
+struct Deadlines {
+    by_slot: HashMap<u32, i64>,
+    order: BTreeSet<(i64, u32)>,
+    sum: i128,
+}
+
+impl Deadlines {
+    fn set(&mut self, slot: u32, at_ms: i64) {
+        self.clear(slot);
+        self.by_slot.insert(slot, at_ms);
+        self.order.insert((at_ms, slot));
+        self.sum += i128::from(at_ms);
+    }
+
+    fn clear(&mut self, slot: u32) -> Option<i64> {
+        let at_ms = self.by_slot.remove(&slot)?;
+        self.order.remove(&(at_ms, slot));
+        self.sum -= i128::from(at_ms);
+        Some(at_ms)
+    }
+
+    fn get(&self, slot: u32) -> Option<i64> {
+        self.by_slot.get(&slot).copied()
+    }
+}
+
+/// What a lookup found.
+pub enum Lookup<'a> {
+    /// No such key.
+    Missing,
+    /// The key is there, but its deadline has passed.
+    Expired,
+    /// The value.
+    Live(&'a mut Value),
+}
+
+impl Keyspace {
+    /// An empty database; allocates nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many keys, due ones included.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Whether `key` is there.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        self.table.contains(key)
+    }
+
+    /// The value of `key`.
+    pub fn get(&self, key: &[u8]) -> Option<&Value> {
+        self.table.get(key)
+    }
+
+    /// The value of `key`, to change it.
+    pub fn get_mut(&mut self, key: &[u8]) -> Option<&mut Value> {
+        self.table.get_mut(key)
+    }
+
+    /// Finds `key`, looks at its deadline, and notes the use, all in one search.
+    #[inline]
+    pub fn lookup(&mut self, key: &[u8], now_ms: i64, stamp: u32) -> Lookup<'_> {
+        let Some(slot) = self.table.find(key) else { return Lookup::Missing };
+        let entry = self.table.slab.at_mut(slot);
+        if entry.meta & TTL != 0 && self.deadlines.get(slot).is_some_and(|at| at <= now_ms) {
+            return Lookup::Expired;
+        }
+        entry.meta = entry.meta & !STAMP | stamp & STAMP;
+        Lookup::Live(&mut entry.value)
+    }
+
+    /// The value of `key`, with its use noted.
+    pub fn get_touched(&mut self, key: &[u8], stamp: u32) -> Option<&Value> {
+        let slot = self.table.find(key)?;
+        let entry = self.table.slab.at_mut(slot);
+        entry.meta = entry.meta & !STAMP | stamp & STAMP;
+        Some(&entry.value)
+    }
+
+    /// Whether `key` is there and its deadline has passed.
+    pub fn is_expired(&self, key: &[u8], now_ms: i64) -> bool {
+        self.expire_at(key).is_some_and(|at| at <= now_ms)
+    }
+
+    /// Sets the value of `key`, without a deadline; gives the value that was there.
+    pub fn insert(&mut self, key: &[u8], value: Value) -> Option<Value> {
+        let mut value = Some(value);
+        let slot = self.table.slot_or_insert(key, || value.take().expect("taken once"));
+        let value = value?;
+        self.clear_deadline(slot);
+        Some(std::mem::replace(&mut self.table.slab.at_mut(slot).value, value))
+    }
+
+    /// Sets the value of `key` and keeps its deadline; gives the value that was there.
+    pub fn replace_value(&mut self, key: &[u8], value: Value) -> Option<Value> {
+        self.table.insert(key, value)
+    }
+
+    /// The value of `key`, made by `make` if there is none.
+    pub fn or_insert_with(&mut self, key: &[u8], make: impl FnOnce() -> Value) -> &mut Value {
+        self.table.or_insert_with(key, make)
+    }
+
+    /// Removes `key`; gives the value that was there.
+    pub fn remove(&mut self, key: &[u8]) -> Option<Value> {
+        let deadlines = &mut self.deadlines;
+        let mut moved = Vec::new();
+        let (slot, entry) = self.table.remove_entry(key, &mut |from, to, meta| {
+            if meta & TTL != 0 {
+                moved.push((from, to));
+            }
+        })?;
+        // The removed key's own deadline goes first: its slot may have a new tenant already.
+        if entry.meta & TTL != 0 {
+            deadlines.clear(slot);
+        }
+        for (from, to) in moved {
+            if let Some(at_ms) = deadlines.clear(from) {
+                deadlines.set(to, at_ms);
+            }
+        }
+        Some(entry.value)
+    }
+
+    /// When `key` is due, in milliseconds; nothing if it stays or is not there.
+    pub fn expire_at(&self, key: &[u8]) -> Option<i64> {
+        if self.deadlines.by_slot.is_empty() {
+            return None;
+        }
+        let slot = self.table.find(key)?;
+        if self.table.slab.at(slot).meta & TTL == 0 {
+            return None;
+        }
+        self.deadlines.get(slot)
+    }
+
+    /// Gives `key` a deadline; says whether the key is there.
+    pub fn set_expire(&mut self, key: &[u8], at_ms: i64) -> bool {
+        let Some(slot) = self.table.find(key) else { return false };
+        self.table.slab.at_mut(slot).meta |= TTL;
+        self.deadlines.set(slot, at_ms);
+        true
+    }
+
+    /// Takes the deadline of `key` away; says whether it had one.
+    pub fn persist(&mut self, key: &[u8]) -> bool {
+        self.table.find(key).is_some_and(|slot| self.clear_deadline(slot))
+    }
+
+    fn clear_deadline(&mut self, slot: u32) -> bool {
+        let entry: &mut Entry<Value> = self.table.slab.at_mut(slot);
+        let had = entry.meta & TTL != 0;
+        if had {
+            entry.meta &= !TTL;
+            self.deadlines.clear(slot);
+        }
+        had
+    }
+
+    /// How many keys have a deadline.
+    pub fn expires_len(&self) -> usize {
+        self.deadlines.by_slot.len()
+    }
+
+    /// Up to `max` keys whose deadline is not after `now_ms`, the oldest first.
+    pub fn next_due(&self, now_ms: i64, max: usize) -> Vec<Text> {
+        let due = self.deadlines.order.range(..=(now_ms, u32::MAX)).take(max);
+        due.map(|&(_, slot)| self.table.slab.at(slot).key.clone()).collect()
+    }
+
+    /// The next deadline of all.
+    pub fn next_deadline(&self) -> Option<i64> {
+        self.deadlines.order.first().map(|&(at_ms, _)| at_ms)
+    }
+
+    /// Mean time to live of the keys that have a deadline, 0 if there are none.
+    pub fn avg_ttl(&self, now_ms: i64) -> i64 {
+        let count = self.deadlines.by_slot.len() as i128;
+        if count == 0 {
+            return 0;
+        }
+        let mean = self.deadlines.sum / count - i128::from(now_ms);
+        i64::try_from(mean.max(0)).unwrap_or(i64::MAX)
+    }
+
+    /// Notes when `key` was used: the low 24 bits of `stamp`.
+    pub fn touch(&mut self, key: &[u8], stamp: u32) -> bool {
+        let Some(slot) = self.table.find(key) else { return false };
+        let entry = self.table.slab.at_mut(slot);
+        entry.meta = entry.meta & !STAMP | stamp & STAMP;
+        true
+    }
+
+    /// When `key` was last used, as `touch` noted it.
+    pub fn stamp(&self, key: &[u8]) -> Option<u32> {
+        self.table.find(key).map(|slot| self.table.slab.at(slot).meta & STAMP)
+    }
+
+    /// Visits some keys from the cursor on; gives the next cursor, 0 at the end.
+    pub fn scan(&self, cursor: u64, count: usize, visit: &mut dyn FnMut(&[u8], &Value)) -> u64 {
+        self.table.scan(cursor, count, visit)
+    }
+
+    /// Some key, each with the same chance.
+    pub fn random<R: Rng + ?Sized>(&self, rng: &mut R) -> Option<(&[u8], &Value)> {
+        self.table.random(rng)
+    }
+
+    /// All keys, in no promised order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&[u8], &Value)> {
+        self.table.iter()
+    }
+
+    /// All keys with their deadlines, in no promised order.
+    pub fn iter_with_expiry(&self) -> impl Iterator<Item = (&[u8], &Value, Option<i64>)> {
+        (0..self.table.slab.high()).filter_map(|slot| {
+            let entry = self.table.slab.get(slot)?;
+            let at_ms = if entry.meta & TTL == 0 { None } else { self.deadlines.get(slot) };
+            Some((entry.key.as_bytes(), &entry.value, at_ms))
+        })
+    }
+
+    /// Removes everything and frees the memory.
+    pub fn clear(&mut self) {
+        *self = Self::new();
+    }
+
+    /// Bytes allocated for keys, slots and deadlines, without what values hold on the heap.
+    pub fn memory_bytes(&self) -> usize {
+        self.table.memory_bytes() + self.deadlines.by_slot.len() * 48
+    }
+}
+
+#[cfg(test)]
+#[path = "tests_keyspace.rs"]
+mod tests;
