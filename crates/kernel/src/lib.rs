@@ -1,22 +1,34 @@
 //! What every module stands on: the keyspace tables, the [`Store`], scripts, clock, timers, events, faults.
 
+mod clock;
 mod effects;
 pub mod events;
 mod fault;
 pub mod json;
 pub mod keyspace;
+mod lease;
 pub mod numbers;
 pub mod reply;
+mod scopes;
 mod script;
 mod step;
 mod store;
+pub mod timers;
 mod update;
 
+pub use clock::{Clock, FakeClock, ServerClock, SystemClock};
 pub use effects::{EVENTS_KEPT, Effects, Op};
 pub use events::{Envelope, Event};
 pub use fault::Fault;
+pub use lease::{Lease, Term};
 pub use redis::{Cmd, Value};
+pub use scopes::ScopeSet;
 pub use script::Script;
-pub use step::{SWAP, Step, Swap};
+pub use step::{Step, Swap};
 pub use store::{Answer, Deadline, Kind, Message, Session, Status, Store, Topic};
+pub use timers::{Timer, TimerKeys, Timers, Verdict};
 pub use update::{Change, Tries, Updated, update, update_with};
+
+/// The scripts of the kernel itself.
+pub const SCRIPTS: &[&Script] =
+    &[&step::SWAP, &lease::TAKE, &lease::RENEW, &lease::DROP, &timers::LEASE, &timers::DONE];

@@ -12,7 +12,7 @@ use crate::script::Script;
 use crate::store::{Deadline, Store};
 
 /// The script behind every step.
-pub static SWAP: Script = Script::new("swap", include_str!("../scripts/swap.lua"));
+pub(crate) static SWAP: Script = Script::new("swap", include_str!("../scripts/swap.lua"));
 
 /// How a step ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
+mod lease;
 mod step;
 mod support;
+mod timers;
 mod update;
