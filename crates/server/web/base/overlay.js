@@ -1,0 +1,108 @@
+// What floats: drawer, dialog, menu, toast. One drawer at a time, focus goes in and comes back, Esc closes.
+import { add, define, fill, h, icon, uid } from './dom.js';
+import { t } from './i18n.js';
+import { button, field } from './parts.js';
+
+let drawer = null;
+
+class Drawer extends HTMLElement {}
+define('wk-drawer', Drawer);
+
+/** Opens (or refills) the drawer: `{title, say, content, actions, onclose}`. The page behind stays usable. */
+export function openDrawer({ title, say, content, actions, onclose }) {
+  const from = drawer ? drawer.from : document.activeElement;
+  closeDrawer(false);
+  const id = uid('drawer');
+  const el = h('wk-drawer', { role: 'complementary', 'aria-labelledby': id },
+    h('header', {}, h('div', {}, h('h2', { id, tabindex: '-1' }, title), say && h('p.quiet', {}, say)), button({ icon: 'cross', kind: 'quiet', title: t('action.close'), run: () => closeDrawer() })),
+    h('div.content', { tabindex: '0' }, content), actions && h('footer', {}, actions));
+  drawer = { el, from, onclose };
+  document.body.append(el);
+  el.querySelector('h2').focus();
+  return el;
+}
+
+/** Closes it; focus goes back where it came from. Says whether there was one. */
+export function closeDrawer(told = true) {
+  if (!drawer) return false;
+  const { el, from, onclose } = drawer;
+  drawer = null;
+  el.remove();
+  if (told) { onclose?.(); if (from?.isConnected) from.focus(); }
+  return true;
+}
+
+/** A dialog for what cannot be undone. `{title, say, command, verb, keep, danger, count, run}`; gives true when done.
+ *  Above a hundred objects the number must be typed. */
+export function ask({ title, say, command, verb, keep, danger = true, count = 0, run, content }) {
+  return new Promise((resolve) => {
+    const id = uid('dialog');
+    const typed = count > 100 ? field({ label: t('dialog.type', { n: count }), attrs: { inputmode: 'numeric', autocomplete: 'off' } }) : null;
+    const fault = h('p.bad', { role: 'alert' });
+    const el = h('dialog', { 'aria-labelledby': id }, h('h2', { id }, title), say && h('p.quiet', {}, say), content, command && h('code.cmd', {}, command), typed && h('p', {}, h('br'), typed), fault);
+    const close = (value) => { el.close(); el.remove(); resolve(value); };
+    const act = button({ label: verb, kind: danger ? 'danger' : 'primary', full: danger, run: async () => {
+      if (typed && typed.value.replace(/\D/g, '') !== String(count)) { typed.error(t('dialog.mistyped', { n: count })); typed.input.focus(); return; }
+      try { await run?.(); close(true); } catch (e) { fill(fault, e.message); }
+    } });
+    el.append(h('div.buttons', {}, button({ label: keep || t('action.cancel'), run: () => close(false), attrs: { autofocus: true } }), act));
+    el.addEventListener('cancel', (e) => { e.preventDefault(); close(false); });
+    document.body.append(el);
+    el.showModal();
+  });
+}
+
+/** A dialog that only shows: help, the sheet of the phone's "More". */
+export function sheet({ title, content, wide, cls }) {
+  const id = uid('dialog');
+  const el = h('dialog', { 'aria-labelledby': id, class: `${wide ? 'wide' : ''} ${cls || ''}` }, h('div.cardhead', {}, h('h2', { id }, title), h('span.end', {}, button({ icon: 'cross', kind: 'quiet', title: t('action.close'), run: () => el.close() }))), content);
+  el.addEventListener('close', () => el.remove());
+  el.addEventListener('click', (e) => { if (e.target === el || e.target.closest('a[href]')) el.close(); });
+  document.body.append(el);
+  el.showModal();
+  return el;
+}
+
+/** A menu under its button: items `{label, icon, on, run}`. Arrows move, Esc closes. */
+export function menu(anchor, items) {
+  document.querySelector('.menu.floating')?.remove();
+  const el = h('div.menu.floating', { role: 'menu', popover: 'auto' });
+  for (const item of items) {
+    el.append(h('button', { type: 'button', role: 'menuitemradio', 'aria-checked': item.on ? 'true' : 'false', 'aria-selected': item.on ? 'true' : null, on: { click: () => { el.hidePopover(); anchor.focus(); item.run(); } } }, item.icon && icon(item.icon, { class: 's' }), item.mark, item.label, item.end != null && h('span.end', {}, item.end)));
+  }
+  document.body.append(el);
+  anchor.setAttribute('aria-expanded', 'true');
+  el.addEventListener('toggle', (e) => { if (e.newState === 'closed') { anchor.setAttribute('aria-expanded', 'false'); el.remove(); } });
+  el.addEventListener('keydown', (e) => {
+    const all = [...el.children];
+    const i = all.indexOf(document.activeElement);
+    const to = { ArrowDown: i + 1, ArrowUp: i - 1, Home: 0, End: all.length - 1 }[e.key];
+    if (to === undefined) return;
+    e.preventDefault();
+    all[(to + all.length) % all.length].focus();
+  });
+  el.showPopover();
+  const box = anchor.getBoundingClientRect();
+  const own = el.getBoundingClientRect();
+  el.style.left = `${Math.max(8, Math.min(box.left, innerWidth - own.width - 8))}px`;
+  el.style.top = `${box.bottom + 6 + own.height > innerHeight ? Math.max(8, box.top - own.height - 6) : box.bottom + 6}px`;
+  (el.querySelector('[aria-selected=true]') || el.firstChild)?.focus();
+}
+
+/** What happened, with Undo or See. Six seconds; stays under the pointer and with focus. */
+export function toast(sentence, { glyph = 'tick', action, run } = {}) {
+  let host = document.querySelector('.toasts');
+  if (!host) document.body.append(host = h('div.toasts', { role: 'status' }));
+  const el = h('div.toast', {}, icon(glyph), h('span.text', {}, sentence), action && h('button', { type: 'button', on: { click: () => { el.remove(); run?.(); } } }, action));
+  let timer;
+  const arm = () => { clearTimeout(timer); timer = setTimeout(() => el.remove(), 6000); };
+  const hold = () => clearTimeout(timer);
+  add(host, [el]);
+  el.addEventListener('mouseenter', hold); el.addEventListener('focusin', hold);
+  el.addEventListener('mouseleave', arm); el.addEventListener('focusout', arm);
+  arm();
+  while (host.children.length > 3) host.firstChild.remove();
+  return el;
+}
+define('wk-dialog', class extends HTMLElement {});
+define('wk-toast', class extends HTMLElement {});

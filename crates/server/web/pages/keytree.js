@@ -1,0 +1,19 @@
+// The keyspace as the pages use it: modules, their patterns, counts and sizes. One place reads GET /api/keys.
+import { has, t } from '../base/i18n.js';
+
+/** A module's name in the reader's language; other groups keep the server's word. */
+export const moduleName = (module) => (has(`module.${module}`) ? t(`module.${module}`) : module || t('module.none'));
+
+/** Asks once and gives `{keys, memory, at, done, modules: [{module, name, keys, memory, patterns: […]}]}`. */
+export async function keyTree(api, opts) {
+  return readTree(await api.get('/api/keys', opts));
+}
+
+export function readTree(answer) {
+  const sum = (list, of) => list.reduce((n, x) => n + (x[of] || 0), 0);
+  const modules = (answer.modules || answer.items || []).map((m) => {
+    const patterns = (m.patterns || m.items || []).map((p) => ({ ...p, keys: p.keys ?? 0, memory: p.memory ?? p.bytes ?? null }));
+    return { ...m, module: m.module ?? m.name, name: moduleName(m.module ?? m.name), patterns, keys: m.keys ?? sum(patterns, 'keys'), memory: m.memory ?? m.bytes ?? (patterns.some((p) => p.memory != null) ? sum(patterns, 'memory') : null) };
+  });
+  return { ...answer, modules, keys: answer.keys ?? sum(modules, 'keys'), memory: answer.memory ?? answer.bytes ?? (modules.some((m) => m.memory != null) ? sum(modules, 'memory') : null) };
+}

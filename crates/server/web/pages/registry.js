@@ -1,0 +1,35 @@
+// Which pages exist. A module adds its page with one entry in `nav`, its routes, and its sentences for events;
+// docs/dashboard.md shows how. Nothing here loads a page: `load` does, when someone goes there.
+
+/** Sections of the sidebar, in order. */
+export const SECTIONS = ['', 'modules', 'store'];
+
+/** How many things to look at lead to this page. */
+const looks = (path) => (overview) => (overview.looks || []).filter((x) => (x.link || '').split('?')[0] === path).length;
+
+/**
+ * id, section, icon (of base/icons.svg), label (a key of the catalogues), path, chord (`g` then this letter),
+ * phone (place in the phone's bar), module (shown only while one of these runs), count(overview), look(overview),
+ * routes: [[pattern, load]].
+ */
+export const nav = [
+  { id: 'overview', section: '', icon: 'overview', label: 'nav.overview', path: '/', chord: 'o', phone: 0, routes: [['/', () => import('./overview.js')]] },
+  { id: 'keys', section: 'store', icon: 'keys', label: 'nav.keys', path: '/keys', chord: 'k', phone: 4, routes: [['/keys', () => import('./keys.js')]] },
+  { id: 'check', section: 'store', icon: 'check', label: 'nav.check', path: '/check', chord: 'c', phone: 5, look: looks('/check'), routes: [['/check', () => import('./check.js')]] },
+  { id: 'events', section: 'store', icon: 'events', label: 'nav.events', path: '/events', chord: 'e', phone: 6, routes: [['/events', () => import('./events.js')]] },
+  { id: 'health', section: 'store', icon: 'health', label: 'nav.health', path: '/health', chord: 'h', phone: 7, look: looks('/health'), routes: [['/health', () => import('./health.js')]] },
+];
+
+/** The page of a module, for tiles and links; until it has one, its part of the keyspace. */
+export function pageOf(module) {
+  return nav.find((n) => n.module?.includes(module))?.path || `/keys?module=${module}`;
+}
+
+/** module → (event) → nodes or text, null for the plain sentence. */
+export const sentences = {};
+
+/** The four of the phone's bar by place, the rest behind "More". */
+export function phone(items) {
+  const order = [...items].sort((a, b) => (a.phone ?? 99) - (b.phone ?? 99));
+  return { shown: order.slice(0, 4), rest: order.slice(4) };
+}
