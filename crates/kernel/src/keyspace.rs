@@ -6,6 +6,7 @@
 
 mod acl;
 mod classify;
+mod docs;
 mod ids;
 mod layout;
 mod macros;
@@ -15,8 +16,9 @@ mod pattern;
 use std::borrow::Borrow;
 use std::fmt;
 
-pub use acl::Role;
+pub use acl::{Acl, Profile, Role, acl};
 pub use classify::{Classified, Classifier, classify, scan_glob};
+pub use docs::{KeyRow, ParamRow, markdown, rows};
 pub use ids::{Arg, BadId, Flaw, Kind};
 pub use layout::{Layout, SLOTS, UnknownLayout, slot};
 pub use pattern::{Param, Pattern};
@@ -147,7 +149,7 @@ impl Type {
 
 /// How long a key lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(tag = "kind", content = "value", rename_all = "lowercase")]
 pub enum Life {
     /// It never expires.
     None,

@@ -26,7 +26,7 @@ kernel::keyspace! {
     seed round_delta(code: Code, round_id: Word) = "room:{code}:round_delta:{round_id}", Hash, ROOM;
     /// How far the game is: round, item, status, who is expected to vote.
     seed game(code: Code) = "room:{code}:game", Json, ROOM;
-    /// The items of one round with their true senders; never rewritten, never shown before the reveal.
+    /// The items of one round with their true senders; never rewritten.
     seed round(code: Code, round_id: Word) = "room:{code}:round:{round_id}", Json, ROOM,
         secrecy = Secrecy::Secret;
     /// Votes for one item of a round: field = player id, value = JSON of the selections.

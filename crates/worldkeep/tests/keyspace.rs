@@ -1,6 +1,8 @@
 //! What must hold across the tables of all modules: the seeds' 59 patterns byte for byte, no name or key that
 //! could mean two things, hostile ids refused, and one slot per scope in the tagged layout.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::{HashMap, HashSet};
 
 use kernel::keyspace::{Classifier, KeyDef, Kind, Layout, Origin, Table, Type, scan_glob, slot};
@@ -448,4 +450,27 @@ fn builders_write_the_seeds_bytes() {
     assert_eq!(galaxy.tick().as_str(), "game:tick");
     assert_eq!(galaxy.online_inst("i1").unwrap().as_str(), "{connections:online}:inst:i1");
     assert!(defs().any(|def| def.type_ == Type::Channel));
+}
+
+#[test]
+fn the_document_is_up_to_date() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/keyspace.md");
+    let made = kernel::keyspace::markdown(&tables());
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(file, &made).unwrap();
+    }
+    let kept = std::fs::read_to_string(file).unwrap_or_default();
+    assert!(kept == made, "docs/keyspace.md is old: run `UPDATE_EXPECT=1 cargo test -p worldkeep`");
+}
+
+#[test]
+fn the_json_form_has_every_key() {
+    let rows = serde_json::to_value(kernel::keyspace::rows(&tables())).unwrap();
+    assert_eq!(rows.as_array().unwrap().len(), defs().count());
+    let claims = rows.as_array().unwrap().iter().find(|row| row["name"] == "claims").unwrap();
+    assert_eq!(claims["key"], "room:<code>:claims");
+    assert_eq!(claims["tagged"], "room:{<code>}:claims");
+    assert_eq!(claims["life"]["kind"], "inherited");
+    assert_eq!(claims["secrecy"], "secret");
+    assert_eq!(claims["params"][0]["kind"], "code");
 }
