@@ -95,6 +95,9 @@ fn minus_zero_is_zero() {
         let members: Vec<_> = zset.iter().map(|(member, _)| member).collect();
         assert_eq!(members, [b"a", b"b", b"c"]);
         assert_eq!(zset.insert(b"b", -0.0, &limits), Outcome::Same);
+        // As in Redis, only the large form shows the sign.
+        let sign = zset.score(b"a").map(f64::is_sign_negative);
+        assert_eq!(sign, Some(entries == 0));
     }
 }
 

@@ -134,20 +134,20 @@ impl Zset {
     /// Adds `member` or gives it another score.
     pub fn insert(&mut self, member: &[u8], score: f64, limits: &Limits) -> Outcome {
         debug_assert!(!score.is_nan(), "callers refuse NaN");
-        let outcome = match &mut self.0 {
-            Form::Packed { bytes, len } => {
-                let outcome = insert_packed(bytes, member, score);
-                *len += u32::from(outcome == Outcome::Added);
-                outcome
+        if let Form::Packed { bytes, len } = &mut self.0 {
+            let found = locate(bytes, member);
+            let too_large = *len as usize >= limits.zset_max_listpack_entries
+                || member.len() > limits.zset_max_listpack_value;
+            if found.is_some() || !too_large {
+                *len += u32::from(found.is_none());
+                return insert_packed(bytes, found, member, score);
             }
-            Form::Large(large) => return large.insert(member, score),
-        };
-        if self.len() > limits.zset_max_listpack_entries
-            || member.len() > limits.zset_max_listpack_value
-        {
             self.spread();
         }
-        outcome
+        match &mut self.0 {
+            Form::Large(large) => large.insert(member, score),
+            Form::Packed { .. } => unreachable!("spread above"),
+        }
     }
 
     fn spread(&mut self) {
@@ -435,15 +435,23 @@ fn locate(bytes: &[u8], member: &[u8]) -> Option<(usize, usize, f64)> {
     }
 }
 
-fn insert_packed(bytes: &mut Vec<u8>, member: &[u8], score: f64) -> Outcome {
+/// Puts a pair in its place, after taking out what `found` names.
+fn insert_packed(
+    bytes: &mut Vec<u8>,
+    found: Option<(usize, usize, f64)>,
+    member: &[u8],
+    score: f64,
+) -> Outcome {
     let mut outcome = Outcome::Added;
-    if let Some((start, end, old)) = locate(bytes, member) {
+    if let Some((start, end, old)) = found {
         if old == score {
             return Outcome::Same;
         }
         bytes.drain(start..end);
         outcome = Outcome::Updated;
     }
+    // The small form of Redis holds whole numbers as integers, which loses the sign of -0.
+    let score = score + 0.0;
     let mut pairs = Pairs { bytes, at: 0 };
     let start = loop {
         let at = pairs.at;
