@@ -1,1 +1,100 @@
-//! link
+//! Opens a [`Store`]: the engine inside the process, one Redis or Valkey server, the primary that Sentinel
+//! names, or a Cluster. Only this crate knows which Redis we talk to.
+//!
+//! What holds for every kind: no call outlives its deadline; a request is repeated only while nothing of
+//! it was sent or the server itself says that nothing was done; a lost answer is [`Fault::Unknown`]; a lost
+//! connection heals by itself within 250 ms of the server's return and never gives up; a connection that
+//! may be out of step is closed, never reused; no password is ever printed.
+//!
+//! [`Fault::Unknown`]: kernel::Fault::Unknown
+
+mod error;
+mod listen;
+mod manner;
+mod node;
+mod pipe;
+mod place;
+mod probe;
+mod remote;
+mod reply;
+mod sentinel;
+mod session;
+mod tls;
+mod wire;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::{Deadline, Kind, Store};
+
+pub use error::OpenError;
+pub use place::{Access, Address, Login, Place, Role, Servers, Tls};
+
+use crate::node::{Node, Route};
+use crate::remote::Remote;
+use crate::sentinel::Sentinels;
+use crate::wire::Opener;
+
+/// How to open a store. The defaults are the measured ones.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How long opening waits for a server that is not there yet.
+    pub patience: Duration,
+    /// For the socket of one attempt.
+    pub connect: Duration,
+    /// For TLS and login of one attempt.
+    pub handshake: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            patience: Duration::from_secs(2),
+            connect: Duration::from_millis(300),
+            handshake: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Opens the store at `place` (a URL, `memory`, or `embedded:DIR`). Needs a running tokio runtime.
+pub async fn open(place: &str, options: Options) -> Result<Arc<dyn Store>, OpenError> {
+    open_place(&Place::parse(place)?, options).await
+}
+
+/// The same for a place that was read before.
+pub async fn open_place(place: &Place, options: Options) -> Result<Arc<dyn Store>, OpenError> {
+    match place {
+        Place::Memory | Place::Directory(_) => {
+            Err(OpenError::Usage("the embedded engine is not built in yet".to_owned()))
+        }
+        Place::Servers(servers) => open_servers(servers, options).await,
+    }
+}
+
+async fn open_servers(servers: &Servers, options: Options) -> Result<Arc<dyn Store>, OpenError> {
+    let place = servers.to_string();
+    let insecure = servers.access.tls.as_ref().is_some_and(|tls| tls.insecure);
+    let opener = Opener::new(&servers.access, &options).map_err(|trouble| trouble.at(&place))?;
+    let (route, opener, kind) = match &servers.role {
+        Role::Server => (Route::Fixed(servers.addresses[0].clone()), opener, Kind::Standalone),
+        Role::Sentinel { primary, login } => {
+            let asking = Opener { login: login.clone(), db: 0, ..opener.clone() };
+            let sentinels = Sentinels::new(primary.clone(), servers.addresses.clone(), asking);
+            (Route::Sentinel(sentinels), Opener { primary_only: true, ..opener }, Kind::Sentinel)
+        }
+        Role::Cluster => {
+            return Err(OpenError::Usage("a Cluster cannot be opened yet".to_owned()));
+        }
+    };
+    let node =
+        Node::open(route, opener, options.patience).await.map_err(|trouble| trouble.at(&place))?;
+    node.facts(Deadline::after(options.handshake)).await;
+    Ok(Arc::new(Remote::new(node, kind, place, insecure)))
+}
+
+/// Unix milliseconds, for people to read in a status; nothing is decided by it.
+#[expect(clippy::disallowed_methods, reason = "shown to people; nothing waits or expires by it")]
+fn wall_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,330 @@
+//! One server, kept connected: a shared connection that heals by itself and never gives up, and a few idle
+//! connections for sessions. Calls wait for the connection as long as their deadline allows, because
+//! nothing was sent yet; once a byte has left, a lost answer is an unknown outcome and is never repeated.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use kernel::{Deadline, Fault, Value};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout_at};
+
+use crate::error::Trouble;
+use crate::pipe::{Lost, Pipe};
+use crate::place::Address;
+use crate::probe::{self, Facts};
+use crate::sentinel::Sentinels;
+use crate::wire::{Opener, Wire};
+
+const FIRST_DELAY: Duration = Duration::from_millis(20);
+const LAST_DELAY: Duration = Duration::from_millis(100);
+const REFUSED_DELAY: Duration = Duration::from_secs(1); // a wrong password does not mend itself soon
+const STEADY: Duration = Duration::from_secs(1); // a connection that lived so long was a good one
+const IDLE_MAX: usize = 16;
+const IDLE_FOR: Duration = Duration::from_secs(30);
+
+/// How the server's address is found.
+pub(crate) enum Route {
+    Fixed(Address),
+    Sentinel(Sentinels),
+}
+
+impl Route {
+    async fn find(&self) -> Result<Address, Trouble> {
+        match self {
+            Route::Fixed(address) => Ok(address.clone()),
+            Route::Sentinel(sentinels) => sentinels.primary().await,
+        }
+    }
+}
+
+#[derive(Clone)]
+enum State {
+    Up(Arc<Pipe>),
+    Down(Trouble),
+}
+
+struct Idle {
+    wire: Wire,
+    since: Instant,
+    generation: u64,
+    watching: bool,
+}
+
+struct Inner {
+    route: Route,
+    opener: Opener,
+    state: watch::Sender<State>,
+    since_ms: AtomicU64,
+    connects: AtomicU64,
+    facts: Mutex<Option<Facts>>,
+    idle: Mutex<Vec<Idle>>,
+}
+
+/// A server and the task that keeps it connected; the task ends with the last handle.
+pub(crate) struct Node {
+    inner: Arc<Inner>,
+    keeper: tokio::task::AbortHandle,
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.keeper.abort();
+    }
+}
+
+/// A connection lent for a session. `watching`: a former owner may have left keys watched.
+pub(crate) struct Held {
+    pub(crate) wire: Wire,
+    pub(crate) generation: u64,
+    pub(crate) watching: bool,
+    pub(crate) node: Arc<Node>,
+}
+
+/// How a node is now.
+pub(crate) struct Health {
+    pub(crate) up: bool,
+    pub(crate) reason: Option<String>,
+    pub(crate) since_ms: u64,
+    pub(crate) reconnects: u64,
+    pub(crate) facts: Option<Facts>,
+}
+
+impl Node {
+    /// Starts to connect and does not wait for it.
+    pub(crate) fn start(route: Route, opener: Opener) -> Arc<Self> {
+        Self::make(route, opener, None)
+    }
+
+    /// Connects within `patience`, or tells why not. What waiting cannot mend fails at once.
+    pub(crate) async fn open(
+        route: Route,
+        opener: Opener,
+        patience: Duration,
+    ) -> Result<Arc<Self>, Trouble> {
+        let give_up = Instant::now() + patience;
+        loop {
+            match connect(&route, &opener).await {
+                Ok(pipe) => return Ok(Self::make(route, opener, Some(pipe))),
+                Err(trouble) if !trouble.may_pass() || Instant::now() >= give_up => {
+                    return Err(trouble);
+                }
+                Err(_) => sleep(LAST_DELAY).await,
+            }
+        }
+    }
+
+    fn make(route: Route, opener: Opener, pipe: Option<Arc<Pipe>>) -> Arc<Self> {
+        let first = match &pipe {
+            Some(pipe) => State::Up(Arc::clone(pipe)),
+            None => State::Down(Trouble::Gone("not connected yet".to_owned())),
+        };
+        let inner = Arc::new(Inner {
+            route,
+            opener,
+            connects: AtomicU64::new(u64::from(pipe.is_some())),
+            state: watch::Sender::new(first),
+            since_ms: AtomicU64::new(crate::wall_ms()),
+            facts: Mutex::new(None),
+            idle: Mutex::default(),
+        });
+        let keeper = tokio::spawn(keep(Arc::clone(&inner), pipe)).abort_handle();
+        Arc::new(Node { inner, keeper })
+    }
+
+    /// The live connection, waited for until the deadline.
+    pub(crate) async fn pipe(&self, by: Deadline) -> Result<Arc<Pipe>, Fault> {
+        if let Some(pipe) = self.pipe_now() {
+            return Ok(pipe);
+        }
+        let mut state = self.inner.state.subscribe();
+        let live = state.wait_for(|state| matches!(state, State::Up(pipe) if !pipe.is_closed()));
+        if let Ok(Ok(state)) = timeout_at(by.instant().into(), live).await
+            && let State::Up(pipe) = &*state
+        {
+            return Ok(Arc::clone(pipe));
+        }
+        Err(Fault::Unavailable(self.down().unwrap_or_else(|| "it just came back".to_owned())))
+    }
+
+    /// The live connection, if there is one.
+    pub(crate) fn pipe_now(&self) -> Option<Arc<Pipe>> {
+        match &*self.inner.state.borrow() {
+            State::Up(pipe) if !pipe.is_closed() => Some(Arc::clone(pipe)),
+            _ => None,
+        }
+    }
+
+    /// Why there is no connection, if there is none.
+    pub(crate) fn down(&self) -> Option<String> {
+        match &*self.inner.state.borrow() {
+            State::Up(_) => None,
+            State::Down(trouble) => Some(trouble.reason().to_owned()),
+        }
+    }
+
+    /// Sends packed commands and gives their replies.
+    pub(crate) async fn ask(
+        &self,
+        bytes: &Bytes,
+        replies: usize,
+        by: Deadline,
+    ) -> Result<Vec<Value>, Fault> {
+        loop {
+            let pipe = self.pipe(by).await?;
+            match pipe.ask(bytes.clone(), replies, by).await {
+                Ok(values) => return Ok(values),
+                Err(Lost::Unknown(why)) => return Err(Fault::Unknown(why)),
+                Err(Lost::NotSent(why)) if by.left().is_zero() => {
+                    return Err(Fault::Unavailable(why));
+                }
+                Err(Lost::NotSent(_)) => {}
+            }
+        }
+    }
+
+    /// Gives the connection up, because the server says it is not what we want any more.
+    pub(crate) fn kick(&self, reason: &str) {
+        if let Some(pipe) = self.pipe_now() {
+            pipe.close(reason);
+        }
+    }
+
+    /// A connection for one caller: an idle one that is still sound, or a new one.
+    pub(crate) async fn hold(self: &Arc<Self>, idle: bool, by: Deadline) -> Result<Held, Fault> {
+        if idle && let Some(found) = self.take_idle() {
+            let Idle { wire, generation, watching, .. } = found;
+            return Ok(Held { wire, generation, watching, node: Arc::clone(self) });
+        }
+        loop {
+            let pipe = self.pipe(by).await?;
+            let generation = self.generation();
+            let open = self.inner.opener.open(pipe.address());
+            match timeout_at(by.instant().into(), open).await {
+                Ok(Ok(wire)) => {
+                    let node = Arc::clone(self);
+                    return Ok(Held { wire, generation, watching: false, node });
+                }
+                Ok(Err(trouble)) if by.left() <= FIRST_DELAY => {
+                    return Err(Fault::Unavailable(trouble.reason().to_owned()));
+                }
+                Ok(Err(_)) => sleep(FIRST_DELAY).await,
+                Err(_) => {
+                    let why = format!("{} did not open a connection in time", pipe.address());
+                    return Err(Fault::Unavailable(why));
+                }
+            }
+        }
+    }
+
+    fn take_idle(&self) -> Option<Idle> {
+        let now = self.generation();
+        loop {
+            let mut idle = self.inner.idle.lock().pop()?;
+            if idle.generation == now && idle.since.elapsed() < IDLE_FOR && idle.wire.is_quiet() {
+                return Some(idle);
+            }
+        }
+    }
+
+    /// Takes back a connection whose last answer was read in full.
+    pub(crate) fn give_back(&self, wire: Wire, generation: u64, watching: bool) {
+        if generation == self.generation() {
+            let mut idle = self.inner.idle.lock();
+            if idle.len() < IDLE_MAX {
+                idle.push(Idle { wire, since: Instant::now(), generation, watching });
+            }
+        }
+    }
+
+    // Sessions opened before the shared connection was lost are not trusted again.
+    fn generation(&self) -> u64 {
+        self.inner.connects.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        let reason = self.down();
+        Health {
+            up: reason.is_none(),
+            reason,
+            since_ms: self.inner.since_ms.load(Ordering::Acquire),
+            reconnects: self.generation().saturating_sub(1),
+            facts: self.inner.facts.lock().clone(),
+        }
+    }
+
+    /// Asks what it is, now rather than in the background.
+    pub(crate) async fn facts(&self, by: Deadline) -> Option<Facts> {
+        let pipe = self.pipe(by).await.ok()?;
+        let facts = probe::ask(&pipe, by).await;
+        self.inner.facts.lock().clone_from(&facts);
+        facts
+    }
+}
+
+async fn connect(route: &Route, opener: &Opener) -> Result<Arc<Pipe>, Trouble> {
+    let address = route.find().await?;
+    let wire = opener.open(&address).await?;
+    Ok(Arc::new(Pipe::new(wire, address)))
+}
+
+impl Inner {
+    fn set(&self, state: State) {
+        let was_up = matches!(&*self.state.borrow(), State::Up(_));
+        if was_up != matches!(state, State::Up(_)) {
+            self.since_ms.store(crate::wall_ms(), Ordering::Release);
+        }
+        if let State::Up(_) = state {
+            self.connects.fetch_add(1, Ordering::AcqRel);
+            self.idle.lock().clear();
+        }
+        self.state.send_replace(state);
+    }
+}
+
+async fn keep(inner: Arc<Inner>, mut pipe: Option<Arc<Pipe>>) {
+    let mut delay = FIRST_DELAY;
+    loop {
+        if let Some(live) = pipe.take() {
+            let began = Instant::now();
+            let why = live_until_lost(&inner, &live).await;
+            tracing::warn!(address = %live.address(), why, "the store's connection is lost");
+            inner.set(State::Down(Trouble::Gone(why)));
+            if began.elapsed() >= STEADY {
+                delay = FIRST_DELAY;
+            } else {
+                sleep(delay).await;
+                delay = (delay * 2).min(LAST_DELAY);
+            }
+        }
+        match connect(&inner.route, &inner.opener).await {
+            Ok(live) => {
+                tracing::info!(address = %live.address(), "the store is connected");
+                inner.set(State::Up(Arc::clone(&live)));
+                pipe = Some(live);
+            }
+            Err(trouble) => {
+                let wait = if trouble.may_pass() { delay } else { REFUSED_DELAY };
+                inner.set(State::Down(trouble));
+                sleep(wait).await;
+                delay = (delay * 2).min(LAST_DELAY);
+            }
+        }
+    }
+}
+
+async fn live_until_lost(inner: &Inner, pipe: &Pipe) -> String {
+    let learn = async {
+        if let Some(facts) = probe::ask(pipe, Deadline::after(Duration::from_secs(2))).await {
+            *inner.facts.lock() = Some(facts);
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        why = pipe.ended() => why,
+        () = learn => unreachable!("learning never ends"),
+    }
+}

@@ -1,0 +1,140 @@
+//! Looks at what answers: program, version, persistence, eviction, role; and says what will hurt, with
+//! what to do about it. A user without the right to ask gets fewer facts, not a failure.
+
+use std::borrow::Cow;
+
+use kernel::{Deadline, Value};
+
+use crate::pipe::Pipe;
+use crate::reply;
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub(crate) server: String,
+    pub(crate) cluster: bool,
+    pub(crate) persistence: String,
+    pub(crate) eviction: String,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// `INFO` and four settings in one round trip.
+pub(crate) async fn ask(pipe: &Pipe, by: Deadline) -> Option<Facts> {
+    let mut bytes = redis::cmd("INFO").get_packed_command();
+    for setting in ["appendfsync", "save"] {
+        redis::cmd("CONFIG").arg("GET").arg(setting).write_packed_command(&mut bytes);
+    }
+    let values = pipe.ask(bytes.into(), 3, by).await.ok()?;
+    let setting = |value: &Value| match value {
+        Value::Array(pair) => pair.get(1).and_then(reply::text).map(Cow::into_owned),
+        _ => None,
+    };
+    let info = reply::text(&values[0]).unwrap_or_default().into_owned();
+    Some(judge(&info, setting(&values[1]).as_deref(), setting(&values[2]).as_deref()))
+}
+
+fn judge(info: &str, fsync: Option<&str>, save: Option<&str>) -> Facts {
+    let find = |name: &str| {
+        info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap_or("")
+    };
+    if find("redis_version").is_empty() {
+        return Facts {
+            server: "unknown".to_owned(),
+            cluster: false,
+            persistence: "unknown".to_owned(),
+            eviction: "unknown".to_owned(),
+            warnings: vec![
+                "this user may not run INFO: version, persistence and eviction are not known; \
+                 `worldkeep acl` prints the rights we need"
+                    .to_owned(),
+            ],
+        };
+    }
+    let valkey = find("valkey_version");
+    let version = if valkey.is_empty() { find("redis_version") } else { valkey };
+    let program = if valkey.is_empty() { "redis" } else { "valkey" };
+    let log = find("aof_enabled") == "1";
+    let eviction = find("maxmemory_policy");
+    let mut warnings = Vec::new();
+    if find("role") == "slave" {
+        warnings.push("this server is a replica and refuses writes: name its primary".to_owned());
+    }
+    if !matches!(eviction, "noeviction" | "") {
+        warnings
+            .push(format!("maxmemory-policy is {eviction}: keys may vanish; set it to noeviction"));
+    }
+    if !log {
+        warnings.push(
+            "no append-only file: a crash of the server loses what changed since its last \
+             snapshot; set appendonly yes"
+                .to_owned(),
+        );
+    }
+    let major: u32 = version.split('.').next().and_then(|part| part.parse().ok()).unwrap_or(0);
+    if major < 7 {
+        warnings
+            .push(format!("{program} {version} is older than 7.0, the oldest we test: upgrade"));
+    }
+    Facts {
+        server: format!("{program} {version}"),
+        cluster: find("redis_mode") == "cluster" || find("server_mode") == "cluster",
+        persistence: persistence(log, fsync, save),
+        eviction: eviction.to_owned(),
+        warnings,
+    }
+}
+
+fn persistence(log: bool, fsync: Option<&str>, save: Option<&str>) -> String {
+    let words = match (log, fsync, save) {
+        (true, Some("always"), _) => "append-only log, synced at every write",
+        (true, Some("everysec"), _) => "append-only log, synced every second",
+        (true, Some("no"), _) => "append-only log, synced when the system likes",
+        (true, ..) => "append-only log",
+        (false, _, Some("")) => "none",
+        (false, _, Some(_)) => "snapshots only",
+        (false, _, None) => "no append-only log",
+    };
+    words.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\naof_enabled:1\r\nmaxmemory_policy:noeviction\r\n";
+
+    #[test]
+    fn a_well_kept_server_draws_no_warning() {
+        let facts = judge(GOOD, Some("everysec"), Some(""));
+        assert_eq!(facts.server, "redis 7.0.15");
+        assert_eq!(facts.persistence, "append-only log, synced every second");
+        assert_eq!(facts.warnings, Vec::<String>::new());
+        assert!(!facts.cluster);
+    }
+
+    #[test]
+    fn what_will_hurt_is_said_with_what_to_do() {
+        let bad = GOOD
+            .replace("7.0.15", "5.0.1")
+            .replace("aof_enabled:1", "aof_enabled:0")
+            .replace("noeviction", "allkeys-lru")
+            .replace("role:master", "role:slave");
+        let facts = judge(&bad, None, Some("900 1"));
+        assert_eq!(facts.persistence, "snapshots only");
+        assert_eq!(facts.warnings.len(), 4, "{:?}", facts.warnings);
+        assert!(facts.warnings[1].contains("allkeys-lru: keys may vanish; set it to noeviction"));
+    }
+
+    #[test]
+    fn valkey_says_its_own_version() {
+        let text = "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.1.2\r\nserver_mode:cluster\r\n";
+        let facts = judge(text, None, None);
+        assert_eq!(facts.server, "valkey 9.1.2");
+        assert!(facts.cluster);
+    }
+
+    #[test]
+    fn a_user_without_rights_is_told_which_facts_are_missing() {
+        assert_eq!(judge("", None, None).warnings.len(), 1);
+    }
+}

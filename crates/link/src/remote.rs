@@ -1,0 +1,236 @@
+//! The store on one server: standalone, or the primary that Sentinel names. All plain calls share one
+//! connection; sessions, blocking calls and subscriptions have their own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use kernel::{
+    Answer, Cmd, Deadline, Fault, Kind, Message, Script, Session, Status, Store, Topic, Value,
+};
+use tokio::time::sleep;
+
+use crate::manner::{Manner, manner};
+use crate::node::{Held, Node};
+use crate::reply;
+use crate::session::{Own, Source, is_passing};
+
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// One server behind a connection that heals.
+pub(crate) struct Remote(Arc<Primary>);
+
+pub(crate) struct Primary {
+    node: Arc<Node>,
+    kind: Kind,
+    place: String,
+    insecure: bool,
+}
+
+impl Remote {
+    pub(crate) fn new(node: Arc<Node>, kind: Kind, place: String, insecure: bool) -> Self {
+        Remote(Arc::new(Primary { node, kind, place, insecure }))
+    }
+}
+
+impl Primary {
+    // Repeats only what the server itself says it has not done.
+    async fn ask(&self, bytes: Bytes, replies: usize, by: Deadline) -> Result<Vec<Value>, Fault> {
+        let mut tries = 0;
+        loop {
+            let values = self.node.ask(&bytes, replies, by).await?;
+            let Some(error) = all_turned_away(&values) else { return Ok(values) };
+            if !self.may_pass(error, tries) {
+                return Ok(values);
+            }
+            if by.left() <= PAUSE {
+                return Err(Fault::Unavailable(sentence(error)));
+            }
+            tries += 1;
+            sleep(PAUSE).await;
+        }
+    }
+
+    // A replica behind a plain address stays one, unless the name moved meanwhile: one new connection
+    // finds out. Behind Sentinel a replica is a primary that was, and the new one is soon known.
+    fn may_pass(&self, error: &redis::ServerError, tries: u32) -> bool {
+        match error.code() {
+            "LOADING" | "MASTERDOWN" => true,
+            "READONLY" if self.kind == Kind::Sentinel || tries == 0 => {
+                self.node.kick("the server became a replica");
+                true
+            }
+            _ => false,
+        }
+    }
+
+    async fn call(&self, cmd: &Cmd, by: Deadline) -> Result<Value, Fault> {
+        let mut values = self.ask(cmd.get_packed_command().into(), 1, by).await?;
+        reply::outcome(values.pop().expect("one reply was asked for"))
+    }
+
+    async fn script(
+        &self,
+        script: &Script,
+        keys: &[&[u8]],
+        args: &[&[u8]],
+        by: Deadline,
+    ) -> Result<Value, Fault> {
+        let known = eval("EVALSHA", script.sha(), keys, args);
+        let mut values = self.ask(known.into(), 1, by).await?;
+        let mut value = values.pop().expect("one reply was asked for");
+        if reply::code(&value) == Some("NOSCRIPT") {
+            let whole = eval("EVAL", script.source(), keys, args);
+            value = self.ask(whole.into(), 1, by).await?.pop().expect("one reply was asked for");
+        }
+        reply::outcome(value)
+    }
+}
+
+/// `EVALSHA` or `EVAL`, packed.
+pub(crate) fn eval(name: &str, text: &str, keys: &[&[u8]], args: &[&[u8]]) -> Vec<u8> {
+    let mut cmd = redis::cmd(name);
+    cmd.arg(text).arg(keys.len());
+    for word in keys.iter().chain(args) {
+        cmd.arg(*word);
+    }
+    cmd.get_packed_command()
+}
+
+/// The first error, when the server turned away every command for a reason that may pass.
+fn all_turned_away(values: &[Value]) -> Option<&redis::ServerError> {
+    let all = values.iter().all(|value| reply::code(value).is_some_and(is_passing));
+    match values.first() {
+        Some(Value::ServerError(error)) if all => Some(error),
+        _ => None,
+    }
+}
+
+pub(crate) fn sentence(error: &redis::ServerError) -> String {
+    format!("{} {}", error.code(), error.details().unwrap_or_default())
+}
+
+/// What a shared connection cannot do.
+pub(crate) fn stateful() -> Fault {
+    Fault::Refused {
+        code: "ERR".to_owned(),
+        detail: "this command changes its connection: use a session".to_owned(),
+    }
+}
+
+impl Source for Primary {
+    fn hold<'a>(
+        &'a self,
+        _key: &'a [u8],
+        idle: bool,
+        by: Deadline,
+    ) -> BoxFuture<'a, Result<Held, Fault>> {
+        Box::pin(self.node.hold(idle, by))
+    }
+
+    fn turned_away(&self, _held: &Held, error: &redis::ServerError) -> bool {
+        match error.code() {
+            "READONLY" if self.kind == Kind::Sentinel => {
+                self.node.kick("the server became a replica");
+                true
+            }
+            code => matches!(code, "LOADING" | "MASTERDOWN"),
+        }
+    }
+}
+
+/// Opens a session for one blocking call that came by the wrong door.
+pub(crate) async fn alone(
+    source: Arc<dyn Source>,
+    key: &[u8],
+    cmd: &Cmd,
+    by: Deadline,
+) -> Result<Value, Fault> {
+    let held = source.hold(key, true, by).await?;
+    Own::new(source, key, held).call(cmd, by).await
+}
+
+impl Store for Remote {
+    fn call<'a>(&'a self, cmd: &'a Cmd, by: Deadline) -> Answer<'a, Value> {
+        match manner(cmd) {
+            Manner::Plain => Answer::Later(Box::pin(self.0.call(cmd, by))),
+            Manner::Blocking => Answer::Later(Box::pin(alone(self.0.clone(), b"", cmd, by))),
+            _ => Answer::ready(Err(stateful())),
+        }
+    }
+
+    fn pipeline<'a>(
+        &'a self,
+        cmds: &'a [Cmd],
+        by: Deadline,
+    ) -> Answer<'a, Vec<Result<Value, Fault>>> {
+        if cmds.is_empty() {
+            return Answer::ready(Ok(Vec::new()));
+        }
+        if cmds.iter().any(|cmd| manner(cmd) != Manner::Plain) {
+            return Answer::ready(Err(stateful()));
+        }
+        Answer::Later(Box::pin(async move {
+            let mut bytes = Vec::new();
+            for cmd in cmds {
+                cmd.write_packed_command(&mut bytes);
+            }
+            let values = self.0.ask(bytes.into(), cmds.len(), by).await?;
+            Ok(values.into_iter().map(reply::outcome).collect())
+        }))
+    }
+
+    fn script<'a>(
+        &'a self,
+        script: &'static Script,
+        keys: &'a [&'a [u8]],
+        args: &'a [&'a [u8]],
+        by: Deadline,
+    ) -> Answer<'a, Value> {
+        Answer::Later(Box::pin(self.0.script(script, keys, args, by)))
+    }
+
+    fn session<'a>(&'a self, key: &'a [u8], by: Deadline) -> Answer<'a, Box<dyn Session>> {
+        Answer::Later(Box::pin(async move {
+            let held = self.0.hold(key, true, by).await?;
+            Ok(Box::new(Own::new(self.0.clone(), key, held)) as Box<dyn Session>)
+        }))
+    }
+
+    fn subscribe<'a>(
+        &'a self,
+        topics: &'a [Topic],
+        by: Deadline,
+    ) -> Answer<'a, BoxStream<'static, Message>> {
+        let source: Arc<dyn Source> = self.0.clone();
+        Answer::Later(Box::pin(crate::listen::subscribe(source, topics.to_vec(), by)))
+    }
+
+    fn status(&self) -> Status {
+        let health = self.0.node.health();
+        let mut warnings = Vec::new();
+        if self.0.insecure {
+            warnings.push(INSECURE.to_owned());
+        }
+        let unknown = || "unknown".to_owned();
+        let facts = health.facts;
+        warnings.extend(facts.iter().flat_map(|facts| facts.warnings.iter().cloned()));
+        Status {
+            kind: self.0.kind,
+            place: self.0.place.clone(),
+            server: facts.as_ref().map_or_else(unknown, |facts| facts.server.clone()),
+            up: health.up,
+            since_ms: health.since_ms,
+            reason: health.reason,
+            reconnects: health.reconnects,
+            persistence: facts.as_ref().map_or_else(unknown, |facts| facts.persistence.clone()),
+            eviction: facts.as_ref().map_or_else(unknown, |facts| facts.eviction.clone()),
+            warnings,
+        }
+    }
+}
+
+pub(crate) const INSECURE: &str = "TLS certificates are not verified (insecure=true): anyone on the way can read and change data; \
+     use ?ca=FILE";

@@ -1,0 +1,81 @@
+//! Asks Sentinels who the primary is. Any of them may answer; the next one is asked when one does not,
+//! and the one that answered is asked first the next time. What it names must still say itself that it
+//! is a primary before we use it (`Opener::primary_only`).
+
+use std::time::Duration;
+
+use kernel::Value;
+use parking_lot::Mutex;
+use tokio::time::timeout;
+
+use crate::error::Trouble;
+use crate::place::Address;
+use crate::reply;
+use crate::wire::Opener;
+
+const ANSWER: Duration = Duration::from_millis(500);
+
+/// The Sentinels of one primary.
+pub(crate) struct Sentinels {
+    name: String,
+    addresses: Mutex<Vec<Address>>,
+    opener: Opener,
+}
+
+impl Sentinels {
+    pub(crate) fn new(name: String, addresses: Vec<Address>, opener: Opener) -> Self {
+        Sentinels { name, addresses: Mutex::new(addresses), opener }
+    }
+
+    /// The primary's address, from the first Sentinel that knows it.
+    pub(crate) async fn primary(&self) -> Result<Address, Trouble> {
+        let all = self.addresses.lock().clone();
+        let mut last = Trouble::Gone("no Sentinel was named".to_owned());
+        for (at, address) in all.iter().enumerate() {
+            match timeout(self.opener.connect + ANSWER, self.ask(address)).await {
+                Ok(Ok(primary)) => {
+                    self.addresses.lock().swap(0, at);
+                    return Ok(primary);
+                }
+                Ok(Err(trouble)) => last = at_sentinel(address, &trouble),
+                Err(_) => last = Trouble::Gone(format!("Sentinel {address} does not answer")),
+            }
+        }
+        Err(last)
+    }
+
+    async fn ask(&self, address: &Address) -> Result<Address, Trouble> {
+        let mut wire = self.opener.open(address).await?;
+        let mut cmd = redis::cmd("SENTINEL");
+        cmd.arg("GET-MASTER-ADDR-BY-NAME").arg(&self.name);
+        wire.write(&cmd.get_packed_command()).await?;
+        match wire.read().await? {
+            Value::Array(parts) => {
+                let host = parts.first().and_then(reply::text);
+                let port = parts.get(1).and_then(reply::text).and_then(|port| port.parse().ok());
+                match (host, port) {
+                    (Some(host), Some(port)) => Ok(Address::Tcp(host.into_owned(), port)),
+                    _ => Err(Trouble::Garbage("it gave no address".to_owned())),
+                }
+            }
+            Value::Nil => Err(Trouble::Garbage(format!("it knows no primary named {}", self.name))),
+            Value::ServerError(error) => Err(match error.code() {
+                "NOPERM" => Trouble::NotAllowed("it does not let this user ask".to_owned()),
+                "NOAUTH" => Trouble::Login("it wants a password".to_owned()),
+                _ => Trouble::Garbage("it is no Sentinel; check the port".to_owned()),
+            }),
+            _ => Err(Trouble::Garbage("it is no Sentinel; check the port".to_owned())),
+        }
+    }
+}
+
+fn at_sentinel(address: &Address, trouble: &Trouble) -> Trouble {
+    let text = format!("Sentinel {address}: {}", trouble.reason());
+    match trouble {
+        Trouble::Gone(_) | Trouble::NotYet(_) => Trouble::Gone(text),
+        Trouble::Login(_) => Trouble::Login(text),
+        Trouble::NotAllowed(_) => Trouble::NotAllowed(text),
+        Trouble::Tls(_) => Trouble::Tls(text),
+        Trouble::Garbage(_) => Trouble::Garbage(text),
+    }
+}

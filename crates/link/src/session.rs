@@ -1,0 +1,190 @@
+//! A connection that belongs to one caller: for `WATCH` and for blocking calls. One that timed out, was
+//! dropped in the middle of an answer, or changed its state in ways we cannot undo is closed and never
+//! lent again; any other goes back to its node, and keys left watched are let go before its next command.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use kernel::{Answer, Cmd, Deadline, Fault, Session, Value};
+use tokio::time::timeout_at;
+
+use crate::error::Trouble;
+use crate::manner::{Manner, manner};
+use crate::node::Held;
+use crate::reply;
+
+/// Where sessions and subscriptions get their connections.
+pub(crate) trait Source: Send + Sync + 'static {
+    /// A connection to the server that owns `key`; `idle`: one that was used before will do.
+    fn hold<'a>(
+        &'a self,
+        key: &'a [u8],
+        idle: bool,
+        by: Deadline,
+    ) -> BoxFuture<'a, Result<Held, Fault>>;
+
+    /// The server says it cannot serve us now: look for a better one. True when asking again may help.
+    fn turned_away(&self, held: &Held, error: &redis::ServerError) -> bool;
+}
+
+/// Codes that mean: nothing was done, because this server does not serve this key or does not serve now.
+pub(crate) fn is_passing(code: &str) -> bool {
+    matches!(
+        code,
+        "LOADING" | "MASTERDOWN" | "READONLY" | "MOVED" | "ASK" | "TRYAGAIN" | "CLUSTERDOWN"
+    )
+}
+
+pub(crate) struct Own {
+    source: Arc<dyn Source>,
+    key: Vec<u8>,
+    held: Option<Held>,
+    /// An answer is outstanding: whoever drops us now leaves the connection out of step.
+    busy: bool,
+    watching: bool,
+    spoiled: bool,
+}
+
+impl Own {
+    pub(crate) fn new(source: Arc<dyn Source>, key: &[u8], held: Held) -> Self {
+        let key = key.to_vec();
+        Own { source, key, held: Some(held), busy: false, watching: false, spoiled: false }
+    }
+
+    // One command with one reply. Turned away before anything was watched, it moves to another server.
+    async fn run(&mut self, cmd: &Cmd, by: Deadline) -> Result<Value, Fault> {
+        let manner = manner(cmd);
+        let bytes = cmd.get_packed_command();
+        self.spoiled |= manner == Manner::Stateful;
+        loop {
+            let value = self.ask(&bytes, 1, by).await?.pop().expect("one reply was asked for");
+            let Value::ServerError(error) = value else {
+                match manner {
+                    Manner::Watch => self.watching = true,
+                    Manner::Unwatch => self.watching = false,
+                    _ => {}
+                }
+                return Ok(value);
+            };
+            if !is_passing(error.code()) {
+                return Err(reply::refused(&error));
+            }
+            self.move_on(&error, by).await?;
+        }
+    }
+
+    async fn transact(&mut self, cmds: &[Cmd], by: Deadline) -> Result<Option<Vec<Value>>, Fault> {
+        let mut bytes = redis::cmd("MULTI").get_packed_command();
+        for cmd in cmds {
+            cmd.write_packed_command(&mut bytes);
+        }
+        redis::cmd("EXEC").write_packed_command(&mut bytes);
+        loop {
+            let mut values = self.ask(&bytes, cmds.len() + 2, by).await?;
+            let last = values.pop().expect("EXEC has a reply");
+            let error = match last {
+                Value::Nil => None,
+                Value::Array(values) => {
+                    self.watching = false;
+                    return Ok(Some(values));
+                }
+                Value::ServerError(error) => Some(error),
+                _ => {
+                    self.spoiled = true;
+                    return Err(Fault::Unknown("EXEC gave no list of replies".to_owned()));
+                }
+            };
+            let Some(error) = error else {
+                self.watching = false;
+                return Ok(None);
+            };
+            // The reason is in the first command that was not queued; EXEC only says that there was one.
+            let first = values.into_iter().find_map(|value| match value {
+                Value::ServerError(error) => Some(error),
+                _ => None,
+            });
+            let error = first.unwrap_or(error);
+            if !is_passing(error.code()) {
+                self.watching = false;
+                return Err(reply::refused(&error));
+            }
+            self.move_on(&error, by).await?;
+        }
+    }
+
+    // Nothing was done. What was watched here is not watched elsewhere, so then the caller starts over.
+    async fn move_on(&mut self, error: &redis::ServerError, by: Deadline) -> Result<(), Fault> {
+        let held = self.held.take().expect("an answer came from it");
+        let again = self.source.turned_away(&held, error);
+        drop(held);
+        let pause = std::time::Duration::from_millis(20);
+        if !again {
+            return Err(reply::refused(error));
+        }
+        if self.watching || by.left() <= pause {
+            let why = format!("{} {}", error.code(), error.details().unwrap_or_default());
+            return Err(Fault::Unavailable(why));
+        }
+        tokio::time::sleep(pause).await;
+        self.held = Some(self.source.hold(&self.key, false, by).await?);
+        Ok(())
+    }
+
+    async fn ask(&mut self, bytes: &[u8], count: usize, by: Deadline) -> Result<Vec<Value>, Fault> {
+        if by.left().is_zero() {
+            return Err(Fault::Unavailable("the deadline had passed already".to_owned()));
+        }
+        let usable = self.held.as_mut().filter(|_| !self.busy);
+        let Some(held) = usable else {
+            return Err(Fault::Unavailable("this session lost an answer: open another".to_owned()));
+        };
+        let mut all = Vec::with_capacity(bytes.len() + 32);
+        let extra = usize::from(std::mem::take(&mut held.watching));
+        if extra == 1 {
+            redis::cmd("UNWATCH").write_packed_command(&mut all);
+        }
+        all.extend_from_slice(bytes);
+        self.busy = true;
+        let answer = held.wire.ask(&all, count + extra);
+        match timeout_at(by.instant().into(), answer).await {
+            Ok(Ok(mut values)) => {
+                self.busy = false;
+                values.drain(..extra);
+                Ok(values)
+            }
+            Ok(Err(trouble)) => Err(self.lost(&trouble)),
+            Err(_) => {
+                // Closed at once, so that the server stops waiting on our behalf.
+                self.held = None;
+                Err(Fault::Unknown("no answer before the deadline".to_owned()))
+            }
+        }
+    }
+
+    fn lost(&mut self, trouble: &Trouble) -> Fault {
+        self.held = None;
+        Fault::Unknown(trouble.reason().to_owned())
+    }
+}
+
+impl Session for Own {
+    fn call<'a>(&'a mut self, cmd: &'a Cmd, by: Deadline) -> Answer<'a, Value> {
+        Answer::Later(Box::pin(self.run(cmd, by)))
+    }
+
+    fn exec<'a>(&'a mut self, cmds: &'a [Cmd], by: Deadline) -> Answer<'a, Option<Vec<Value>>> {
+        Answer::Later(Box::pin(self.transact(cmds, by)))
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        if let Some(held) = self.held.take()
+            && !self.busy
+            && !self.spoiled
+        {
+            let Held { wire, generation, watching, node } = held;
+            node.give_back(wire, generation, watching || self.watching);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! One connection as bytes: opened, logged in and checked, then a writer of commands and a reader of
+//! replies. It knows no deadline and no retry; whoever uses it does, and drops it when in doubt.
+
+use std::time::Duration;
+
+use bytes::BytesMut;
+use kernel::{Cmd, Value};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use crate::error::Trouble;
+use crate::place::{Access, Address, Login};
+use crate::reply::{self, Reader};
+
+/// Any byte stream: TCP, TLS, a Unix socket, or a pipe in memory.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// How connections to one kind of server are made.
+#[derive(Clone)]
+pub(crate) struct Opener {
+    pub(crate) login: Login,
+    pub(crate) db: u32,
+    pub(crate) tls: Option<TlsConnector>,
+    /// For the socket itself: short, so that a host that comes back is found soon.
+    pub(crate) connect: Duration,
+    /// For TLS and login together.
+    pub(crate) handshake: Duration,
+    /// Only a primary will do (behind Sentinel, where an old one may still answer).
+    pub(crate) primary_only: bool,
+}
+
+impl Opener {
+    pub(crate) fn new(access: &Access, options: &crate::Options) -> Result<Self, Trouble> {
+        Ok(Opener {
+            login: access.login.clone(),
+            db: access.db,
+            tls: access.tls.as_ref().map(crate::tls::connector).transpose()?,
+            connect: options.connect,
+            handshake: options.handshake,
+            primary_only: false,
+        })
+    }
+
+    /// Connects, logs in and makes sure that a Redis answers.
+    pub(crate) async fn open(&self, address: &Address) -> Result<Wire, Trouble> {
+        let stream = self.stream(address).await?;
+        let late = || Trouble::Gone(format!("{address} accepts connections but does not answer"));
+        let mut wire = Wire::new(stream);
+        timeout(self.handshake, self.greet(&mut wire)).await.map_err(|_| late())??;
+        Ok(wire)
+    }
+
+    async fn stream(&self, address: &Address) -> Result<Box<dyn Stream>, Trouble> {
+        let late = || Trouble::Gone(format!("{address} does not answer"));
+        match address {
+            Address::Unix(path) => {
+                let stream = timeout(self.connect, UnixStream::connect(path)).await;
+                Ok(Box::new(stream.map_err(|_| late())??))
+            }
+            Address::Tcp(host, port) => {
+                let stream = self.tcp(host, *port).await?;
+                stream.set_nodelay(true)?;
+                match &self.tls {
+                    None => Ok(Box::new(stream)),
+                    Some(tls) => {
+                        let shake = crate::tls::shake(tls, host, stream);
+                        Ok(Box::new(timeout(self.handshake, shake).await.map_err(|_| late())??))
+                    }
+                }
+            }
+        }
+    }
+
+    // Looking up a name may take longer than connecting should.
+    async fn tcp(&self, host: &str, port: u16) -> Result<TcpStream, Trouble> {
+        let lookup = timeout(self.handshake, tokio::net::lookup_host((host, port))).await;
+        let unknown = || Trouble::Gone(format!("the name {host} is not known"));
+        let mut last = unknown();
+        for addr in lookup.map_err(|_| unknown())?.map_err(|_| unknown())? {
+            match timeout(self.connect, TcpStream::connect(addr)).await {
+                Ok(Ok(stream)) => return Ok(stream),
+                Ok(Err(error)) => last = error.into(),
+                Err(_) => last = Trouble::Gone(format!("{addr} does not answer")),
+            }
+        }
+        Err(last)
+    }
+
+    // Everything in one write; each reply is looked at in turn.
+    async fn greet(&self, wire: &mut Wire) -> Result<(), Trouble> {
+        let mut bytes = Vec::new();
+        let mut steps = Vec::new();
+        let mut say = |step: Step, cmd: &Cmd| {
+            cmd.write_packed_command(&mut bytes);
+            steps.push(step);
+        };
+        if let Some(password) = &self.login.password {
+            let mut auth = redis::cmd("AUTH");
+            if let Some(user) = &self.login.user {
+                auth.arg(user);
+            }
+            say(Step::Auth, auth.arg(password));
+        }
+        if self.db != 0 {
+            say(Step::Select, redis::cmd("SELECT").arg(self.db));
+        }
+        say(Step::Name, redis::cmd("CLIENT").arg("SETNAME").arg("worldkeep"));
+        if self.primary_only {
+            say(Step::Role, &redis::cmd("ROLE"));
+        }
+        say(Step::Ping, &redis::cmd("PING"));
+        wire.write(&bytes).await?;
+        for step in steps {
+            let value = match wire.read().await {
+                Err(Trouble::Gone(reason)) => {
+                    return Err(Trouble::Gone(hint(self.tls.is_some(), reason)));
+                }
+                other => other?,
+            };
+            step.judge(&value)?;
+        }
+        Ok(())
+    }
+}
+
+fn hint(tls: bool, reason: String) -> String {
+    if tls { reason } else { format!("{reason} (if the port speaks TLS, write rediss://)") }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Step {
+    Auth,
+    Select,
+    Name,
+    Role,
+    Ping,
+}
+
+impl Step {
+    fn judge(self, value: &Value) -> Result<(), Trouble> {
+        if let Value::ServerError(error) = value {
+            let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
+            return match (error.code(), self) {
+                ("LOADING", _) => Err(Trouble::NotYet("it is loading its data".to_owned())),
+                ("MASTERDOWN", _) => Err(Trouble::NotYet("it has lost its primary".to_owned())),
+                ("NOAUTH", Step::Ping) => Err(Trouble::Login("it wants a password".to_owned())),
+                ("NOAUTH" | "NOPERM", _) => Ok(()),
+                ("WRONGPASS", _) | (_, Step::Auth) => Err(Trouble::Login(text)),
+                (_, Step::Ping | Step::Select) => Err(Trouble::NotAllowed(text)),
+                _ => Ok(()),
+            };
+        }
+        let fits = match self {
+            Step::Ping => reply::text(value).is_some_and(|text| text == "PONG"),
+            Step::Role => match value {
+                Value::Array(parts) => match parts.first().and_then(reply::text) {
+                    Some(role) if role == "master" => true,
+                    _ => return Err(Trouble::NotYet("it is no primary (yet)".to_owned())),
+                },
+                _ => false,
+            },
+            _ => matches!(value, Value::Okay),
+        };
+        if fits {
+            Ok(())
+        } else {
+            Err(Trouble::Garbage("it answers PING with something else".to_owned()))
+        }
+    }
+}
+
+/// An open connection, used by one owner in order.
+pub(crate) struct Wire {
+    stream: Box<dyn Stream>,
+    reader: Reader,
+    bytes: BytesMut,
+}
+
+impl Wire {
+    pub(crate) fn new(stream: Box<dyn Stream>) -> Self {
+        Wire { stream, reader: Reader::default(), bytes: BytesMut::with_capacity(4096) }
+    }
+
+    /// All of these bytes.
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
+        self.stream.write_all(bytes).await?;
+        self.stream.flush().await?;
+        Ok(())
+    }
+
+    /// The next reply.
+    pub(crate) async fn read(&mut self) -> Result<Value, Trouble> {
+        loop {
+            match self.reader.next(&mut self.bytes) {
+                Ok(Some(value)) => return Ok(value),
+                Err(garbage) => return Err(foreign(&garbage.0)),
+                Ok(None) => {}
+            }
+            if self.stream.read_buf(&mut self.bytes).await? == 0 {
+                return Err(Trouble::Gone("the connection was closed".to_owned()));
+            }
+        }
+    }
+
+    /// Commands one after the other in one write, and their replies.
+    pub(crate) async fn ask(
+        &mut self,
+        bytes: &[u8],
+        replies: usize,
+    ) -> Result<Vec<Value>, Trouble> {
+        self.write(bytes).await?;
+        let mut values = Vec::with_capacity(replies);
+        while values.len() < replies {
+            values.push(self.read().await?);
+        }
+        Ok(values)
+    }
+
+    /// Whether it is open and has nothing to say: closed, or with an answer nobody waits for, it is not.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        use futures_util::FutureExt as _;
+        self.bytes.is_empty() && self.stream.read_buf(&mut self.bytes).now_or_never().is_none()
+    }
+
+    pub(crate) fn into_parts(self) -> (Box<dyn Stream>, BytesMut) {
+        (self.stream, self.bytes)
+    }
+}
+
+fn foreign(text: &str) -> Trouble {
+    // The first byte of a TLS alert.
+    if text.contains("\\u{15}") {
+        return Trouble::Tls("the server speaks TLS: write rediss://".to_owned());
+    }
+    if text.contains("HTTP/") {
+        return Trouble::Garbage(format!("{text}; a web server listens there, check the port"));
+    }
+    Trouble::Garbage(format!("{text}; check the port"))
+}

@@ -1,0 +1,178 @@
+//! A bad network: every call ends within its deadline and 100 ms, whether it was sent is told truly, and a
+//! connection that may be out of step is never used again.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kernel::{Fault, Store, Value};
+use testkit::{Mode, Proxy, Server, ask, open, programs};
+
+use crate::{cmd, ms, soon};
+
+const SPARE: Duration = Duration::from_millis(100);
+
+async fn start(program: testkit::Program) -> (Server, Proxy, Arc<dyn Store>) {
+    let server = Server::start(program);
+    let proxy = Proxy::start(server.addr()).await;
+    let store = open(&proxy.url()).await;
+    (server, proxy, store)
+}
+
+async fn back(store: &Arc<dyn Store>, proxy: &Proxy) {
+    proxy.set(Mode::Pass);
+    // Silence is noticed within five seconds; all else at once.
+    let began = Instant::now();
+    loop {
+        if store.call(&cmd("PING"), ms(500)).await.is_ok() {
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(6), "not healed in {:?}", began.elapsed());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_call_ends_within_its_deadline_under_every_fault() {
+    let modes = [
+        Mode::Cut,
+        Mode::HalfOpen,
+        Mode::Delay(Duration::from_millis(700)),
+        Mode::Trickle,
+        Mode::Garbage,
+        Mode::ResetMidReply,
+    ];
+    for program in programs() {
+        let (_server, proxy, store) = start(program).await;
+        for mode in modes {
+            proxy.set(mode);
+            let calls: Vec<_> = (0..40)
+                .map(|at| {
+                    let store = store.clone();
+                    tokio::spawn(async move {
+                        let wait = Duration::from_millis(100 + 10 * at);
+                        let began = Instant::now();
+                        let by = kernel::Deadline::after(wait);
+                        let text = format!("{at}");
+                        let failed = match at % 4 {
+                            0 => store.call(&cmd("INCR n"), by).await.is_err(),
+                            1 => match store.call(&cmd(&format!("ECHO {text}")), by).await {
+                                Ok(answer) => {
+                                    assert_eq!(answer, Value::BulkString(text.into_bytes()));
+                                    false
+                                }
+                                Err(_) => true,
+                            },
+                            2 => store.session(b"k", by).await.is_err(),
+                            _ => {
+                                store.subscribe(&[kernel::Topic::Channel(text)], by).await.is_err()
+                            }
+                        };
+                        (began.elapsed().saturating_sub(wait), failed)
+                    })
+                })
+                .collect();
+            let mut failed = 0;
+            for call in calls {
+                let (late, fails) = call.await.expect("no mismatched answer");
+                assert!(late <= SPARE, "{program:?} {mode:?}: {late:?} too late");
+                failed += usize::from(fails);
+            }
+            assert!(failed > 0, "{mode:?} spoils something");
+            back(&store, &proxy).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_answer_is_unknown_and_an_unsent_request_unavailable() {
+    for program in programs() {
+        let (server, proxy, store) = start(program).await;
+        // The request passes, the answer does not come in time: it was done.
+        proxy.set(Mode::Delay(Duration::from_millis(400)));
+        let lost = store.call(&cmd("INCR done"), ms(100)).await;
+        assert!(matches!(lost, Err(Fault::Unknown(_))), "{lost:?}");
+        assert_eq!(ask(server.addr(), &["GET", "done"]).expect("asked"), "$1\r\n1\r\n");
+        // The answer is cut in half: it was done, too.
+        proxy.set(Mode::ResetMidReply);
+        let torn = store.call(&cmd("INCR torn"), soon()).await;
+        assert!(matches!(torn, Err(Fault::Unknown(_))), "{torn:?}");
+        assert_eq!(ask(server.addr(), &["GET", "torn"]).expect("asked"), "$1\r\n1\r\n");
+        // No connection at all: never sent.
+        proxy.set(Mode::Cut);
+        let _ = store.call(&cmd("PING"), ms(100)).await;
+        let unsent = store.call(&cmd("INCR unsent"), ms(100)).await;
+        assert!(matches!(unsent, Err(Fault::Unavailable(_))), "{unsent:?}");
+        assert_eq!(ask(server.addr(), &["EXISTS", "unsent"]).expect("asked"), ":0\r\n");
+        back(&store, &proxy).await;
+        assert_eq!(store.call(&cmd("EXISTS unsent"), soon()).await, Ok(Value::Int(0)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_half_open_connection_is_found_out_within_five_seconds() {
+    for program in programs() {
+        let (_server, proxy, store) = start(program).await;
+        proxy.set(Mode::HalfOpen);
+        let began = Instant::now();
+        // Nobody calls: an idle connection is looked after, too.
+        while store.status().up {
+            assert!(began.elapsed() < Duration::from_secs(5), "still believed to be up");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        println!("{program:?}: half-open found out after {:?}", began.elapsed());
+        back(&store, &proxy).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_answer_is_ever_mixed_up_while_the_network_misbehaves() {
+    for program in programs() {
+        let (_server, proxy, store) = start(program).await;
+        let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let callers: Vec<_> = (0..16)
+            .map(|at| {
+                let (store, stop) = (store.clone(), stop.clone());
+                tokio::spawn(async move {
+                    let (mut good, mut round) = (0_u32, 0_u32);
+                    while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                        round += 1;
+                        let text = format!("{at}-{round}");
+                        let line = cmd(&format!("ECHO {text}"));
+                        let answer = if round % 8 == 0 {
+                            match store.session(b"k", ms(60)).await {
+                                Ok(mut session) => session.call(&line, ms(60)).await,
+                                Err(fault) => Err(fault),
+                            }
+                        } else {
+                            store.call(&line, ms(60)).await
+                        };
+                        if let Ok(answer) = answer {
+                            assert_eq!(answer, Value::BulkString(text.into_bytes()));
+                            good += 1;
+                        }
+                    }
+                    good
+                })
+            })
+            .collect();
+        let spoil = [
+            Mode::Delay(Duration::from_millis(90)),
+            Mode::ResetMidReply,
+            Mode::Garbage,
+            Mode::Cut,
+            Mode::Delay(Duration::from_millis(30)),
+        ];
+        for mode in spoil.iter().cycle().take(15) {
+            proxy.set(*mode);
+            tokio::time::sleep(Duration::from_millis(60)).await;
+            proxy.set(Mode::Pass);
+            tokio::time::sleep(Duration::from_millis(80)).await;
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        let mut good = 0;
+        for caller in callers {
+            good += caller.await.expect("no mismatched answer");
+        }
+        println!("{program:?}: {good} right answers, no wrong one");
+        assert!(good > 100);
+    }
+}

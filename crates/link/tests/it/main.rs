@@ -1,0 +1,31 @@
+//! `link` on real servers: what a caller may rely on when the network or the server does not play along.
+
+mod basics;
+mod faults;
+mod heal;
+mod listen;
+mod session;
+mod start;
+
+use std::time::Duration;
+
+use kernel::{Cmd, Deadline};
+
+/// `cmd("SET a 1")`.
+fn cmd(line: &str) -> Cmd {
+    let mut cmd = Cmd::new();
+    for word in line.split(' ') {
+        cmd.arg(word);
+    }
+    cmd
+}
+
+/// That many milliseconds from now.
+fn ms(wait: u64) -> Deadline {
+    Deadline::after(Duration::from_millis(wait))
+}
+
+/// Long enough for a busy machine.
+fn soon() -> Deadline {
+    ms(10_000)
+}
