@@ -1,8 +1,22 @@
-//! Stores and faults for tests: real servers that never outlive their test, the crate picture, and (on
-//! top of `kernel::Store`) a wire recorder and a store that fails on demand. A dev-dependency of all.
+//! Stores and faults for tests, a dev-dependency of all: [`on_every_store!`] runs a body on the embedded
+//! engine and on real servers that never outlive their test, [`Cluster`] is one of real nodes, [`Recorder`]
+//! shows the wire, [`Faulty`] fails on demand, [`Proxy`] spoils a network, `picture` holds who may use whom.
 
+mod cluster;
+mod faulty;
 pub mod picture;
+mod proxy;
+mod record;
+mod sentinel;
 mod server;
+mod stores;
 mod watchdog;
 
+pub use cluster::{Cluster, LentCluster};
+pub use faulty::{Faulty, How};
+pub use kernel::Store;
+pub use proxy::{Mode, Proxy};
+pub use record::Recorder;
+pub use sentinel::Sentinel;
 pub use server::{Program, Server, Setup, ask, free_port};
+pub use stores::{Lent, On, on_cluster, on_every, open, programs, wanted};

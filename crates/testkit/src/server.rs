@@ -66,14 +66,16 @@ pub struct Setup {
     program: Program,
     args: Vec<String>,
     tls: bool,
-    sentinel: bool,
+    /// Given: it is a Sentinel with this configuration.
+    sentinel: Option<String>,
     port: Option<u16>,
+    bus: Option<u16>,
 }
 
 impl Setup {
     /// A server without persistence, protection or password, unless arguments say otherwise.
     pub fn new(program: Program) -> Self {
-        Setup { program, args: Vec::new(), tls: false, sentinel: false, port: None }
+        Setup { program, args: Vec::new(), tls: false, sentinel: None, port: None, bus: None }
     }
 
     /// More arguments, such as `["--requirepass", "secret"]`; the last one of a name wins.
@@ -94,11 +96,18 @@ impl Setup {
         self.args(["--tls-auth-clients", "no"])
     }
 
-    /// Run as a Sentinel; `{dir}/sentinel.conf` must be written by the arguments' owner.
+    /// Run as a Sentinel with this configuration, which it rewrites as it learns.
     #[must_use]
-    pub(crate) fn sentinel(mut self) -> Self {
-        self.sentinel = true;
+    pub fn sentinel(mut self, config: impl Into<String>) -> Self {
+        self.sentinel = Some(config.into());
         self
+    }
+
+    /// The port of a Cluster node's bus.
+    #[must_use]
+    pub fn bus(mut self, port: u16) -> Self {
+        self.bus = Some(port);
+        self.args(["--cluster-port".to_owned(), port.to_string()])
     }
 
     /// On this port rather than a free one.
@@ -142,6 +151,16 @@ impl Server {
     /// Its port on loopback.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The port of its Cluster bus.
+    pub fn bus_port(&self) -> u16 {
+        self.setup.bus.unwrap_or(0)
+    }
+
+    /// Whether the test has it running.
+    pub fn is_running(&self) -> bool {
+        self.child.is_some()
     }
 
     /// Its address.
@@ -219,6 +238,10 @@ impl Server {
         self.end(Signal::KILL);
         let log = self.dir.path().join("log");
         let out = std::fs::File::create(&log).expect("the scratch directory can be written");
+        let config = self.dir.path().join("sentinel.conf");
+        if let Some(text) = self.setup.sentinel.as_ref().filter(|_| !config.exists()) {
+            std::fs::write(&config, text).expect("the scratch directory can be written");
+        }
         let program = self.setup.program.find().unwrap_or_else(|sentence| panic!("{sentence}"));
         let child = Command::new(program)
             .args(self.arguments())
@@ -244,9 +267,9 @@ impl Server {
     }
 
     fn arguments(&self) -> Vec<String> {
-        if self.setup.sentinel {
-            let file = self.dir.path().join("sentinel.conf").display().to_string();
-            let mut all = vec![file, "--sentinel".to_owned(), "--port".to_owned()];
+        if self.setup.sentinel.is_some() {
+            let mut all = vec!["sentinel.conf".to_owned(), "--sentinel".to_owned()];
+            all.extend(["--bind", "127.0.0.1", "--port"].map(str::to_owned));
             all.push(self.port.to_string());
             all.extend(self.setup.args.iter().cloned());
             return all;
@@ -293,7 +316,8 @@ pub fn ask(addr: SocketAddr, words: &[&str]) -> std::io::Result<String> {
     stream.set_read_timeout(Some(Duration::from_secs(2)))?;
     let mut request = format!("*{}\r\n", words.len());
     for word in words {
-        request.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+        let _ =
+            std::fmt::Write::write_fmt(&mut request, format_args!("${}\r\n{word}\r\n", word.len()));
     }
     stream.write_all(request.as_bytes())?;
     let mut buffer = vec![0; 65_536];

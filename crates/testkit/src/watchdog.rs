@@ -26,6 +26,8 @@ for p in $pids; do kill -9 "$p" 2>/dev/null; done
 for d in $dirs; do case $d in */worldkeep-test-*) rm -rf "$d" ;; esac; done
 "#;
 
+// It is meant to outlive us, so nobody waits for it.
+#[expect(clippy::zombie_processes, reason = "it ends after us, when our pipe closes")]
 static PIPE: LazyLock<Mutex<ChildStdin>> = LazyLock::new(|| {
     let mut shell = Command::new("sh")
         .args(["-c", SCRIPT])

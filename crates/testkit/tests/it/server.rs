@@ -1,20 +1,10 @@
 //! The server fixture: starts, dies, comes back on the same port and directory, and leaves nothing.
 
-use testkit::{Program, Setup};
-
-fn wanted(program: Program) -> bool {
-    // Without the variable plain `cargo test` needs nothing but Rust.
-    let name = match program {
-        Program::Redis => "redis",
-        Program::Valkey => "valkey",
-    };
-    std::env::var("WORLDKEEP_TEST_STORES")
-        .is_ok_and(|list| list.split(',').any(|one| one.trim() == name))
-}
+use testkit::{Setup, programs};
 
 #[test]
 fn a_killed_server_comes_back_with_its_log() {
-    for program in [Program::Redis, Program::Valkey].into_iter().filter(|p| wanted(*p)) {
+    for program in programs() {
         let mut server =
             Setup::new(program).args(["--appendonly", "yes", "--appendfsync", "always"]).start();
         assert_eq!(server.ask(&["SET", "key", "value"]), "+OK\r\n");
@@ -29,7 +19,7 @@ fn a_killed_server_comes_back_with_its_log() {
 
 #[test]
 fn a_dropped_server_is_gone() {
-    for program in [Program::Redis, Program::Valkey].into_iter().filter(|p| wanted(*p)) {
+    for program in programs() {
         let server = testkit::Server::start(program);
         let (addr, dir) = (server.addr(), server.dir().to_owned());
         drop(server);
