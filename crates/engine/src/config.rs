@@ -31,3 +31,10 @@ impl Default for Config {
         }
     }
 }
+
+impl Config {
+    /// Whether access frequency is counted instead of idle time.
+    pub(crate) fn maxmemory_policy_is_lfu(&self) -> bool {
+        false
+    }
+}

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use rand::SeedableRng as _;
+use rand::rngs::SmallRng;
 
 use crate::client::{Clients, OnTimeout};
 use crate::clock::Clock;
@@ -65,7 +66,7 @@ pub(crate) struct Core {
     pub(crate) active_expire: bool,
     /// Restoring from the log: nothing is logged again, nothing expires.
     pub(crate) loading: bool,
-    pub(crate) rng: rand::rngs::SmallRng,
+    pub(crate) rng: SmallRng,
     pub(crate) pause: Pause,
     /// Number of clients in `MONITOR`.
     pub(crate) monitors: usize,
@@ -134,7 +135,7 @@ impl Core {
             blocked_clients: 0,
             active_expire: true,
             loading: false,
-            rng: rand::rngs::SmallRng::from_rng(&mut rand::rng()),
+            rng: SmallRng::from_rng(&mut rand::rng()),
             pause: Pause::default(),
             monitors: 0,
             write_refusal: None,
@@ -198,6 +199,12 @@ impl Core {
 
     pub(crate) fn exists(&mut self, key: &[u8]) -> bool {
         !self.expire_if_due(key) && self.dbs[self.db].keys.contains(key)
+    }
+
+    /// A live key's value and the generator of random numbers at once.
+    pub(crate) fn value_and_rng(&mut self, key: &[u8]) -> (Option<&Value>, &mut SmallRng) {
+        self.expire_if_due(key);
+        (self.dbs[self.db].keys.get(key), &mut self.rng)
     }
 
     typed! {

@@ -39,4 +39,5 @@ pub(crate) const NOT_FLOAT: ReplyError = ReplyError::fixed("ERR value is not a v
 pub(crate) const NOT_POSITIVE: ReplyError =
     ReplyError::fixed("ERR value is out of range, must be positive");
 pub(crate) const OUT_OF_RANGE: ReplyError = ReplyError::fixed("ERR index out of range");
+pub(crate) const OUT_OF_RANGE_VALUE: ReplyError = ReplyError::fixed("ERR value is out of range");
 pub(crate) const NO_SUCH_KEY: ReplyError = ReplyError::fixed("ERR no such key");

@@ -19,8 +19,14 @@ mod acl;
 mod client;
 mod clock;
 mod cmd_connection;
+mod cmd_expire;
+mod cmd_hash;
+mod cmd_keys;
+mod cmd_lcs;
 mod cmd_multi;
 mod cmd_pubsub;
+mod cmd_scan;
+mod cmd_string;
 mod command;
 mod config;
 mod core;
@@ -37,6 +43,7 @@ mod lua_stub;
 mod notify;
 mod out;
 mod pubsub;
+mod random;
 mod reply;
 mod resp;
 mod shared;
@@ -52,8 +59,16 @@ use crate::command::Run;
 use crate::shared::Shared;
 
 /// The handlers of all groups.
-const HANDLERS: &[&[(&str, Run)]] =
-    &[cmd_connection::HANDLERS, cmd_multi::HANDLERS, cmd_pubsub::HANDLERS];
+const HANDLERS: &[&[(&str, Run)]] = &[
+    cmd_connection::HANDLERS,
+    cmd_expire::HANDLERS,
+    cmd_hash::HANDLERS,
+    cmd_keys::HANDLERS,
+    cmd_multi::HANDLERS,
+    cmd_pubsub::HANDLERS,
+    cmd_scan::HANDLERS,
+    cmd_string::HANDLERS,
+];
 
 /// How to open an engine.
 #[derive(Debug, Clone)]

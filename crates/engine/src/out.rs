@@ -159,6 +159,17 @@ impl Out {
         self.len_header(if self.resp3 { b'>' } else { b'*' }, n);
     }
 
+    /// The lines of a `HELP` subcommand.
+    pub(crate) fn help(&mut self, command: &str, lines: &[&str]) {
+        self.array(lines.len() + 3);
+        self.status(&format!("{command} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
+        for line in lines {
+            self.status(line);
+        }
+        self.status("HELP");
+        self.status("    This text.");
+    }
+
     /// An array whose length is known only at its end.
     pub(crate) fn begin_array(&mut self) -> Mark {
         Mark(self.buf.len())
