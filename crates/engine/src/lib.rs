@@ -23,9 +23,12 @@ mod cmd_expire;
 mod cmd_hash;
 mod cmd_keys;
 mod cmd_lcs;
+mod cmd_list;
+mod cmd_list_block;
 mod cmd_multi;
 mod cmd_pubsub;
 mod cmd_scan;
+mod cmd_set;
 mod cmd_string;
 mod command;
 mod config;
@@ -64,9 +67,12 @@ const HANDLERS: &[&[(&str, Run)]] = &[
     cmd_expire::HANDLERS,
     cmd_hash::HANDLERS,
     cmd_keys::HANDLERS,
+    cmd_list::HANDLERS,
+    cmd_list_block::HANDLERS,
     cmd_multi::HANDLERS,
     cmd_pubsub::HANDLERS,
     cmd_scan::HANDLERS,
+    cmd_set::HANDLERS,
     cmd_string::HANDLERS,
 ];
 
