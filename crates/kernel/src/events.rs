@@ -15,6 +15,8 @@ use crate::json;
 use crate::numbers::{Dialect, to_json};
 use crate::reply;
 
+pub use crate::reader::{EventReader, Feed, Gap, Record, Told};
+
 /// One fact, before it is written.
 #[derive(Debug, Clone)]
 pub struct Event {

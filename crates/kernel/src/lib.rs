@@ -8,6 +8,7 @@ pub mod json;
 pub mod keyspace;
 mod lease;
 pub mod numbers;
+mod reader;
 pub mod reply;
 mod scopes;
 mod script;
@@ -18,7 +19,7 @@ mod update;
 
 pub use clock::{Clock, FakeClock, ServerClock, SystemClock};
 pub use effects::{EVENTS_KEPT, Effects, Op};
-pub use events::{Envelope, Event};
+pub use events::{Envelope, Event, EventReader};
 pub use fault::Fault;
 pub use lease::{Lease, Term};
 pub use redis::{Cmd, Value};
