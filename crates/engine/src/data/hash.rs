@@ -50,7 +50,8 @@ impl Hash {
     pub fn get(&self, field: &[u8]) -> Option<&[u8]> {
         match &self.0 {
             Form::Packed { bytes, .. } => {
-                Pairs { bytes, at: 0 }.find(|(name, _)| *name == field).map(|(_, value)| value)
+                let (_, value_at, _) = locate(bytes, field)?;
+                Some(packed::get_bytes(bytes, value_at).0)
             }
             Form::Table(table) => table.get(field).map(Text::as_bytes),
         }
@@ -172,9 +173,11 @@ fn locate(bytes: &[u8], field: &[u8]) -> Option<(usize, usize, usize)> {
     let mut at = 0;
     while at < bytes.len() {
         let start = at;
-        let (name, value_at) = packed::get_bytes(bytes, at);
-        (_, at) = packed::get_bytes(bytes, value_at);
-        if name == field {
+        let (len, name_at) = packed::get(bytes, at);
+        let value_at = name_at + len;
+        let (value_len, value_start) = packed::get(bytes, value_at);
+        at = value_start + value_len;
+        if packed::is(&bytes[name_at..value_at], field) {
             return Some((start, value_at, at));
         }
     }

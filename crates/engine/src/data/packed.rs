@@ -45,6 +45,13 @@ pub(super) fn get_bytes(bytes: &[u8], at: usize) -> (&[u8], usize) {
     (&bytes[start..start + len], start + len)
 }
 
+/// Whether two names are equal. Names side by side often share their length and their start, so the
+/// last byte tells most of them apart without a comparison of the whole.
+#[inline]
+pub(super) fn is(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.last() == b.last() && a == b
+}
+
 /// Writes length-prefixed bytes.
 pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len());

@@ -119,9 +119,7 @@ impl Zset {
     /// The score of `member`.
     pub fn score(&self, member: &[u8]) -> Option<f64> {
         match &self.0 {
-            Form::Packed { bytes, .. } => {
-                Pairs { bytes, at: 0 }.find(|(name, _)| *name == member).map(|(_, score)| score)
-            }
+            Form::Packed { bytes, .. } => locate(bytes, member).map(|(_, _, score)| score),
             Form::Large(large) => large.table.get(member).copied(),
         }
     }
@@ -178,7 +176,7 @@ impl Zset {
     pub fn rank(&self, member: &[u8]) -> Option<usize> {
         match &self.0 {
             Form::Packed { bytes, .. } => {
-                Pairs { bytes, at: 0 }.position(|(name, _)| name == member)
+                Pairs { bytes, at: 0 }.position(|(name, _)| packed::is(name, member))
             }
             Form::Large(large) => {
                 let score = *large.table.get(member)?;
@@ -429,7 +427,7 @@ fn locate(bytes: &[u8], member: &[u8]) -> Option<(usize, usize, f64)> {
     loop {
         let start = pairs.at;
         let (name, score) = pairs.next()?;
-        if name == member {
+        if packed::is(name, member) {
             return Some((start, pairs.at, score));
         }
     }
