@@ -23,6 +23,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::access::{ACCESS, Table};
 use crate::clock::now_ms;
+use crate::keyspace::Keyspace;
 use crate::limits::Limits;
 use crate::modules::{self, Module};
 use crate::reply::{self, Refusal};
@@ -38,6 +39,8 @@ pub struct App {
     pub modules: Vec<&'static Module>,
     /// Rates and counts.
     pub limits: Limits,
+    /// Definitions and counts of keys.
+    pub keyspace: Arc<Keyspace>,
     /// Cancelled when the server begins to stop: not ready, sockets say goodbye, loops end.
     pub stopping: CancellationToken,
     /// Loops and sockets, waited for at the end.
@@ -76,6 +79,7 @@ impl App {
         check_access(&api, &access);
         Ok(Arc::new(App {
             limits: Limits::new(&settings),
+            keyspace: Arc::new(Keyspace::new(&settings)),
             store,
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -170,7 +174,6 @@ pub fn operations(api: &utoipa::openapi::OpenApi) -> Vec<(String, String)> {
     paths
         .iter()
         .flat_map(|(path, item)| {
-            let path = path.replace("{key}", "{*key}");
             METHODS
                 .iter()
                 .filter(|method| item.get(**method).is_some())

@@ -10,6 +10,7 @@ pub mod caller;
 mod clock;
 pub mod extract;
 pub mod guard;
+pub mod keyspace;
 pub mod limits;
 pub mod measure;
 pub mod modules;

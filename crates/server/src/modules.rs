@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use kernel::keyspace::{Table, own};
 use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -34,6 +35,8 @@ pub struct Module {
     pub name: &'static str,
     /// One line for the front page and `--help`.
     pub says: &'static str,
+    /// Its keys.
+    pub table: &'static Table,
     /// Its routes, with their `OpenAPI` description.
     pub routes: fn() -> OpenApiRouter<State>,
     /// Who may use each of them. A route that is missing here stops the server from starting.
@@ -54,6 +57,11 @@ pub struct Module {
     pub stop: Option<Work<()>>,
 }
 
+/// The tables of all modules and of the server itself, whether they run or not: every key has a place.
+pub fn tables() -> Vec<&'static Table> {
+    MODULES.iter().map(|module| module.table).chain([&own::TABLE]).collect()
+}
+
 /// All modules, in the order of the dashboard.
 pub const MODULES: &[Module] = &[
     crate::routes::jobs::MODULE,
@@ -65,10 +73,11 @@ pub const MODULES: &[Module] = &[
 
 impl Module {
     /// A module with a name and nothing else yet.
-    pub const fn named(name: &'static str, says: &'static str) -> Self {
+    pub const fn named(name: &'static str, says: &'static str, table: &'static Table) -> Self {
         Module {
             name,
             says,
+            table,
             routes: OpenApiRouter::new,
             access: &[],
             errors: &[],

@@ -6,5 +6,5 @@ use crate::modules::Module;
 /// What galaxy adds to the server.
 pub(crate) const MODULE: Module = Module {
     plain_on_cluster: true,
-    ..Module::named("galaxy", "ships, bodies and stations of a star system")
+    ..Module::named("galaxy", "ships, bodies and stations of a star system", &galaxy::keys::TABLE)
 };

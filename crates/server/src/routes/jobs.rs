@@ -2,7 +2,19 @@
 //! Its keys are in the `jobs` crate; its verbs are not served yet.
 
 use crate::modules::Module;
+use crate::settings::{SettingDef, Shape};
 
 /// What jobs adds to the server.
-pub(crate) const MODULE: Module =
-    Module::named("jobs", "a job queue with routing, cron, rate limits, recovery");
+pub(crate) const MODULE: Module = Module {
+    settings: &[SettingDef {
+        name: "jobs.namespaces",
+        shape: Shape::List,
+        default: "bridge",
+        says: "namespaces of job queues in this store",
+    }],
+    ..Module::named(
+        "jobs",
+        "a job queue with routing, cron, rate limits, recovery",
+        &jobs::keys::TABLE,
+    )
+};

@@ -14,6 +14,7 @@ use crate::app::App;
 pub(crate) mod galaxy;
 mod health;
 pub(crate) mod jobs;
+mod keys;
 pub(crate) mod monsters;
 mod overview;
 pub(crate) mod reactors;
@@ -74,6 +75,8 @@ pub(crate) fn core() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(health::health))
         .routes(routes!(health::config))
         .routes(routes!(overview::overview))
+        .routes(routes!(keys::keys))
+        .routes(routes!(keys::show))
         .routes(routes!(session::open, session::show, session::close))
         .routes(routes!(session::ticket))
         .routes(routes!(tokens::list, tokens::make))

@@ -4,5 +4,8 @@
 use crate::modules::Module;
 
 /// What monsters adds to the server.
-pub(crate) const MODULE: Module =
-    Module::named("monsters", "monsters of a map: hp, damage, control, effects, drops");
+pub(crate) const MODULE: Module = Module::named(
+    "monsters",
+    "monsters of a map: hp, damage, control, effects, drops",
+    &monsters::keys::TABLE,
+);

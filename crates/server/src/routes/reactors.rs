@@ -4,5 +4,8 @@
 use crate::modules::Module;
 
 /// What reactors adds to the server.
-pub(crate) const MODULE: Module =
-    Module::named("reactors", "breakable, timed, item-triggered objects of a map");
+pub(crate) const MODULE: Module = Module::named(
+    "reactors",
+    "breakable, timed, item-triggered objects of a map",
+    &reactors::keys::TABLE,
+);

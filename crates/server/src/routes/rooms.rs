@@ -4,4 +4,5 @@
 use crate::modules::Module;
 
 /// What rooms adds to the server.
-pub(crate) const MODULE: Module = Module::named("rooms", "a party game played on phones");
+pub(crate) const MODULE: Module =
+    Module::named("rooms", "a party game played on phones", &rooms::keys::TABLE);
