@@ -91,7 +91,7 @@ impl App {
             origins: settings.list("origins"),
             trusted_proxies,
             loopback_admin: settings.flag("loopback_admin"),
-            openapi: api.to_pretty_json().expect("an OpenAPI document is plain data"),
+            openapi: openapi_text(&api),
             metrics: measure::recorder(),
             modules,
             settings,
@@ -153,6 +153,12 @@ fn api_router(modules: &[&'static Module]) -> OpenApiRouter<Arc<App>> {
 /// The `OpenAPI` document of the server with all its modules.
 pub fn openapi() -> utoipa::openapi::OpenApi {
     api_router(&modules::MODULES.iter().collect::<Vec<_>>()).into_openapi()
+}
+
+/// The document as it is served and committed: `{*key}` is the router's word for a last part with slashes.
+pub fn openapi_text(api: &utoipa::openapi::OpenApi) -> String {
+    let text = api.to_pretty_json().expect("an OpenAPI document is plain data");
+    text.replace("{*key}", "{key}") + "\n"
 }
 
 /// A route that nobody decided about is a bug, found at the first start.

@@ -29,14 +29,23 @@ pub async fn target(global: &Global) -> Result<Target, Failure> {
     store(global.redis.as_deref(), global.data.clone()).await.map(Target::Store)
 }
 
-/// Opens a store.
+/// Opens a store: a URL, else a directory, else the user's data directory.
 pub async fn store(redis: Option<&str>, data: Option<PathBuf>) -> Result<Arc<dyn Store>, Failure> {
     let place = match (redis, data) {
-        (Some(url), _) => server::settings::hide_password(url),
-        (None, Some(dir)) => dir.display().to_string(),
-        (None, None) => data_dir()?.display().to_string(),
+        (Some(url), _) => link::Place::parse(url)?,
+        (None, Some(dir)) => link::Place::Directory(dir),
+        (None, None) => link::Place::Directory(data_dir()?),
     };
-    Ok(Arc::new(Absent { place }))
+    if let link::Place::Directory(dir) = &place {
+        return Ok(Arc::new(Absent { place: dir.display().to_string() }));
+    }
+    Ok(link::open_place(&place, link::Options::default()).await?)
+}
+
+impl From<link::OpenError> for Failure {
+    fn from(error: link::OpenError) -> Self {
+        Failure { code: error.exit_code(), message: error.to_string() }
+    }
 }
 
 /// The user's data directory for us.
