@@ -290,6 +290,15 @@ impl Core {
 
     /// Deletes `key` if its collection is empty now, with the `del` event.
     pub(crate) fn remove_if_empty(&mut self, key: &[u8]) -> bool {
+        let empty = self.drop_if_empty(key);
+        if empty {
+            self.notify(class::GENERIC, "del", key);
+        }
+        empty
+    }
+
+    /// Takes back an empty collection that nobody saw.
+    pub(crate) fn drop_if_empty(&mut self, key: &[u8]) -> bool {
         let empty = match self.dbs[self.db].keys.get(key) {
             Some(Value::List(list)) => list.is_empty(),
             Some(Value::Hash(hash)) => hash.is_empty(),
@@ -299,7 +308,6 @@ impl Core {
         };
         if empty {
             self.dbs[self.db].keys.remove(key);
-            self.notify(class::GENERIC, "del", key);
         }
         empty
     }

@@ -30,6 +30,10 @@ mod cmd_pubsub;
 mod cmd_scan;
 mod cmd_set;
 mod cmd_string;
+mod cmd_zset;
+mod cmd_zset_ops;
+mod cmd_zset_pop;
+mod cmd_zset_range;
 mod command;
 mod config;
 mod core;
@@ -74,6 +78,10 @@ const HANDLERS: &[&[(&str, Run)]] = &[
     cmd_scan::HANDLERS,
     cmd_set::HANDLERS,
     cmd_string::HANDLERS,
+    cmd_zset::HANDLERS,
+    cmd_zset_ops::HANDLERS,
+    cmd_zset_pop::HANDLERS,
+    cmd_zset_range::HANDLERS,
 ];
 
 /// How to open an engine.

@@ -159,6 +159,21 @@ impl Out {
         self.len_header(if self.resp3 { b'>' } else { b'*' }, n);
     }
 
+    /// Members, each with its score when asked for: nested pairs in RESP3, flat in RESP2.
+    pub(crate) fn scored(&mut self, pairs: &[(&[u8], f64)], with_scores: bool) {
+        let nested = self.resp3 && with_scores;
+        self.array(if with_scores && !nested { pairs.len() * 2 } else { pairs.len() });
+        for (member, score) in pairs {
+            if nested {
+                self.array(2);
+            }
+            self.bulk(member);
+            if with_scores {
+                self.double(*score);
+            }
+        }
+    }
+
     /// The lines of a `HELP` subcommand.
     pub(crate) fn help(&mut self, command: &str, lines: &[&str]) {
         self.array(lines.len() + 3);

@@ -1,0 +1,173 @@
+//! Members taken off the ends of sorted sets, also by those who wait.
+
+use crate::client::OnTimeout;
+use crate::cmd_list_block::until;
+use crate::command::Run::{self, Plain};
+use crate::ctx::{Ctx, int, is};
+use crate::data::{Text, Zset};
+use crate::error::{NOT_POSITIVE, Outcome, ReplyError, SYNTAX};
+use crate::notify::class;
+
+pub(crate) const HANDLERS: &[(&str, Run)] = &[
+    ("zpopmin", Plain(|cx, argv| pop(cx, argv, Which::Min))),
+    ("zpopmax", Plain(|cx, argv| pop(cx, argv, Which::Max))),
+    ("bzpopmin", Plain(|cx, argv| wait_pop(cx, argv, Which::Min))),
+    ("bzpopmax", Plain(|cx, argv| wait_pop(cx, argv, Which::Max))),
+    ("zmpop", Plain(zmpop)),
+    ("bzmpop", Plain(bzmpop)),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Min,
+    Max,
+}
+
+impl Which {
+    fn event(self) -> &'static str {
+        if self == Which::Min { "zpopmin" } else { "zpopmax" }
+    }
+
+    fn word(self) -> &'static [u8] {
+        if self == Which::Min { b"ZPOPMIN" } else { b"ZPOPMAX" }
+    }
+
+    fn take(self, zset: &mut Zset) -> Option<(Text, f64)> {
+        match self {
+            Which::Min => zset.pop_min(),
+            Which::Max => zset.pop_max(),
+        }
+    }
+}
+
+/// Takes up to `count` members off a key that has some, with event and log line.
+fn take(
+    cx: &mut Ctx<'_>,
+    key: &[u8],
+    which: Which,
+    count: usize,
+) -> Result<Vec<(Text, f64)>, ReplyError> {
+    let Some(zset) = cx.core.zset_mut(key)? else { return Ok(Vec::new()) };
+    let count = count.min(zset.len());
+    let taken: Vec<(Text, f64)> = (0..count).filter_map(|_| which.take(zset)).collect();
+    if !taken.is_empty() {
+        cx.core.changed(class::ZSET, which.event(), key);
+        cx.core.remove_if_empty(key);
+        let mut digits = itoa::Buffer::new();
+        cx.core.log_as(&[&[which.word(), key, digits.format(taken.len()).as_bytes()]]);
+    }
+    Ok(taken)
+}
+
+fn pop(cx: &mut Ctx<'_>, argv: &[&[u8]], which: Which) -> Outcome {
+    if argv.len() > 3 {
+        return Err(SYNTAX);
+    }
+    let count = match argv.get(2) {
+        None => None,
+        Some(arg) => Some(usize::try_from(int(arg)?).map_err(|_| NOT_POSITIVE)?),
+    };
+    let taken = take(cx, argv[1], which, count.unwrap_or(1))?;
+    if count.is_some() && cx.out.resp3 {
+        write_pairs(cx, &taken);
+        return Ok(());
+    }
+    cx.out.array(taken.len() * 2);
+    for (member, score) in &taken {
+        cx.out.bulk(member);
+        cx.out.double(*score);
+    }
+    Ok(())
+}
+
+/// Each pair an array of its own.
+fn write_pairs(cx: &mut Ctx<'_>, pairs: &[(Text, f64)]) {
+    cx.out.array(pairs.len());
+    for (member, score) in pairs {
+        cx.out.array(2);
+        cx.out.bulk(member);
+        cx.out.double(*score);
+    }
+}
+
+fn wait_pop(cx: &mut Ctx<'_>, argv: &[&[u8]], which: Which) -> Outcome {
+    let (timeout, keys) = argv[1..].split_last().expect("arity is at least 3");
+    let until = until(cx.core, timeout)?;
+    for key in keys {
+        if let Some((member, score)) = take(cx, key, which, 1)?.first() {
+            cx.out.array(3);
+            cx.out.bulk(key);
+            cx.out.bulk(member);
+            cx.out.double(*score);
+            return Ok(());
+        }
+    }
+    cx.block(keys, argv, until, OnTimeout::NullArray)
+}
+
+struct ManyPop<'a> {
+    keys: &'a [&'a [u8]],
+    which: Which,
+    count: usize,
+}
+
+/// From the number of keys on.
+fn many_pop<'a>(args: &'a [&'a [u8]]) -> Result<ManyPop<'a>, ReplyError> {
+    let n = usize::try_from(int(args[0]).unwrap_or(0)).unwrap_or(0);
+    if n == 0 {
+        return Err(ReplyError::fixed("ERR numkeys should be greater than 0"));
+    }
+    let (which, mut options) =
+        args.get(1 + n..).and_then(|rest| rest.split_first()).ok_or(SYNTAX)?;
+    let which = match () {
+        () if is(which, "MIN") => Which::Min,
+        () if is(which, "MAX") => Which::Max,
+        () => return Err(SYNTAX),
+    };
+    let mut count = None;
+    while let [word, value, tail @ ..] = options {
+        if !is(word, "COUNT") || count.is_some() {
+            return Err(SYNTAX);
+        }
+        let n = usize::try_from(int(value).unwrap_or(0)).unwrap_or(0);
+        if n == 0 {
+            return Err(ReplyError::fixed("ERR count should be greater than 0"));
+        }
+        count = Some(n);
+        options = tail;
+    }
+    if !options.is_empty() {
+        return Err(SYNTAX);
+    }
+    Ok(ManyPop { keys: &args[1..=n], which, count: count.unwrap_or(1) })
+}
+
+/// False when no key has members.
+fn try_many(cx: &mut Ctx<'_>, wanted: &ManyPop<'_>) -> Result<bool, ReplyError> {
+    for key in wanted.keys {
+        let taken = take(cx, key, wanted.which, wanted.count)?;
+        if !taken.is_empty() {
+            cx.out.array(2);
+            cx.out.bulk(key);
+            write_pairs(cx, &taken);
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn zmpop(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
+    if !try_many(cx, &many_pop(&argv[1..])?)? {
+        cx.out.null_array();
+    }
+    Ok(())
+}
+
+fn bzmpop(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
+    let until = until(cx.core, argv[1])?;
+    let wanted = many_pop(&argv[2..])?;
+    if try_many(cx, &wanted)? {
+        return Ok(());
+    }
+    cx.block(wanted.keys, argv, until, OnTimeout::NullArray)
+}
