@@ -3,6 +3,7 @@
 -- KEYS 2.. others    *
 -- ARGV 1   guards
 -- ARGV 2.. writes
+-- CALLS SADD SREM ZADD ZREM HSET HDEL HINCRBY INCRBY LPUSH RPUSH LREM SET DEL PEXPIRE XADD XACK PUBLISH
 -- GIVES swapped | changed | gone
 local KIND = { SADD = 'set', SREM = 'set', ZADD = 'zset', ZREM = 'zset', HSET = 'hash', HDEL = 'hash',
   HINCRBY = 'hash', LPUSH = 'list', RPUSH = 'list', LREM = 'list', XADD = 'stream', XACK = 'stream',

@@ -12,6 +12,7 @@ mod reader;
 pub mod reply;
 mod scopes;
 mod script;
+pub mod script_headers;
 mod step;
 mod store;
 pub mod timers;

@@ -1,0 +1,584 @@
+//! Reads the header of a script and holds it against the body, the keyspace tables and the Cluster slots.
+//! A crate with scripts calls [`scripts_keep_their_headers!`](crate::scripts_keep_their_headers!) once; what
+//! people read on top of a file is then true.
+//!
+//! ```text
+//! -- claim: a device holds at most one player.
+//! -- KEYS 1   claims  room:{code}:claims     the patterns of the table, plain; `*` is any key of the scope,
+//! -- KEYS 2.. others  *                      a pattern that ends in a colon is a prefix passed as a key
+//! -- ARGV 1   player
+//! -- BUILDS bridge:jobs:lock:{jobId}         keys that the body puts together
+//! -- CALLS  HSET HDEL                        commands, where the body has their names from an argument
+//! -- GIVES  ok | taken_now                   words the body returns, or a description
+//! ```
+
+use std::collections::BTreeSet;
+
+use crate::keyspace::{KeyDef, Layout, Table};
+use crate::script::Script;
+
+/// A header as written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Header {
+    /// The script's name.
+    pub name: String,
+    /// What it does.
+    pub sentence: String,
+    /// Its keys.
+    pub keys: Vec<Slot>,
+    /// Its arguments; these have no pattern.
+    pub args: Vec<Slot>,
+    /// Patterns of the keys it puts together itself.
+    pub builds: Vec<String>,
+    /// Commands whose names come from an argument.
+    pub calls: Vec<String>,
+    /// What it answers.
+    pub gives: Vec<String>,
+}
+
+/// One numbered line of a header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slot {
+    /// Counted from 1.
+    pub number: usize,
+    /// `2..`: this one and all that follow.
+    pub rest: bool,
+    /// What the body calls it.
+    pub name: String,
+    /// The pattern of a key.
+    pub pattern: String,
+}
+
+/// Commands a script must not use: time and chance come as arguments, a search is the caller's, and what
+/// blocks or switches has no place inside.
+const FORBIDDEN: &[&str] = &[
+    "BLMOVE",
+    "BLMPOP",
+    "BLPOP",
+    "BRPOP",
+    "BZPOPMAX",
+    "BZPOPMIN",
+    "EVAL",
+    "EVALSHA",
+    "FLUSHALL",
+    "FLUSHDB",
+    "KEYS",
+    "MULTI",
+    "RANDOMKEY",
+    "SCAN",
+    "SELECT",
+    "SUBSCRIBE",
+    "TIME",
+    "WATCH",
+];
+
+/// Commands whose second word is no key.
+const KEYLESS: &[&str] = &["PUBLISH", "SPUBLISH", "PING", "ECHO", "SCRIPT"];
+
+/// Reads a header, or says which line is wrong.
+pub fn parse(source: &str) -> Result<Header, String> {
+    let mut lines = source.lines().map_while(|line| line.strip_prefix("--"));
+    let first = lines.next().ok_or("line 1 must be `-- name: sentence`")?;
+    let (name, sentence) =
+        first.trim().split_once(": ").ok_or("line 1 must be `-- name: sentence`")?;
+    let mut header =
+        Header { name: name.into(), sentence: sentence.trim().into(), ..Header::default() };
+    for (at, line) in lines.enumerate() {
+        let wrong = |what: &str| format!("line {}: {what}", at + 2);
+        let mut words = line.split_whitespace();
+        match words.next() {
+            Some(kind @ ("KEYS" | "ARGV")) => {
+                let number = words.next().ok_or_else(|| wrong("a number is missing"))?;
+                let rest = number.ends_with("..");
+                let number = number.trim_end_matches("..");
+                let number = number.parse().map_err(|_| wrong("say a number, or `2..`"))?;
+                let name = words.next().ok_or_else(|| wrong("a name is missing"))?.to_owned();
+                let pattern = words.next().unwrap_or_default().to_owned();
+                if kind == "KEYS" && pattern.is_empty() {
+                    return Err(wrong("a key needs its pattern, or * for any key of the scope"));
+                }
+                let slots = if kind == "KEYS" { &mut header.keys } else { &mut header.args };
+                if number != slots.len() + 1 || slots.last().is_some_and(|last| last.rest) {
+                    return Err(wrong(&format!("{kind} must count 1, 2, 3 and end with the rest")));
+                }
+                slots.push(Slot { number, rest, name, pattern });
+            }
+            Some("BUILDS") => header.builds.extend(words.map(str::to_owned)),
+            Some("CALLS") => header.calls.extend(words.map(str::to_uppercase)),
+            Some("GIVES") => {
+                let all = line.trim_start().strip_prefix("GIVES").unwrap_or_default();
+                header.gives.extend(all.split('|').map(|word| word.trim().to_owned()));
+            }
+            // More of the sentence.
+            _ => header.sentence = format!("{} {}", header.sentence, line.trim()),
+        }
+    }
+    if header.gives.iter().all(String::is_empty) {
+        return Err("GIVES is missing: say what the script answers".to_owned());
+    }
+    Ok(header)
+}
+
+/// Every command a script calls, as its body and its `CALLS` say; for ACL rules.
+pub fn commands(script: &Script) -> BTreeSet<String> {
+    let body = Body::of(script.source());
+    let literal = body.calls().into_iter().filter_map(|call| call.command);
+    literal.chain(parse(script.source()).map(|header| header.calls).unwrap_or_default()).collect()
+}
+
+/// What is wrong with a script; empty when its header tells the truth.
+pub fn problems(script: &Script, tables: &[&Table]) -> Vec<String> {
+    let header = match parse(script.source()) {
+        Ok(header) => header,
+        Err(problem) => return vec![problem],
+    };
+    let mut problems = Vec::new();
+    if header.name != script.name() {
+        problems.push(format!("the header says {}, the file {}", header.name, script.name()));
+    }
+    let body = Body::of(script.source());
+    body.check_slots("KEYS", &header.keys, &mut problems);
+    body.check_slots("ARGV", &header.args, &mut problems);
+    body.check_calls(&header, &mut problems);
+    body.check_answers(&header, &mut problems);
+    check_patterns(&header, tables, &mut problems);
+    problems
+}
+
+/// Panics with all problems of all scripts; the test of [`crate::scripts_keep_their_headers!`].
+pub fn assert_all(scripts: &[&Script], tables: &[&Table]) {
+    let all: Vec<String> = scripts
+        .iter()
+        .flat_map(|script| {
+            problems(script, tables).into_iter().map(|line| format!("{}: {line}", script.name()))
+        })
+        .collect();
+    assert!(all.is_empty(), "script headers that do not hold:\n{}", all.join("\n"));
+}
+
+/// One line in a crate's tests: `kernel::scripts_keep_their_headers!(SCRIPTS, &[&keys::TABLE]);`.
+#[macro_export]
+macro_rules! scripts_keep_their_headers {
+    ($scripts:expr, $tables:expr) => {
+        #[test]
+        fn scripts_keep_their_headers() {
+            $crate::script_headers::assert_all($scripts, $tables);
+        }
+    };
+}
+
+/// Patterns are declared, and all of a script's keys share a slot in the tagged layout.
+fn check_patterns(header: &Header, tables: &[&Table], problems: &mut Vec<String>) {
+    let mut common: Option<BTreeSet<String>> = None;
+    let keys = header.keys.iter().map(|slot| slot.pattern.as_str());
+    for pattern in keys.chain(header.builds.iter().map(String::as_str)).filter(|p| *p != "*") {
+        let found: Vec<&KeyDef> = tables
+            .iter()
+            .flat_map(|table| table.keys.iter().copied())
+            .filter(|def| matches(pattern, def.pattern(Layout::Plain).text()))
+            .collect();
+        if found.is_empty() {
+            problems.push(format!("{pattern} is in no table"));
+            continue;
+        }
+        let tags: BTreeSet<String> = found.iter().map(|def| tag(def)).collect();
+        common = match common {
+            None => Some(tags),
+            Some(before) => {
+                let both: BTreeSet<String> = before.intersection(&tags).cloned().collect();
+                if both.is_empty() {
+                    problems.push(format!(
+                        "{pattern} is in another slot than the keys before it, in the tagged layout"
+                    ));
+                }
+                Some(both)
+            }
+        };
+    }
+}
+
+/// Whether a header's pattern is this one of a table; `{anything}` in the header stands for one part.
+fn matches(written: &str, declared: &str) -> bool {
+    let prefix = written.ends_with(':');
+    let written: Vec<&str> = written.trim_end_matches(':').split(':').collect();
+    let declared: Vec<&str> = declared.split(':').collect();
+    let part = |text: &str| text.starts_with('{') && !text.starts_with("{{") && text.ends_with('}');
+    let enough =
+        if prefix { written.len() < declared.len() } else { written.len() == declared.len() };
+    enough && written.iter().zip(&declared).all(|(left, right)| left == right || part(left))
+}
+
+/// What decides a key's slot in the tagged layout: its scope, a literal tag, or all of it.
+fn tag(def: &KeyDef) -> String {
+    let shown = def.pattern(Layout::Tagged).shown();
+    let inner = shown.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
+    inner.map_or(shown.clone(), |(tag, _)| tag.to_owned())
+}
+
+/// A script without its comments. Strings stay.
+struct Body(String);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Call {
+    /// `None` when the name is not written there.
+    command: Option<String>,
+    /// The text of the second argument.
+    key: Option<String>,
+}
+
+impl Body {
+    fn of(source: &str) -> Body {
+        Body(source.lines().map(|line| cut_comment(line).to_owned() + "\n").collect())
+    }
+
+    /// What stands in `KEYS[…]`, everywhere.
+    fn indexes(&self, table: &str) -> Vec<&str> {
+        let opening = format!("{table}[");
+        let after = self.0.match_indices(&opening).map(|(at, _)| &self.0[at + opening.len()..]);
+        after.filter_map(|rest| rest.get(..closing(rest, '[', ']')?)).map(str::trim).collect()
+    }
+
+    fn check_slots(&self, table: &str, slots: &[Slot], problems: &mut Vec<String>) {
+        let indexes = self.indexes(table);
+        let fixed: BTreeSet<usize> = indexes.iter().filter_map(|text| text.parse().ok()).collect();
+        let whole = [format!("#{table}"), format!("({table}"), format!("ipairs({table}")];
+        let computed = indexes.iter().any(|text| text.parse::<usize>().is_err())
+            || whole.iter().any(|use_| self.0.contains(use_.as_str()));
+        let rest_from = slots.iter().find(|slot| slot.rest).map(|slot| slot.number);
+        for number in &fixed {
+            let declared = slots.iter().any(|slot| slot.number == *number)
+                || rest_from.is_some_and(|from| *number >= from);
+            if !declared {
+                problems.push(format!("{table}[{number}] is used and not in the header"));
+            }
+        }
+        for slot in slots.iter().filter(|slot| !slot.rest) {
+            if !fixed.contains(&slot.number) && !computed {
+                problems.push(format!("{table} {} {} is never used", slot.number, slot.name));
+            }
+        }
+        if computed && rest_from.is_none() {
+            problems.push(format!("{table} is used by a computed number: the header needs `n..`"));
+        }
+        if !computed && rest_from.is_some_and(|from| fixed.range(from..).next().is_none()) {
+            problems.push(format!("the header has a rest of {table} that is never used"));
+        }
+    }
+
+    fn calls(&self) -> Vec<Call> {
+        let mut calls = Vec::new();
+        for name in ["redis.call(", "redis.pcall("] {
+            for (at, _) in self.0.match_indices(name) {
+                let rest = &self.0[at + name.len()..];
+                let Some(end) = closing(rest, '(', ')') else { continue };
+                let args = split_top(&rest[..end]);
+                let command = args.first().and_then(|text| quoted(text)).map(str::to_uppercase);
+                calls.push(Call { command, key: args.get(1).map(|text| (*text).to_owned()) });
+            }
+        }
+        calls
+    }
+
+    fn check_calls(&self, header: &Header, problems: &mut Vec<String>) {
+        let calls = self.calls();
+        let named = calls.iter().filter_map(|call| call.command.as_ref()).chain(&header.calls);
+        for command in named.collect::<BTreeSet<_>>() {
+            if FORBIDDEN.contains(&command.as_str()) {
+                problems.push(format!("{command} has no place in a script"));
+            }
+        }
+        let unnamed = calls.iter().any(|call| call.command.is_none());
+        if unnamed && header.calls.is_empty() {
+            problems.push("a command's name is computed: the header needs CALLS".to_owned());
+        }
+        if !unnamed && !header.calls.is_empty() {
+            problems.push("the header has CALLS and every command is named in the body".to_owned());
+        }
+        let mut built = false;
+        for call in &calls {
+            let command = call.command.as_deref().unwrap_or_default();
+            let Some(key) = call.key.as_deref() else { continue };
+            if KEYLESS.contains(&command) || self.is_given(key) || key.starts_with("unpack(") {
+                continue;
+            }
+            built = true;
+            if header.builds.is_empty() {
+                problems.push(format!("{command} on {key}, which is not from KEYS: say BUILDS"));
+            } else if let Some(text) = quoted(key.split("..").next().unwrap_or_default())
+                && !header.builds.iter().any(|pattern| pattern.starts_with(text))
+            {
+                problems.push(format!("{command} on {key}, which no BUILDS begins with"));
+            }
+        }
+        if !built && !header.builds.is_empty() {
+            problems.push("the header has BUILDS and the body builds no key".to_owned());
+        }
+    }
+
+    /// Whether an expression is a key that the caller passed.
+    fn is_given(&self, expression: &str) -> bool {
+        let expression = expression.trim();
+        if expression.starts_with("KEYS[") && closing(&expression[5..], '[', ']').is_some() {
+            return !expression.contains("..");
+        }
+        let is_name = |text: &str| {
+            !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        };
+        is_name(expression) && self.assigned(expression).iter().any(|from| self.is_given(from))
+    }
+
+    /// What is assigned to a name, in any `local a, b = x, y` or `a = x`; loops over `KEYS` count as given.
+    fn assigned(&self, name: &str) -> Vec<&str> {
+        let mut found = Vec::new();
+        for statement in self.0.split('\n') {
+            let statement = statement.trim();
+            if let Some(head) = statement.strip_prefix("for ") {
+                let (names, of) = head.split_once(" in ").unwrap_or(("", ""));
+                if of.contains("(KEYS)") && names.split(',').any(|known| known.trim() == name) {
+                    found.push("KEYS[1]");
+                }
+                continue;
+            }
+            let statement = statement.strip_prefix("local ").unwrap_or(statement);
+            let Some((names, values)) = statement.split_once(" = ") else { continue };
+            let values = split_top(values);
+            for (known, value) in names.split(',').zip(values) {
+                // `x = x or y` and the like would ask about themselves for ever.
+                if known.trim() == name && value.trim() != name && !value.contains(" or ") {
+                    found.push(value);
+                }
+            }
+        }
+        found
+    }
+
+    fn check_answers(&self, header: &Header, problems: &mut Vec<String>) {
+        let is_word = |text: &&String| text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+        let words: BTreeSet<&str> =
+            header.gives.iter().filter(is_word).map(String::as_str).collect();
+        let described = words.len() < header.gives.len();
+        for word in words.iter().filter(|word| **word != "nil" && **word != "integer") {
+            if !self.0.contains(&format!("'{word}'")) && !self.0.contains(&format!("\"{word}\"")) {
+                problems.push(format!("GIVES {word}, and the body never says it"));
+            }
+        }
+        for (at, _) in self.0.match_indices("return ") {
+            let rest = self.0[at + 7..].lines().next().unwrap_or_default();
+            let word = rest.split_whitespace().next().and_then(quoted);
+            if let Some(word) = word.filter(|word| !words.contains(word) && !described) {
+                problems.push(format!("returns {word}, which GIVES does not have"));
+            }
+        }
+    }
+}
+
+/// The line up to a comment that is not inside a string.
+fn cut_comment(line: &str) -> &str {
+    let mut quote = None;
+    let bytes = line.as_bytes();
+    for at in 0..bytes.len() {
+        match (quote, bytes[at]) {
+            (None, b'\'' | b'"') => quote = Some(bytes[at]),
+            (Some(open), byte) if byte == open && bytes[at - 1] != b'\\' => quote = None,
+            (None, b'-') if bytes.get(at + 1) == Some(&b'-') => return &line[..at],
+            _ => {}
+        }
+    }
+    line
+}
+
+/// Where the bracket closes that was opened just before `text`.
+fn closing(text: &str, open: char, close: char) -> Option<usize> {
+    let (mut depth, mut quote) = (0, None);
+    for (at, c) in text.char_indices() {
+        match quote {
+            Some(q) if c == q => quote = None,
+            Some(_) => {}
+            None if c == '\'' || c == '"' => quote = Some(c),
+            None if c == close && depth == 0 => return Some(at),
+            None if c == close => depth -= 1,
+            None if c == open => depth += 1,
+            None => {}
+        }
+    }
+    None
+}
+
+/// Parts between commas that are not inside brackets or strings.
+fn split_top(text: &str) -> Vec<&str> {
+    let (mut parts, mut from, mut depth, mut quote) = (Vec::new(), 0, 0, None);
+    for (at, c) in text.char_indices() {
+        match quote {
+            Some(q) if c == q => quote = None,
+            Some(_) => {}
+            None => match c {
+                '\'' | '"' => quote = Some(c),
+                '(' | '[' | '{' => depth += 1,
+                ')' | ']' | '}' => depth -= 1,
+                ',' if depth == 0 => {
+                    parts.push(text[from..at].trim());
+                    from = at + 1;
+                }
+                _ => {}
+            },
+        }
+    }
+    parts.push(text[from..].trim());
+    parts
+}
+
+/// The text inside quotes, when it is nothing but a string.
+fn quoted(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let inner = |quote| text.strip_prefix(quote)?.strip_suffix(quote);
+    inner('\'').or_else(|| inner('"')).filter(|inner| !inner.contains(['\'', '"']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keyspace::own;
+
+    mod keys {
+        use crate::keyspace::Life;
+
+        crate::keyspace! {
+            module = "rooms" by "code", about = "Rooms.", prefixes = &["room:", "wk:rooms:"],
+            ;
+            /// Facts.
+            seed meta(code: Code) = "room:{code}:meta", Json, Life::None;
+            /// Claims.
+            seed claims(code: Code) = "room:{code}:claims", Hash, Life::None;
+            /// Timers.
+            own due(code: Code) = "wk:rooms:{code}:due", Zset, Life::None;
+            /// Their data.
+            own due_data(code: Code) = "wk:rooms:{code}:due:data", Hash, Life::None;
+            /// Not of one room.
+            own events() = "wk:rooms:events", Stream, Life::None;
+        }
+    }
+
+    crate::scripts_keep_their_headers!(crate::SCRIPTS, &[&own::TABLE, &keys::TABLE]);
+
+    const GOOD: &str = "\
+-- claim: a device holds at most one player.
+-- More of the sentence.
+-- KEYS 1 claims  room:{code}:claims
+-- ARGV 1 player
+-- ARGV 2 device
+-- GIVES ok | taken_now
+local claims, player, device = KEYS[1], ARGV[1], ARGV[2] -- KEYS[9] in a comment
+if redis.call('HGET', claims, player) then return 'taken_now' end
+redis.call('HSET', claims, player, device)
+return 'ok'
+";
+
+    fn problems_of(source: &str) -> String {
+        let source: &'static str = Box::leak(source.to_owned().into_boxed_str());
+        problems(&Script::new("claim", source), &[&keys::TABLE]).join("; ")
+    }
+
+    #[test]
+    fn a_header_is_read() {
+        let header = parse(GOOD).unwrap();
+        assert_eq!(header.name, "claim");
+        assert_eq!(header.sentence, "a device holds at most one player. More of the sentence.");
+        assert_eq!(header.keys[0].pattern, "room:{code}:claims");
+        assert_eq!(header.args[1].name, "device");
+        assert_eq!(header.gives, ["ok", "taken_now"]);
+        assert_eq!(problems_of(GOOD), "");
+        let all = commands(Box::leak(Box::new(Script::new("claim", GOOD))));
+        assert_eq!(all.into_iter().collect::<Vec<_>>(), ["HGET", "HSET"]);
+    }
+
+    #[test]
+    fn every_lie_is_found() {
+        for (from, to, problem) in [
+            ("-- claim:", "-- clam:", "the header says clam, the file claim"),
+            ("-- ARGV 2 device\n", "", "ARGV[2] is used and not in the header"),
+            ("-- ARGV 2 device\n", "-- ARGV 2 device\n-- ARGV 3 x\n", "ARGV 3 x is never used"),
+            (
+                "-- ARGV 2 device\n",
+                "-- ARGV 3 device\n",
+                "line 5: ARGV must count 1, 2, 3 and end with the rest",
+            ),
+            (
+                "KEYS[1], ",
+                "KEYS[tonumber(ARGV[1])], ",
+                "KEYS is used by a computed number: the header needs `n..`",
+            ),
+            ("room:{code}:claims", "room:{code}:clams", "room:{code}:clams is in no table"),
+            ("-- GIVES ok | taken_now\n", "", "GIVES is missing: say what the script answers"),
+            ("| taken_now", "", "returns taken_now, which GIVES does not have"),
+            ("| taken_now", "| taken_now | gone", "GIVES gone, and the body never says it"),
+            (
+                "'HSET', claims",
+                "'HSET', 'room:x:claims'",
+                "HSET on 'room:x:claims', which is not from KEYS: say BUILDS",
+            ),
+            (
+                "'HSET', claims",
+                "'HSET', 'room:' .. player",
+                "HSET on 'room:' .. player, which is not from KEYS: say BUILDS",
+            ),
+            (
+                "'HSET', claims",
+                "'HSET', device",
+                "HSET on device, which is not from KEYS: say BUILDS",
+            ),
+            (
+                "-- GIVES",
+                "-- BUILDS room:{code}:meta\n-- GIVES",
+                "the header has BUILDS and the body builds no key",
+            ),
+            (
+                "redis.call('HGET', claims, player)",
+                "redis.call('TIME')",
+                "TIME has no place in a script",
+            ),
+            (
+                "redis.call('HSET'",
+                "redis.call(player",
+                "a command's name is computed: the header needs CALLS",
+            ),
+            (
+                "-- GIVES",
+                "-- CALLS HSET\n-- GIVES",
+                "the header has CALLS and every command is named in the body",
+            ),
+            (
+                "-- KEYS 1 claims  room:{code}:claims",
+                "-- KEYS 1 claims",
+                "line 3: a key needs its pattern, or * for any key of the scope",
+            ),
+        ] {
+            let source = GOOD.replace(from, to);
+            assert_ne!(source, GOOD, "{from}");
+            assert!(problems_of(&source).contains(problem), "{problem}\n{}", problems_of(&source));
+        }
+        assert!(problems_of("return 1").contains("line 1 must be"));
+    }
+
+    #[test]
+    fn keys_of_different_slots_are_found() {
+        let two = |second: &str| {
+            let key = format!("room:{{code}}:claims\n-- KEYS 2 other  {second}");
+            GOOD.replace("room:{code}:claims", &key)
+                .replace("player, device = KEYS[1]", "player, device, other = KEYS[1]")
+                .replace("ARGV[2] --", "ARGV[2], KEYS[2] --")
+        };
+        assert_eq!(problems_of(&two("room:{code}:meta")), "");
+        assert_eq!(problems_of(&two("room:{code}:")), "", "a prefix passed as a key");
+        assert!(problems_of(&two("wk:rooms:events")).contains("another slot"));
+    }
+
+    #[test]
+    fn built_keys_are_held_against_their_patterns() {
+        let built = |pattern: &str| {
+            GOOD.replace("-- GIVES", &format!("-- BUILDS {pattern}\n-- GIVES"))
+                .replace("'HSET', claims", "'HSET', 'room:' .. player .. ':meta'")
+        };
+        assert_eq!(problems_of(&built("room:{code}:meta")), "");
+        assert!(problems_of(&built("wk:rooms:{code}:due")).contains("which no BUILDS begins with"));
+    }
+}
