@@ -15,7 +15,8 @@ export function sentence(e) {
   const id = h('b.mono', { title: e.id }, shortId(e.id));
   const key = `event.${e.module}.${e.type}`;
   if (has(key)) return rich(key, { ...e.body, id });
-  return e.id ? [h('b', { title: e.id }, shortId(e.id)), ' ', String(e.type)] : [String(e.type)];
+  const word = String(e.type).replace(/[_.]/g, ' ');
+  return e.id ? [h('b', { title: e.id }, shortId(e.id)), ' ', word] : [word];
 }
 
 /** More than twenty of one kind in one second become one line "×38". */

@@ -48,24 +48,39 @@ export class Ends extends HTMLElement {
 }
 define('wk-ends', Ends);
 
-/** JSON with marked kinds; text that is no JSON stays as it is. Long values are cut with a word about it. */
+const TOKEN = /("(?:[^"\\]|\\.)*")|([{}[\],:])|([^\s{}[\],:"]+)/g;
+
+/** Stored JSON with line breaks and marked kinds. Works on the text itself, so each number keeps its spelling. */
+function pretty(source, into) {
+  let depth = 0;
+  let key = false; // the next string names a member
+  const open = [];
+  const line = () => into.append(`\n${'  '.repeat(depth)}`);
+  const tokens = [...source.matchAll(TOKEN)];
+  tokens.forEach((m, i) => {
+    const [, string, mark, word] = m;
+    if (string) into.append(h(`span.${key ? 'k' : 's'}`, {}, string));
+    else if (word) into.append(h(`span.${/^[-\d]/.test(word) ? 'n' : 'w'}`, {}, word));
+    else if (mark === '{' || mark === '[') {
+      into.append(mark);
+      open.push(mark);
+      if (!/[}\]]/.test(tokens[i + 1]?.[2] || '')) { depth += 1; line(); }
+      key = mark === '{';
+    } else if (mark === '}' || mark === ']') {
+      open.pop();
+      if (!/[{[]/.test(tokens[i - 1]?.[2] || '')) { depth -= 1; line(); }
+      into.append(mark);
+    } else if (mark === ',') { into.append(','); line(); key = open.at(-1) === '{'; } else { into.append(': '); key = false; }
+  });
+}
+
+/** JSON or plain text. Long values are cut with a word about it. */
 export function jsonView(value, max = 60000) {
-  let body = value;
-  if (typeof value === 'string') try { const parsed = JSON.parse(value); if (typeof parsed === 'object' && parsed) body = parsed; } catch { /* plain text */ }
-  const whole = typeof body === 'string' ? body : JSON.stringify(body, null, 2) ?? '';
-  const shown = whole.slice(0, max);
+  const whole = typeof value === 'string' ? value : JSON.stringify(value) ?? '';
   const pre = h('pre.json', { tabindex: '0' });
-  if (typeof body === 'string') pre.textContent = shown;
-  else {
-    let at = 0;
-    for (const m of shown.matchAll(/("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g)) {
-      pre.append(shown.slice(at, m.index));
-      const kind = m[1] ? (m[2] ? 'k' : 's') : m[3] ? 'w' : 'n';
-      pre.append(h(`span.${kind}`, {}, m[1] || m[0]), m[2] || '');
-      at = m.index + m[0].length;
-    }
-    pre.append(shown.slice(at));
-  }
+  let isJson = typeof value !== 'string';
+  if (!isJson && /^\s*[{[]/.test(whole)) try { JSON.parse(whole); isJson = true; } catch { /* plain text */ }
+  if (isJson && whole.length <= max) pretty(whole, pre); else pre.textContent = whole.slice(0, max);
   return whole.length > max ? [pre, h('p.note', {}, t('key.cut', { n: whole.length - max }))] : pre;
 }
 
@@ -75,7 +90,7 @@ const cell = (v) => (v && typeof v === 'object' && v.hidden ? hiddenMark(v.why) 
 /** The value of a key by its Redis type: text or JSON, fields, members, scored members, entries. */
 export function valueView(data) {
   const v = data.value;
-  if (data.hidden || v === undefined) return h('p.hiddenvalue', {}, icon('lock', { class: 's' }), data.hidden || data.why || t('key.hiddensay'));
+  if (data.hidden || v === undefined) return h('p.hiddenvalue', {}, icon('lock', { class: 's' }), data.hidden || t('key.hiddensay'));
   const table = (head, rows) => h('div.scroll', {}, h('table.t', {}, h('thead', {}, h('tr', {}, head.map((x) => h('th', { scope: 'col' }, x)))), h('tbody', {}, rows.map((r) => h('tr', {}, r.map((x) => h('td', {}, x)))))));
   const kind = String(data.type || '').toLowerCase();
   if (kind === 'hash') return table([t('key.field'), t('key.value')], (Array.isArray(v) ? v : Object.entries(v)).map((e) => (Array.isArray(e) ? [h('span.mono', {}, e[0]), cell(e[1])] : [h('span.mono', {}, e.field), cell(e.value)])));
@@ -100,8 +115,10 @@ export function hexdump(raw, max = 4096) {
 /** Sentence of a life: "12 h from its creation", "ends with its room", "no end". */
 export function lifeSay(life) {
   if (!life || life === 'none') return t('life.none');
-  if (typeof life === 'string') return has(`life.${life}`) ? t(`life.${life}`) : life;
-  return '';
+  if (typeof life === 'string') return life;
+  if (life.secs != null) return t('life.secs', { age: age(life.secs * 1000) });
+  if (life.inherited) return t('life.inherited', { key: life.inherited });
+  return life.computed || life.sometimes || '';
 }
 
 /** The whole card: `<wk-key>` with `show(data)` where data is the answer of GET /api/keys/{key}. */
@@ -111,9 +128,9 @@ export class KeyView extends HTMLElement {
     const fact = (label, value) => value && h('div', {}, h('dt', {}, t(label)), h('dd', {}, value));
     const ends = document.createElement('wk-ends').set({ endsAt: d.ttl_ms != null && d.ttl_ms >= 0 ? Date.now() + d.ttl_ms : null, wholeMs: def?.life_ms, say: def ? lifeSay(def.life) : null });
     fill(this, h('section.card', {},
-      h('div.cardhead', {}, segmentLine(d.key, def?.pattern, def?.module), h('span.end', {}, copyButton(d.key, t('key.key')))),
+      h('div.cardhead.top', {}, segmentLine(d.key, def?.pattern, def?.module), h('span.end', {}, copyButton(d.key, t('key.key')))),
       h('p.quiet', {}, def?.says || t('key.foreign')),
-      h('dl.keyfacts', {}, h('div', {}, h('dt.said', {}, t('key.end')), h('dd', {}, ends)), fact('key.type', typeWord(d)), fact('key.size', d.memory != null ? bytes(d.memory) : null), fact('key.owner', def?.owner), fact('key.readers', def?.readers?.length ? def.readers.join(', ') : null), fact('key.index', def?.indexed_by?.length ? def.indexed_by.join(', ') : def && t('key.noindex')))));
+      h('dl.keyfacts', {}, h('div', {}, h('dt.said', {}, t('key.end')), h('dd', {}, ends)), fact('key.type', typeWord({ type: ['json', 'int'].includes(def?.type) && d.type === 'string' ? def.type : d.type, length: d.length })), fact('key.size', d.memory != null ? bytes(d.memory) : null), fact('key.owner', def?.owner), fact('key.readers', def?.readers?.length ? def.readers.join(', ') : null), fact('key.index', def?.indexed_by?.length ? def.indexed_by.join(', ') : def && t('key.noindex')))));
   }
 }
 define('wk-key', KeyView);
@@ -122,5 +139,5 @@ define('wk-key', KeyView);
 export function typeWord(d) {
   const kind = String(d.type || '').toLowerCase();
   const word = has(`type.${kind}`) ? t(`type.${kind}`) : d.type;
-  return d.length == null ? word : `${word}, ${t(kind === 'hash' ? 'type.fields' : kind === 'string' || kind === 'json' ? 'type.bytes' : 'type.members', { n: d.length })}`;
+  return d.length == null ? word : `${word}, ${t(kind === 'hash' ? 'type.fields' : ['string', 'json', 'int'].includes(kind) ? 'type.bytes' : 'type.members', { n: d.length })}`;
 }

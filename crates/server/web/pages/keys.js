@@ -4,7 +4,7 @@ import { fill, h, icon, square, text } from '../base/dom.js';
 import { bytes, num } from '../base/format.js';
 import { t } from '../base/i18n.js';
 import { hexdump, lifeSay, segmentLine, typeWord, valueView } from '../base/keyview.js';
-import { button, copyButton, copyText, empty, errorBox, skeleton } from '../base/parts.js';
+import { button, copyButton, empty, errorBox, skeleton } from '../base/parts.js';
 import '../base/table.js';
 import { keyTree, moduleName } from './keytree.js';
 
@@ -15,6 +15,7 @@ export function mount(root, ctx) {
   let q = ctx.query;
   let tree = null;
   let asked = 0;
+  let again;
   const open = new Set();
   const keysOf = new Map(); // pattern name → {items, cursor}
   const note = h('span');
@@ -33,6 +34,8 @@ export function mount(root, ctx) {
     try {
       tree = await keyTree(api, { signal: ctx.signal });
       drawTree();
+      // A count under way is worth looking at again soon.
+      if (tree.done === false) again = setTimeout(ask, 700);
       return true;
     } catch (e) {
       if (!ctx.signal.aborted) fill(list, errorBox(e, ask));
@@ -63,7 +66,7 @@ export function mount(root, ctx) {
 
   function drawTree() {
     const at = document.activeElement?.closest?.('[role=treeitem]')?.dataset.id;
-    text(note, t('keys.counted', { n: tree.keys }));
+    text(note, tree.done === false ? t('keys.counting', { n: tree.keys, total: tree.expected ?? 0 }) : t('keys.counted', { n: tree.keys }));
     const all = lines();
     fill(list, all.map((x) => {
       const el = h('div', { role: 'treeitem', 'data-id': x.id, 'aria-level': x.depth + 1, 'aria-expanded': x.kids ? String(open.has(x.id)) : null, 'aria-selected': String(!!x.on), tabindex: '-1', class: x.keys === 0 && !x.leaf ? 'nothing' : '', on: { click: () => choose(x) } },
@@ -132,18 +135,18 @@ export function mount(root, ctx) {
     }
     if (mine !== asked) return;
     const def = d.definition;
-    ctx.head({ title: t('keys.title'), tab: key, sentence: '', crumbs: [{ label: def ? moduleName(def.module) : t('keys.title'), href: def ? `/keys?module=${def.module}` : '/keys' }, def && { label: def.pattern, href: patternHref(def, def.module) }].filter(Boolean), actions: [button({ label: t('action.copy'), icon: 'copy', run: async () => { await copyText(key); ctx.say(t('copy.done')); } }), button({ label: t('action.again'), icon: 'loop', run: () => drawKey(key, { quiet: true }) })] });
+    ctx.head({ title: t('keys.title'), tab: key, sentence: '', crumbs: [{ label: def ? moduleName(def.module) : t('keys.title'), href: def ? `/keys?module=${def.module}` : '/keys' }, def && { label: def.pattern, href: patternHref(def, def.module) }].filter(Boolean), actions: button({ label: t('action.again'), icon: 'loop', run: () => drawKey(key, { quiet: true }) }) });
     const view = document.createElement('wk-key');
     view.show({ ...d, key });
     const valueBox = h('div', {}, valueView(d));
     let raw = false;
     const rawButton = h('button.btn.quiet.small', { type: 'button', 'aria-pressed': 'false', on: { click: () => { raw = !raw; rawButton.setAttribute('aria-pressed', String(raw)); text(rawButton, t(raw ? 'key.meaning' : 'key.raw')); fill(valueBox, raw ? h('div.value', {}, h('pre', { tabindex: '0' }, hexdump(typeof d.value === 'string' ? d.value : JSON.stringify(d.value)))) : valueView(d)); } } }, t('key.raw'));
     const near = d.neighbours || [];
-    const faults = d.findings || d.problems || [];
+    const faults = d.findings || [];
     fill(pane, view, h('div.grid', {},
-      h('section.card', { class: near.length ? 'w7' : '' }, h('header', {}, h('h2', {}, t('key.value')), h('span.end', {}, !d.hidden && rawButton, typeof d.value === 'string' && copyButton(d.value, t('key.value')))), valueBox, d.truncated && h('p.note', {}, t('key.first', { n: d.shown ?? '' }))),
-      h('div.stack', { class: 'w5' }, h('div.healthy', { class: faults.length ? 'warn' : '' }, icon(faults.length ? 'warn' : 'check'), h('span', {}, faults.length ? faults.map((f) => h('div', {}, f.sentence || f.says || String(f))) : t(def ? 'key.healthy' : 'key.foreignok'))),
-        near.length > 0 && h('section.card', {}, h('header', {}, h('h2', {}, t('key.near'))), h('div.lines', {}, near.map((n) => h('a', { href: keyHref(n.key ?? n) }, h('span.mono.cut', { title: n.key ?? n }, n.key ?? n), h('span.end', {}, n.memory != null ? bytes(n.memory) : n.name || '')))))))
+      h('section.card', { class: near.length ? 'w7' : '' }, h('header', {}, h('h2', {}, t('key.value')), h('span.end', {}, !d.hidden && rawButton, typeof d.value === 'string' && copyButton(d.value, t('key.value')))), valueBox, d.truncated && h('p.note', {}, t('key.first', { n: d.shown }))),
+      h('div.stack', { class: 'w5' }, h('div.healthy', { class: faults.length ? 'warn' : '' }, icon(faults.length ? 'warn' : 'check'), h('span', {}, faults.length ? faults.map((f) => h('div', {}, f.sentence)) : t(def ? 'key.healthy' : 'key.foreignok'))),
+        near.length > 0 && h('section.card', {}, h('header', {}, h('h2', {}, t('key.near'))), h('div.lines', {}, near.map((n) => h('a', { href: keyHref(n.key ?? n) }, h('span.mono.cut', { title: n.key ?? n }, n.key ?? n), h('span.end.note', { title: n.says || null }, n.name || '')))))))
     );
     view.addEventListener('ended', () => { valueBox.style.opacity = '.5'; });
   }
@@ -167,7 +170,7 @@ export function mount(root, ctx) {
   const timer = setInterval(() => { if (!document.hidden && !ctx.live.paused) ask(); }, 15000);
   return {
     update(_, query) { q = query; if (tree) drawTree(); show(); },
-    unmount() { clearInterval(timer); },
+    unmount() { clearInterval(timer); clearTimeout(again); },
   };
 }
 

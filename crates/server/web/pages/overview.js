@@ -42,7 +42,8 @@ export function mount(root, ctx) {
   const memBody = h('div', {}, skeleton(6));
   const memCard = h('section.card.w4', { 'aria-labelledby': 'o-mem' }, h('header', {}, h('h2', { id: 'o-mem' }, t('overview.memory')), memTotal), memBody);
   const storeBody = h('div', {}, skeleton(5));
-  const storeCard = h('section.card.w3', { 'aria-labelledby': 'o-store' }, h('header', {}, h('h2', { id: 'o-store' }, t('overview.store')), h('span.end', {}, h('a.btn.quiet.small', { href: '/health' }, t('nav.health')))), storeBody);
+  const storeCard = h('section.card.w3.railfull', { 'aria-labelledby': 'o-store' }, h('header', {}, h('h2', { id: 'o-store' }, t('overview.store')), h('span.end', {}, h('a.btn.quiet.small', { href: '/health' }, t('nav.health')))), storeBody);
+  root.classList.add('overview');
   fill(root, tiles, h('div.grid', {}, chartCard, lookCard), h('div.grid.grow', {}, feedCard, memCard, storeCard));
   ctx.echo({ cli: ctx.api.curl('/api/overview'), api: 'GET /api/overview' });
 
@@ -56,7 +57,7 @@ export function mount(root, ctx) {
     const n = o.looks_total ?? (o.looks || []).length;
     ctx.head({
       title: t(state.storeAway ? 'overview.away' : state.fault ? 'overview.unreachable' : 'overview.running'),
-      sentence: [t('overview.things', { n, word: t(`number.${Math.min(n, 10)}`, { n }) }), ' ', t('overview.since', { age: age(Date.now() - o.started_at) })],
+      sentence: [n ? t('overview.things', { n, word: t(`number.${Math.min(n, 10)}`, { n }) }) : t('overview.none'), ' ', t('overview.since', { age: age(Date.now() - o.started_at) })],
     });
   }
 
@@ -73,6 +74,7 @@ export function mount(root, ctx) {
   function drawLooks() {
     const looks = state.overview?.looks;
     if (!looks) return;
+    lookCard.classList.toggle('first', looks.length > 0);
     if (!looks.length) { if (lookBody.dataset.was !== 'none') fill(lookBody, empty({ glyph: 'check', title: t('overview.well'), say: t('overview.wellsay') })); lookBody.dataset.was = 'none'; return; }
     if (lookBody.dataset.was !== 'list') { fill(lookBody, h('ul.looks')); lookBody.dataset.was = 'list'; }
     patch(lookBody.firstChild, looks.slice(0, 5), (x) => x.module + x.sentence, (x) => {
@@ -84,12 +86,12 @@ export function mount(root, ctx) {
   function drawChart() {
     const any = live.events.length > 0;
     chartCard.hidden = !any;
-    lookCard.className = any ? 'card w4' : 'card w6';
+    lookCard.classList.toggle('w4', any); lookCard.classList.toggle('railfull', any); lookCard.classList.toggle('w6', !any);
     if (!any) {
       if (feedCard.parentNode !== lookCard.parentNode) { lookCard.before(feedCard); feedCard.className = 'card w6'; memCard.className = 'card w8'; storeCard.className = 'card w4'; }
       return;
     }
-    if (feedCard.parentNode === lookCard.parentNode) { memCard.before(feedCard); feedCard.className = 'card w5'; memCard.className = 'card w4'; storeCard.className = 'card w3'; }
+    if (feedCard.parentNode === lookCard.parentNode) { memCard.before(feedCard); feedCard.className = 'card w5'; memCard.className = 'card w4'; storeCard.className = 'card w3 railfull'; }
     const { at, by } = rates(live.events, Date.now());
     chart.set({ at, label: t('overview.rate'), series: [...by].map(([module, points]) => ({ id: module, module, name: moduleName(module), points })) });
   }
@@ -125,5 +127,5 @@ export function mount(root, ctx) {
   drawChart();
   all();
   drawMemory();
-  return { unmount() { clearInterval(slow); clearInterval(beat); } };
+  return { unmount() { root.classList.remove('overview'); clearInterval(slow); clearInterval(beat); } };
 }

@@ -1,0 +1,128 @@
+// What the browser tests share: one worldkeep on a free port with a scratch directory, a RESP line into its embedded
+// engine, one Chromium, and pages that remember everything they must not do (console errors, foreign requests,
+// policy violations). Processes are ended by their id.
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright-core';
+
+export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+export const WEB = path.join(ROOT, 'crates/server/web');
+export const SHOTS = path.join(ROOT, 'target/screenshots');
+
+const HOW = 'build it with `cargo build -p worldkeep`, or name one in WORLDKEEP_BIN';
+
+function binary() {
+  const named = process.env.WORLDKEEP_BIN;
+  if (named) return named;
+  const target = process.env.CARGO_TARGET_DIR || path.join(ROOT, 'target');
+  const found = ['debug', 'release'].map((kind) => path.join(target, kind, 'worldkeep')).find((file) => existsSync(file));
+  if (!found) throw new Error(`there is no worldkeep in ${target}; ${HOW}`);
+  return found;
+}
+
+/** A port nobody listens on now. */
+export function freePort() {
+  return new Promise((resolve, reject) => {
+    const probe = net.createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => { const { port } = probe.address(); probe.close(() => resolve(port)); });
+  });
+}
+
+/** Asks again until `look` gives something true, or says what it waited for. */
+export async function until(what, look, ms = 20000) {
+  const end = Date.now() + ms;
+  let last;
+  for (;;) {
+    try { const got = await look(); if (got) return got; last = null; } catch (e) { last = e; }
+    if (Date.now() > end) throw new Error(`waited ${ms} ms for ${what}${last ? `: ${last.message}` : ''}`);
+    await new Promise((r) => { setTimeout(r, 50); });
+  }
+}
+
+export class Server {
+  static async start({ args = [], env = {} } = {}) {
+    const s = new Server();
+    s.dir = mkdtempSync(path.join(tmpdir(), 'worldkeep-browser-'));
+    s.http = await freePort();
+    s.resp = await freePort();
+    s.args = args;
+    s.env = env;
+    await s.up();
+    return s;
+  }
+
+  get url() { return `http://127.0.0.1:${this.http}`; }
+
+  async up() {
+    const line = ['serve', '--http', `127.0.0.1:${this.http}`, '--data', path.join(this.dir, 'data'), '--resp', `127.0.0.1:${this.resp}`, '--no-demo', ...this.args];
+    this.said = '';
+    this.child = spawn(binary(), line, { cwd: this.dir, env: { PATH: process.env.PATH, HOME: this.dir, ...this.env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const keep = (chunk) => { this.said = (this.said + chunk).slice(-8000); };
+    this.child.stdout.on('data', keep);
+    this.child.stderr.on('data', keep);
+    this.gone = new Promise((resolve) => { this.child.once('exit', (code, signal) => { this.ended = { code, signal }; resolve(this.ended); }); });
+    this.ended = null;
+    await until('worldkeep to answer', async () => {
+      if (this.ended) throw new Error(`it ended with ${JSON.stringify(this.ended)}: ${this.said}`);
+      return (await fetch(`${this.url}/healthz`)).ok;
+    }).catch((e) => { throw new Error(`${e.message}\n${this.said}`); });
+  }
+
+  /** Stops it as an operator would; after ten seconds, for good. */
+  async down() {
+    if (this.ended) return;
+    this.child.kill('SIGTERM');
+    const late = setTimeout(() => this.child.kill('SIGKILL'), 10000);
+    await this.gone;
+    clearTimeout(late);
+  }
+
+  async stop() { await this.down(); rmSync(this.dir, { recursive: true, force: true }); }
+
+  /** One command to the embedded engine over RESP; gives the answer, throws what it refuses. */
+  async redis(...words) {
+    const out = `*${words.length}\r\n${words.map((w) => { const s = String(w); return `$${Buffer.byteLength(s)}\r\n${s}\r\n`; }).join('')}`;
+    const line = net.connect(this.resp, '127.0.0.1');
+    try {
+      line.write(out);
+      const first = await new Promise((resolve, reject) => { line.once('data', (d) => resolve(String(d))); line.once('error', reject); line.setTimeout(5000, () => reject(new Error('no answer over RESP'))); });
+      if (first.startsWith('-')) throw new Error(first.trim());
+      return first;
+    } finally { line.destroy(); }
+  }
+
+  /** An event as the rooms write it, for the feed. */
+  roomEvent(type, id, body = {}) { return this.redis('XADD', 'wk:rooms:events', '*', 'type', type, 'at', Date.now(), 'id', id, 'body', JSON.stringify(body)); }
+}
+
+export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
+
+/** A page that writes down what it must not do. `allow` names console texts that a test expects. */
+export async function open(browser, server, at = '/', { width = 1440, height = 900, scheme = 'light', lang = 'en-GB', motion = 'no-preference', colors = 'none', allow = [] } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, locale: lang, reducedMotion: motion, forcedColors: colors });
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: server.url });
+  const page = await context.newPage();
+  const wrong = [];
+  page.on('console', (m) => { if (['error', 'warning'].includes(m.type()) && !allow.some((a) => m.text().includes(a))) wrong.push(`console ${m.type()}: ${m.text()} ${m.location()?.url || ''}`); });
+  page.on('pageerror', (e) => wrong.push(`page error: ${e.stack || e.message}`));
+  page.on('request', (r) => { const u = new URL(r.url()); if (u.host !== new URL(server.url).host && u.protocol !== 'data:') wrong.push(`foreign request: ${r.url()}`); });
+  await page.addInitScript(() => { window.wkViolations = []; document.addEventListener('securitypolicyviolation', (e) => window.wkViolations.push(`${e.violatedDirective} ${e.blockedURI}`)); });
+  await page.goto(server.url + at);
+  await page.waitForSelector('h1:not(:empty)');
+  page.wrong = async () => [...wrong, ...(await page.evaluate(() => window.wkViolations)).map((v) => `policy: ${v}`)];
+  page.done = async () => { const list = await page.wrong(); await context.close(); return list; };
+  return page;
+}
+
+export async function shot(page, name) {
+  mkdirSync(SHOTS, { recursive: true });
+  await page.screenshot({ path: path.join(SHOTS, `${name}.png`) });
+}
+
+/** How far the page can be pushed sideways; 0 is right. */
+export const sideways = (page) => page.evaluate(() => Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - document.documentElement.clientWidth);
