@@ -1,6 +1,6 @@
-// What the browser tests share: one worldkeep on a free port with a scratch directory, a RESP line into its embedded
-// engine, one Chromium, and pages that remember everything they must not do (console errors, foreign requests,
-// policy violations). Processes are ended by their id.
+// What the browser tests share: one worldkeep on a free port with a scratch directory, on its embedded engine or on a
+// redis-server of its own, a RESP line into it, one Chromium, and pages that remember everything they must not do
+// (console errors, foreign requests, policy violations). Processes are ended by their id.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
@@ -45,21 +45,37 @@ export async function until(what, look, ms = 20000) {
 }
 
 export class Server {
-  static async start({ args = [], env = {} } = {}) {
+  /** `store`: `embedded` (also by WORLDKEEP_BROWSER_STORE) or `redis`. */
+  static async start({ args = [], env = {}, store = process.env.WORLDKEEP_BROWSER_STORE || 'embedded' } = {}) {
     const s = new Server();
+    s.store = store;
     s.dir = mkdtempSync(path.join(tmpdir(), 'worldkeep-browser-'));
     s.http = await freePort();
     s.resp = await freePort();
     s.args = args;
     s.env = env;
+    if (store === 'redis') await s.redisUp();
     await s.up();
     return s;
+  }
+
+  async redisUp() {
+    this.redisChild = spawn('redis-server', ['--port', String(this.resp), '--bind', '127.0.0.1', '--dir', this.dir, '--appendonly', 'yes', '--save', ''], { stdio: 'ignore' });
+    this.redisGone = new Promise((resolve) => { this.redisChild.once('exit', resolve); this.redisChild.once('error', resolve); });
+    await until('redis-server to answer', () => this.redis('PING'));
+  }
+
+  async redisDown() {
+    this.redisChild?.kill('SIGTERM');
+    await this.redisGone;
+    this.redisChild = null;
   }
 
   get url() { return `http://127.0.0.1:${this.http}`; }
 
   async up() {
-    const line = ['serve', '--http', `127.0.0.1:${this.http}`, '--data', path.join(this.dir, 'data'), '--resp', `127.0.0.1:${this.resp}`, '--no-demo', ...this.args];
+    const where = this.store === 'redis' ? ['--redis', `redis://127.0.0.1:${this.resp}`] : ['--data', path.join(this.dir, 'data'), '--resp', `127.0.0.1:${this.resp}`];
+    const line = ['serve', '--http', `127.0.0.1:${this.http}`, ...where, '--no-demo', ...this.args];
     this.said = '';
     this.child = spawn(binary(), line, { cwd: this.dir, env: { PATH: process.env.PATH, HOME: this.dir, ...this.env }, stdio: ['ignore', 'pipe', 'pipe'] });
     const keep = (chunk) => { this.said = (this.said + chunk).slice(-8000); };
@@ -82,7 +98,7 @@ export class Server {
     clearTimeout(late);
   }
 
-  async stop() { await this.down(); rmSync(this.dir, { recursive: true, force: true }); }
+  async stop() { await this.down(); await this.redisDown(); rmSync(this.dir, { recursive: true, force: true }); }
 
   /** One command to the embedded engine over RESP; gives the answer, throws what it refuses. */
   async redis(...words) {

@@ -51,6 +51,7 @@ async function boot() {
   keys.start();
   state.start();
   live.start();
+  live.latest();
   await router.start({
     prepare,
     missing: () => import('./pages/missing.js'),

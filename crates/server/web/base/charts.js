@@ -36,12 +36,13 @@ export class Spark extends HTMLElement {
       this.append(s('svg', { viewBox: '0 0 100 40', preserveAspectRatio: 'none' }, this.area = s('path', { class: 'area' }), this.line = s('path', { class: 'series' })));
     }
     const known = points.filter((v) => v != null);
-    const max = Math.max(...known, 1);
-    const min = Math.max(0, Math.min(...known, max * 0.8));
-    const room = max - min || 1;
+    if (!known.length) return;
+    const [low, high] = [Math.min(...known), Math.max(...known)];
+    // A number that hardly moves draws a calm line in the middle, not a mountain.
+    const room = Math.max(high - low, high * 0.3, 1);
     const n = Math.max(points.length - 1, 1);
     const x = (i) => (i / n) * 100;
-    const y = (v) => 34 - ((v - min) / room) * 26 - (max === min ? 0 : 2);
+    const y = (v) => 20 - ((v - (low + high) / 2) / room) * 26;
     this.line.setAttribute('d', path(points, x, y));
     const solid = points.every((v) => v != null) && points.length > 1;
     this.area.setAttribute('d', solid ? `${path(points, x, y)}L100 40L0 40Z` : '');

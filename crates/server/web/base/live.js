@@ -1,10 +1,12 @@
 // The one socket: /ws/events. Reconnects with jittered backoff, resumes each stream after the last entry seen, and
 // says what was lost. Keeps a bounded tail of events, so a page opened later has something to show.
-import { post } from './api.js';
+import { get, post } from './api.js';
 
 const TAIL = 500;
 const FLUSH_MS = 150; // bursts reach the pages as one batch
 const SLOWEST_MS = 10000;
+const RESUBSCRIBE_MS = 2000;
+const LATEST = 200;
 
 /** Stream ids compare by milliseconds, then by count. */
 function newer(a, b) {
@@ -45,6 +47,7 @@ export class Live extends EventTarget {
 
   stop() {
     clearTimeout(this.timer);
+    clearTimeout(this.again);
     this.wanted = false;
     this.socket?.close();
     this.set('off');
@@ -67,10 +70,7 @@ export class Live extends EventTarget {
     const slow = setTimeout(() => socket.close(), 8000);
     socket.onopen = () => {
       clearTimeout(slow);
-      const ask = { type: 'subscribe' };
-      if (Object.keys(this.after).length) ask.after = this.after;
-      socket.send(JSON.stringify(ask));
-      this.opened();
+      this.subscribe();
     };
     socket.onmessage = (m) => this.read(m.data);
     socket.onclose = (e) => {
@@ -81,6 +81,14 @@ export class Live extends EventTarget {
     };
   }
 
+  subscribe() {
+    if (this.socket?.readyState !== WebSocket.OPEN) return;
+    const ask = { type: 'subscribe' };
+    if (Object.keys(this.after).length) ask.after = this.after;
+    this.socket.send(JSON.stringify(ask));
+  }
+
+  /** The server has answered our subscription: from here on nothing is missed. */
   opened() {
     const was = this.lostAt;
     this.tries = 0;
@@ -89,8 +97,10 @@ export class Live extends EventTarget {
     this.gaps = [];
     this.set('live');
     if (was != null) {
-      // Gap notices come first after the answer to `subscribe`; a moment later we know what was missed.
+      // Gap notices follow the answer to `subscribe`; a moment later we know what was missed. Streams that were born
+      // meanwhile have no place to resume from, so the latest events are read once more.
       const socket = this.socket;
+      this.latest();
       setTimeout(() => { if (this.socket === socket && this.state === 'live') this.dispatchEvent(new CustomEvent('back', { detail: { awayMs: Date.now() - was, gaps: this.gaps } })); }, 400);
     }
   }
@@ -115,8 +125,14 @@ export class Live extends EventTarget {
       return;
     }
     if (m.module === undefined || m.seq === undefined) {
-      // Where each stream stood when we subscribed: a stream silent until now resumes from there too.
-      if (m.streams && typeof m.streams === 'object') for (const [k, v] of Object.entries(m.streams)) if (!(k in this.after)) this.after[k] = v;
+      if (m.type === 'subscribed') {
+        // Where each stream stood when we subscribed: a stream silent until now resumes from there too.
+        for (const [k, v] of Object.entries(m.streams || {})) if (!(k in this.after)) this.after[k] = v;
+        this.opened();
+      } else if (m.type === 'error' && m.code === 'store_unavailable') {
+        if (this.lostAt == null) this.lostAt = Date.now();
+        this.again = setTimeout(() => this.subscribe(), RESUBSCRIBE_MS);
+      }
       return;
     }
     const stream = m.stream || m.module;
@@ -127,6 +143,11 @@ export class Live extends EventTarget {
     m.key = key;
     this.batch.push(m);
     if (!this.flushing) this.flushing = setTimeout(() => this.flush(), FLUSH_MS);
+  }
+
+  /** Reads the latest events once over HTTP: what a page shows before the first one arrives. */
+  async latest() {
+    try { this.backfill((await get('/api/events', { query: { limit: LATEST }, quiet: true })).items || []); } catch { /* the banner tells */ }
   }
 
   /** Events read over HTTP, older than the socket: fills the tail and tells each stream where to resume. */
@@ -140,6 +161,7 @@ export class Live extends EventTarget {
       if (!(stream in this.after) || newer(m.seq, this.after[stream])) this.after[stream] = m.seq;
     }
     this.events.sort((a, b) => a.at - b.at);
+    this.trim();
     this.dispatchEvent(new CustomEvent('events', { detail: [] }));
   }
 
@@ -148,10 +170,13 @@ export class Live extends EventTarget {
     const fresh = this.batch.splice(0);
     if (!fresh.length) return;
     this.events.push(...fresh);
-    if (this.events.length > TAIL) {
-      for (const old of this.events.splice(0, this.events.length - TAIL)) this.seen.delete(old.key);
-    }
+    this.trim();
     this.dispatchEvent(new CustomEvent('events', { detail: fresh }));
+  }
+
+  trim() {
+    if (this.events.length <= TAIL) return;
+    for (const old of this.events.splice(0, this.events.length - TAIL)) this.seen.delete(old.key);
   }
 
   /** Holds drawing, not reading: nothing is lost while paused. */

@@ -234,6 +234,7 @@ export default {
   'events.nonesay': 'Each change of a room, job, monster, reactor or ship is one event and shows here at once.',
   'events.nomatch': 'No event matches',
   'events.nomatchsay': 'The filters leave none of the events that are kept here.',
+  'events.older': 'Show older',
   'events.gap': 'Older events of {stream} are gone; the stream keeps about 10 000.',
   'check.title': 'Check',
   'check.never': 'Not run yet on this server.',

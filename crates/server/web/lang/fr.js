@@ -234,6 +234,7 @@ export default {
   'events.nonesay': 'Chaque changement d’un salon, d’une tâche, d’un monstre, d’un réacteur ou d’un vaisseau est un événement et apparaît ici aussitôt.',
   'events.nomatch': 'Aucun événement ne correspond',
   'events.nomatchsay': 'Les filtres ne laissent aucun des événements gardés ici.',
+  'events.older': 'Voir plus ancien',
   'events.gap': 'Les plus anciens événements de {stream} ont disparu ; le flux en garde environ 10 000.',
   'check.title': 'Contrôle',
   'check.never': 'Pas encore lancé sur ce serveur.',

@@ -5,7 +5,7 @@ import { when, whenLong } from '../base/format.js';
 import { t } from '../base/i18n.js';
 import { jsonView } from '../base/keyview.js';
 import { closeDrawer, openDrawer } from '../base/overlay.js';
-import { copyButton, empty } from '../base/parts.js';
+import { button, copyButton, empty } from '../base/parts.js';
 import '../base/table.js';
 import { moduleName } from './keytree.js';
 
@@ -39,14 +39,33 @@ export function mount(root, ctx) {
     });
   }
 
-  const find = (key) => live.events.find((e) => e.key === key);
-  feed.setup({ live, full: true, limit: 200, filter: match, empty: none, open: (e) => router.setQuery({ open: e.key }, { push: true }) });
+  // Older than the socket's tail, asked for by filter or by hand; goes with the page.
+  const older = new Map();
+  let cursor;
+  const events = () => { const known = new Set(live.events.map((e) => e.key)); return [...live.events, ...[...older.values()].filter((e) => !known.has(e.key))]; };
+  const more = h('div.more', { hidden: true }, button({ label: t('events.older'), small: true, run: () => ask(cursor) }));
+  async function ask(from) {
+    try {
+      const page = await ctx.api.get('/api/events', { query: { module: q.module, type: q.type, scope: q.scope, limit: 100, cursor: from }, signal: ctx.signal });
+      for (const e of page.items) older.set(`${e.stream} ${e.seq}`, { ...e, key: `${e.stream} ${e.seq}` });
+      cursor = page.cursor;
+      more.hidden = !cursor;
+      limit += from ? 100 : 0;
+      feed.o.limit = limit;
+      feed.draw();
+      draw();
+    } catch (e) { if (!ctx.signal.aborted) more.hidden = true; }
+  }
+  let limit = 200;
+  root.querySelector('section').append(more);
+  const find = (key) => events().find((e) => e.key === key);
+  feed.setup({ live, events, full: true, limit, filter: match, empty: none, open: (e) => router.setQuery({ open: e.key }, { push: true }) });
 
   function draw() {
-    const shown = live.events.filter(match).length;
+    const shown = events().filter(match).length;
     chips.draw(q, shown);
     fill(pause, icon(live.paused ? 'play' : 'pause', { class: 's' }), t(live.paused ? 'live.resume' : 'live.pause'));
-    ctx.head({ title: t('events.title'), sentence: live.paused ? t('events.held') : t('events.say', { n: live.events.length }), actions: pause });
+    ctx.head({ title: t('events.title'), sentence: live.paused ? t('events.held') : t('events.say', { n: events().length }), actions: pause });
     const asked = { module: q.module, type: q.type, scope: q.scope };
     ctx.echo({ cli: ctx.api.curl('/api/events', asked), api: `GET ${ctx.api.address('/api/events', asked)}` });
   }
@@ -58,11 +77,14 @@ export function mount(root, ctx) {
   live.addEventListener('gap', drawGaps, opts);
   draw();
   drawGaps();
+  ask();
   if (q.open && find(q.open)) open(find(q.open));
   return {
     update(_, query) {
       const was = q.open;
+      const same = ['module', 'type', 'scope'].every((k) => q[k] === query[k]);
       q = query;
+      if (!same) ask();
       if (document.activeElement !== input) input.value = q.text || '';
       feed.draw();
       draw();

@@ -21,7 +21,7 @@ export function mount(root, ctx) {
   const note = h('span');
   const list = h('div', { role: 'tree', 'aria-label': t('keys.tree') });
   const side = h('section.card.flush.tall.listpane', { 'aria-label': t('keys.tree') }, h('div.tree', {}, h('div.th', {}, note, h('span.num', {}, t('keys.keys')), h('span.meter'), h('span.num', {}, t('keys.memory'))), list));
-  const pane = h('div.stack', {}, skeleton(8));
+  const pane = h('div.stack.detail', {}, skeleton(8));
   const two = h('div.two', {}, side, pane);
   fill(root, two);
   ctx.head({ title: t('keys.title') });
@@ -148,7 +148,19 @@ export function mount(root, ctx) {
       h('div.stack', { class: 'w5' }, h('div.healthy', { class: faults.length ? 'warn' : '' }, icon(faults.length ? 'warn' : 'check'), h('span', {}, faults.length ? faults.map((f) => h('div', {}, f.sentence)) : t(def ? 'key.healthy' : 'key.foreignok'))),
         near.length > 0 && h('section.card', {}, h('header', {}, h('h2', {}, t('key.near'))), h('div.lines', {}, near.map((n) => h('a', { href: keyHref(n.key ?? n) }, h('span.mono.cut', { title: n.key ?? n }, n.key ?? n), h('span.end.note', { title: n.says || null }, n.name || '')))))))
     );
+    if (def) reveal(def, key);
     view.addEventListener('ended', () => { valueBox.style.opacity = '.5'; });
+  }
+
+  /** Opens the tree down to a key, and lists it even when it is not on the first page. */
+  async function reveal(def, key) {
+    const pid = `p:${def.module}:${def.name}`;
+    open.add(`m:${def.module}`);
+    open.add(pid);
+    if (!keysOf.has(pid)) try { keysOf.set(pid, await keysPage(def, def.module)); } catch { keysOf.set(pid, { items: [] }); }
+    const page = keysOf.get(pid);
+    if (!page.items.some((k) => k.key === key)) page.items = [{ key }, ...page.items];
+    if (tree && !ctx.signal.aborted) drawTree();
   }
 
   async function show() {
