@@ -8,6 +8,8 @@
 //!
 //! [`Fault::Unknown`]: kernel::Fault::Unknown
 
+mod cluster;
+mod embedded;
 mod error;
 mod listen;
 mod manner;
@@ -17,9 +19,11 @@ mod place;
 mod probe;
 mod remote;
 mod reply;
+mod route;
 mod sentinel;
 mod session;
 mod tls;
+mod topology;
 mod wire;
 
 use std::sync::Arc;
@@ -27,9 +31,11 @@ use std::time::Duration;
 
 use kernel::{Deadline, Kind, Store};
 
+pub use embedded::Embedded;
 pub use error::OpenError;
 pub use place::{Access, Address, Login, Place, Role, Servers, Tls};
 
+use crate::cluster::Cluster;
 use crate::node::{Node, Route};
 use crate::remote::Remote;
 use crate::sentinel::Sentinels;
@@ -64,9 +70,8 @@ pub async fn open(place: &str, options: Options) -> Result<Arc<dyn Store>, OpenE
 /// The same for a place that was read before.
 pub async fn open_place(place: &Place, options: Options) -> Result<Arc<dyn Store>, OpenError> {
     match place {
-        Place::Memory | Place::Directory(_) => {
-            Err(OpenError::Usage("the embedded engine is not built in yet".to_owned()))
-        }
+        Place::Memory => Ok(Embedded::memory().store()),
+        Place::Directory(dir) => Ok(Embedded::open(dir)?.store()),
         Place::Servers(servers) => open_servers(servers, options).await,
     }
 }
@@ -83,18 +88,21 @@ async fn open_servers(servers: &Servers, options: Options) -> Result<Arc<dyn Sto
             (Route::Sentinel(sentinels), Opener { primary_only: true, ..opener }, Kind::Sentinel)
         }
         Role::Cluster => {
-            return Err(OpenError::Usage("a Cluster cannot be opened yet".to_owned()));
+            return Ok(Arc::new(Cluster::open(servers, opener, options.patience).await?));
         }
     };
-    let node =
-        Node::open(route, opener, options.patience).await.map_err(|trouble| trouble.at(&place))?;
-    node.facts(Deadline::after(options.handshake)).await;
+    let opened = Node::open(route, opener.clone(), options.patience).await;
+    let node = opened.map_err(|trouble| trouble.at(&place))?;
+    let facts = node.facts(Deadline::after(options.handshake)).await;
+    if kind == Kind::Standalone && facts.is_some_and(|facts| facts.cluster) {
+        // One node of a Cluster was named; it knows the others.
+        let servers = Servers { role: Role::Cluster, ..servers.clone() };
+        return Ok(Arc::new(Cluster::open(&servers, opener, options.patience).await?));
+    }
     Ok(Arc::new(Remote::new(node, kind, place, insecure)))
 }
 
 /// Unix milliseconds, for people to read in a status; nothing is decided by it.
-#[expect(clippy::disallowed_methods, reason = "shown to people; nothing waits or expires by it")]
 fn wall_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    kernel::Clock::now_ms(&kernel::SystemClock::new())
 }

@@ -81,7 +81,8 @@ pub(crate) struct Held {
     pub(crate) wire: Wire,
     pub(crate) generation: u64,
     pub(crate) watching: bool,
-    pub(crate) node: Arc<Node>,
+    /// Whose it is; a connection to the embedded engine goes back to nobody.
+    pub(crate) node: Option<Arc<Node>>,
 }
 
 /// How a node is now.
@@ -197,7 +198,7 @@ impl Node {
     pub(crate) async fn hold(self: &Arc<Self>, idle: bool, by: Deadline) -> Result<Held, Fault> {
         if idle && let Some(found) = self.take_idle() {
             let Idle { wire, generation, watching, .. } = found;
-            return Ok(Held { wire, generation, watching, node: Arc::clone(self) });
+            return Ok(Held { wire, generation, watching, node: Some(Arc::clone(self)) });
         }
         loop {
             let pipe = self.pipe(by).await?;
@@ -205,7 +206,7 @@ impl Node {
             let open = self.inner.opener.open(pipe.address());
             match timeout_at(by.instant().into(), open).await {
                 Ok(Ok(wire)) => {
-                    let node = Arc::clone(self);
+                    let node = Some(Arc::clone(self));
                     return Ok(Held { wire, generation, watching: false, node });
                 }
                 Ok(Err(trouble)) if by.left() <= FIRST_DELAY => {

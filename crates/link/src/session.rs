@@ -35,6 +35,32 @@ pub(crate) fn is_passing(code: &str) -> bool {
     )
 }
 
+/// The outcome of `MULTI`, commands and `EXEC` from all their replies. When a command was not queued the
+/// reason is in its own reply; `EXEC` only says that there was one.
+pub(crate) fn executed(mut values: Vec<Value>) -> Result<Option<Vec<Value>>, Fault> {
+    match values.pop() {
+        Some(Value::Nil) => Ok(None),
+        Some(Value::Array(values)) => Ok(Some(values)),
+        Some(Value::ServerError(error)) => {
+            let first = values.iter().find_map(|value| match value {
+                Value::ServerError(error) => Some(error),
+                _ => None,
+            });
+            Err(reply::refused(first.unwrap_or(&error)))
+        }
+        _ => Err(Fault::Unknown("EXEC gave no list of replies".to_owned())),
+    }
+}
+
+/// Why a transaction was turned away for a reason that may pass; nothing of it was done.
+fn first_passing(values: &[Value]) -> Option<redis::ServerError> {
+    let Some(Value::ServerError(_)) = values.last() else { return None };
+    values.iter().find_map(|value| match value {
+        Value::ServerError(error) if is_passing(error.code()) => Some(error.clone()),
+        _ => None,
+    })
+}
+
 pub(crate) struct Own {
     source: Arc<dyn Source>,
     key: Vec<u8>,
@@ -80,34 +106,11 @@ impl Own {
         }
         redis::cmd("EXEC").write_packed_command(&mut bytes);
         loop {
-            let mut values = self.ask(&bytes, cmds.len() + 2, by).await?;
-            let last = values.pop().expect("EXEC has a reply");
-            let error = match last {
-                Value::Nil => None,
-                Value::Array(values) => {
-                    self.watching = false;
-                    return Ok(Some(values));
-                }
-                Value::ServerError(error) => Some(error),
-                _ => {
-                    self.spoiled = true;
-                    return Err(Fault::Unknown("EXEC gave no list of replies".to_owned()));
-                }
-            };
-            let Some(error) = error else {
+            let values = self.ask(&bytes, cmds.len() + 2, by).await?;
+            let Some(error) = first_passing(&values) else {
                 self.watching = false;
-                return Ok(None);
+                return executed(values);
             };
-            // The reason is in the first command that was not queued; EXEC only says that there was one.
-            let first = values.into_iter().find_map(|value| match value {
-                Value::ServerError(error) => Some(error),
-                _ => None,
-            });
-            let error = first.unwrap_or(error);
-            if !is_passing(error.code()) {
-                self.watching = false;
-                return Err(reply::refused(&error));
-            }
             self.move_on(&error, by).await?;
         }
     }
@@ -184,7 +187,9 @@ impl Drop for Own {
             && !self.spoiled
         {
             let Held { wire, generation, watching, node } = held;
-            node.give_back(wire, generation, watching || self.watching);
+            if let Some(node) = node {
+                node.give_back(wire, generation, watching || self.watching);
+            }
         }
     }
 }

@@ -67,7 +67,13 @@ impl Opener {
                     None => Ok(Box::new(stream)),
                     Some(tls) => {
                         let shake = crate::tls::shake(tls, host, stream);
-                        Ok(Box::new(timeout(self.handshake, shake).await.map_err(|_| late())??))
+                        // A plain Redis waits for the end of a line that never comes.
+                        let silent = |_| {
+                            Trouble::Gone(format!(
+                                "{address} does not answer in TLS; for a plain port write redis://"
+                            ))
+                        };
+                        Ok(Box::new(timeout(self.handshake, shake).await.map_err(silent)??))
                     }
                 }
             }

@@ -1,11 +1,14 @@
 //! `link` on real servers: what a caller may rely on when the network or the server does not play along.
 
 mod basics;
+mod cluster;
 mod faults;
 mod heal;
 mod listen;
+mod sentinel;
 mod session;
 mod start;
+mod tls;
 
 use std::time::Duration;
 

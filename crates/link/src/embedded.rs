@@ -1,0 +1,240 @@
+//! The store inside the process. A call runs on the caller's thread and its answer is ready at once; only
+//! blocking commands and subscriptions wait. No network, so nothing is ever unavailable or unknown.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::{Connection, Engine};
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use kernel::{
+    Answer, Cmd, Deadline, Fault, Kind, Message, Script, Session, Status, Store, Topic, Value,
+};
+use tokio::time::timeout_at;
+
+use crate::OpenError;
+use crate::manner::{Manner, manner};
+use crate::node::Held;
+use crate::remote::stateful;
+use crate::reply;
+use crate::session::Source;
+use crate::wire::Wire;
+
+/// The engine of this process, opened; clones share the data.
+#[derive(Debug, Clone)]
+pub struct Embedded {
+    engine: Engine,
+    place: String,
+    since_ms: u64,
+}
+
+impl Embedded {
+    /// Nothing on disk.
+    pub fn memory() -> Self {
+        Self::over(Engine::memory(), "memory".to_owned())
+    }
+
+    /// Durable in a directory, which has one owner at a time.
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        let path = dir.display().to_string();
+        Err(OpenError::Directory { path, reason: "the log on disk is not built in yet".to_owned() })
+    }
+
+    fn over(engine: Engine, place: String) -> Self {
+        Embedded { engine, place, since_ms: crate::wall_ms() }
+    }
+
+    /// As a store.
+    pub fn store(&self) -> Arc<dyn Store> {
+        Arc::new(Direct { shared: self.engine.connect(), embedded: self.clone() })
+    }
+
+    /// Lets other programs in: RESP on a TCP address, for as long as the listener is kept.
+    pub fn listen(&self, addr: SocketAddr) -> std::io::Result<engine::Listener> {
+        self.engine.listen(addr)
+    }
+
+    /// The engine itself.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+}
+
+struct Direct {
+    /// For all plain calls: they leave no state behind.
+    shared: Connection,
+    embedded: Embedded,
+}
+
+fn late() -> Fault {
+    Fault::Unavailable("the deadline had passed already".to_owned())
+}
+
+impl Direct {
+    fn run(&self, cmd: &Cmd, by: Deadline) -> Result<Value, Fault> {
+        if by.left().is_zero() {
+            return Err(late());
+        }
+        match self.shared.call(cmd) {
+            Some(value) => reply::outcome(value),
+            None => Err(stateful()),
+        }
+    }
+
+    fn alone(&self) -> Alone {
+        Alone { connection: Some(self.embedded.engine.connect()) }
+    }
+}
+
+impl Store for Direct {
+    fn call<'a>(&'a self, cmd: &'a Cmd, by: Deadline) -> Answer<'a, Value> {
+        match manner(cmd) {
+            Manner::Plain => Answer::ready(self.run(cmd, by)),
+            Manner::Blocking => {
+                let mut session = self.alone();
+                Answer::Later(Box::pin(async move { session.call(cmd, by).await }))
+            }
+            _ => Answer::ready(Err(stateful())),
+        }
+    }
+
+    fn pipeline<'a>(
+        &'a self,
+        cmds: &'a [Cmd],
+        by: Deadline,
+    ) -> Answer<'a, Vec<Result<Value, Fault>>> {
+        if cmds.iter().any(|cmd| manner(cmd) != Manner::Plain) {
+            return Answer::ready(Err(stateful()));
+        }
+        if by.left().is_zero() {
+            return Answer::ready(Err(late()));
+        }
+        let values = self.shared.call_all(cmds.iter()).ok_or_else(stateful);
+        Answer::ready(values.map(|values| values.into_iter().map(reply::outcome).collect()))
+    }
+
+    fn script<'a>(
+        &'a self,
+        script: &'static Script,
+        keys: &'a [&'a [u8]],
+        args: &'a [&'a [u8]],
+        by: Deadline,
+    ) -> Answer<'a, Value> {
+        let eval = |name: &str, text: &str| {
+            let size = keys.iter().chain(args).map(|word| word.len()).sum::<usize>() + text.len();
+            let mut cmd = Cmd::with_capacity(keys.len() + args.len() + 3, size + 16);
+            cmd.arg(name).arg(text).arg(keys.len());
+            for word in keys.iter().chain(args) {
+                cmd.arg(*word);
+            }
+            self.run(&cmd, by)
+        };
+        Answer::ready(match eval("EVALSHA", script.sha()) {
+            Err(Fault::Refused { code, .. }) if code == "NOSCRIPT" => eval("EVAL", script.source()),
+            outcome => outcome,
+        })
+    }
+
+    fn session<'a>(&'a self, _key: &'a [u8], by: Deadline) -> Answer<'a, Box<dyn Session>> {
+        if by.left().is_zero() {
+            return Answer::ready(Err(late()));
+        }
+        Answer::ready(Ok(Box::new(self.alone())))
+    }
+
+    fn subscribe<'a>(
+        &'a self,
+        topics: &'a [Topic],
+        by: Deadline,
+    ) -> Answer<'a, BoxStream<'static, Message>> {
+        let source = Arc::new(Pipes(self.embedded.engine.clone()));
+        Answer::Later(Box::pin(crate::listen::subscribe(source, topics.to_vec(), by)))
+    }
+
+    fn status(&self) -> Status {
+        let memory = self.embedded.place == "memory";
+        let warning = "the data is in memory only and ends with the process: name a directory";
+        Status {
+            kind: Kind::Embedded,
+            place: self.embedded.place.clone(),
+            server: format!("worldkeep engine {}", env!("CARGO_PKG_VERSION")),
+            up: true,
+            since_ms: self.embedded.since_ms,
+            reason: None,
+            reconnects: 0,
+            persistence: if memory { "none" } else { "append-only log" }.to_owned(),
+            eviction: "noeviction".to_owned(),
+            warnings: if memory { vec![warning.to_owned()] } else { Vec::new() },
+        }
+    }
+}
+
+/// Byte pipes into the engine, for subscriptions.
+struct Pipes(Engine);
+
+impl Source for Pipes {
+    fn hold<'a>(
+        &'a self,
+        _key: &'a [u8],
+        _idle: bool,
+        _by: Deadline,
+    ) -> BoxFuture<'a, Result<Held, Fault>> {
+        let wire = Wire::new(Box::new(self.0.duplex()));
+        let held = Held { wire, generation: 0, watching: false, node: None };
+        Box::pin(std::future::ready(Ok(held)))
+    }
+
+    fn turned_away(&self, _held: &Held, _error: &redis::ServerError) -> bool {
+        false
+    }
+}
+
+/// A session; without a connection once a blocking call was given up.
+struct Alone {
+    connection: Option<Connection>,
+}
+
+impl Session for Alone {
+    fn call<'a>(&'a mut self, cmd: &'a Cmd, by: Deadline) -> Answer<'a, Value> {
+        let Some(connection) = &self.connection else {
+            return Answer::ready(Err(gone()));
+        };
+        if by.left().is_zero() {
+            return Answer::ready(Err(late()));
+        }
+        if let Some(value) = connection.call(cmd) {
+            return Answer::ready(reply::outcome(value));
+        }
+        // Whoever drops the answer gives the call up, and the connection with it.
+        let connection = self.connection.take().expect("it was just used");
+        Answer::Later(Box::pin(async move {
+            match timeout_at(by.instant().into(), connection.wait()).await {
+                Ok(value) => {
+                    self.connection = Some(connection);
+                    reply::outcome(value)
+                }
+                Err(_) => Err(Fault::Unknown("no answer before the deadline".to_owned())),
+            }
+        }))
+    }
+
+    fn exec<'a>(&'a mut self, cmds: &'a [Cmd], by: Deadline) -> Answer<'a, Option<Vec<Value>>> {
+        let Some(connection) = &self.connection else {
+            return Answer::ready(Err(gone()));
+        };
+        if by.left().is_zero() {
+            return Answer::ready(Err(late()));
+        }
+        let (multi, exec) = (redis::cmd("MULTI"), redis::cmd("EXEC"));
+        let all = std::iter::once(&multi).chain(cmds).chain([&exec]);
+        Answer::ready(match connection.call_all(all) {
+            Some(values) => crate::session::executed(values),
+            None => Err(stateful()),
+        })
+    }
+}
+
+fn gone() -> Fault {
+    Fault::Unavailable("this session lost an answer: open another".to_owned())
+}
