@@ -146,6 +146,11 @@ impl Core {
         &mut self.dbs[self.db].keys
     }
 
+    /// Uses of keys are noted as happening now (`OBJECT IDLETIME`).
+    fn note_now(&mut self) {
+        self.dbs[self.db].keys.note_uses_at(access_stamp(self.now));
+    }
+
     /// Deletes `key` if its time is over. True when it was there and is gone now.
     pub(crate) fn expire_if_due(&mut self, key: &[u8]) -> bool {
         let keys = &self.dbs[self.db].keys;
@@ -175,8 +180,8 @@ impl Core {
         {
             self.notify(class::KEY_MISS, "keymiss", key);
         }
-        let stamp = access_stamp(self.now);
-        let value = self.dbs[self.db].keys.get_touched(key, stamp);
+        self.note_now();
+        let value = self.dbs[self.db].keys.get_touched(key);
         if value.is_some() {
             self.stats.hits += 1;
         } else {
@@ -194,6 +199,7 @@ impl Core {
     /// A live key's value, to change in place.
     pub(crate) fn write(&mut self, key: &[u8]) -> Option<&mut Value> {
         self.expire_if_due(key);
+        self.note_now();
         self.dbs[self.db].keys.get_mut(key)
     }
 
@@ -217,6 +223,7 @@ impl Core {
 
     /// Stores a value under a key, replacing what was there; any deadline goes.
     pub(crate) fn put(&mut self, key: &[u8], value: Value) {
+        self.note_now();
         if self.dbs[self.db].keys.insert(key, value).is_none()
             && self.config.notify_flags & class::NEW != 0
         {
@@ -228,6 +235,7 @@ impl Core {
     /// Stores a value under a key; a deadline stays.
     pub(crate) fn put_keeping_ttl(&mut self, key: &[u8], value: Value) {
         if self.dbs[self.db].keys.contains(key) {
+            self.note_now();
             self.dbs[self.db].keys.replace_value(key, value);
             self.signal_ready(key);
         } else {

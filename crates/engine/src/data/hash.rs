@@ -82,16 +82,6 @@ impl Hash {
         is_new
     }
 
-    /// Prepares for `fields` more of `bytes` bytes together, so that packed growth happens once.
-    pub fn reserve(&mut self, fields: usize, bytes: usize) {
-        if let Form::Packed { bytes: room, .. } = &mut self.0 {
-            let need = room.len() + bytes + 2 * fields;
-            if need > room.capacity() && need < 1 << 16 {
-                room.reserve_exact(need - room.len());
-            }
-        }
-    }
-
     /// Switches to the large form.
     fn spread(&mut self) {
         let Form::Packed { bytes, .. } = &self.0 else { return };

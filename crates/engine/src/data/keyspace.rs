@@ -18,6 +18,7 @@ const STAMP: u32 = (1 << 24) - 1;
 pub struct Keyspace {
     table: Table<Value>,
     deadlines: Deadlines,
+    stamp: u32,
 }
 
 #[derive(Clone, Default)]
@@ -47,16 +48,6 @@ impl Deadlines {
     }
 }
 
-/// What a lookup found.
-pub enum Lookup<'a> {
-    /// No such key.
-    Missing,
-    /// The key is there, but its deadline has passed.
-    Expired,
-    /// The value.
-    Live(&'a mut Value),
-}
-
 impl Keyspace {
     /// An empty database; allocates nothing.
     pub fn new() -> Self {
@@ -83,53 +74,47 @@ impl Keyspace {
         self.table.get(key)
     }
 
-    /// The value of `key`, to change it.
+    /// The value of `key`, to change it; notes the use.
     pub fn get_mut(&mut self, key: &[u8]) -> Option<&mut Value> {
-        self.table.get_mut(key)
-    }
-
-    /// Finds `key`, looks at its deadline, and notes the use, all in one search.
-    #[inline]
-    pub fn lookup(&mut self, key: &[u8], now_ms: i64, stamp: u32) -> Lookup<'_> {
-        let Some(slot) = self.table.find(key) else { return Lookup::Missing };
-        let entry = self.table.slab.at_mut(slot);
-        if entry.meta & TTL != 0 && self.deadlines.get(slot).is_some_and(|at| at <= now_ms) {
-            return Lookup::Expired;
-        }
-        entry.meta = entry.meta & !STAMP | stamp & STAMP;
-        Lookup::Live(&mut entry.value)
-    }
-
-    /// The value of `key`, with its use noted.
-    pub fn get_touched(&mut self, key: &[u8], stamp: u32) -> Option<&Value> {
         let slot = self.table.find(key)?;
-        let entry = self.table.slab.at_mut(slot);
-        entry.meta = entry.meta & !STAMP | stamp & STAMP;
-        Some(&entry.value)
+        Some(&mut self.use_slot(slot).value)
     }
 
-    /// Whether `key` is there and its deadline has passed.
-    pub fn is_expired(&self, key: &[u8], now_ms: i64) -> bool {
-        self.expire_at(key).is_some_and(|at| at <= now_ms)
+    /// From now on uses are noted with the low 24 bits of `stamp`.
+    pub fn note_uses_at(&mut self, stamp: u32) {
+        self.stamp = stamp & STAMP;
+    }
+
+    fn use_slot(&mut self, slot: u32) -> &mut Entry<Value> {
+        let entry = self.table.slab.at_mut(slot);
+        entry.meta = entry.meta & !STAMP | self.stamp;
+        entry
+    }
+
+    /// The value of `key`; notes the use.
+    pub fn get_touched(&mut self, key: &[u8]) -> Option<&Value> {
+        self.get_mut(key).map(|value| &*value)
     }
 
     /// Sets the value of `key`, without a deadline; gives the value that was there.
     pub fn insert(&mut self, key: &[u8], value: Value) -> Option<Value> {
-        let mut value = Some(value);
-        let slot = self.table.slot_or_insert(key, || value.take().expect("taken once"));
-        let value = value?;
-        self.clear_deadline(slot);
-        Some(std::mem::replace(&mut self.table.slab.at_mut(slot).value, value))
+        let (slot, old) = self.put(key, value);
+        if old.is_some() {
+            self.clear_deadline(slot);
+        }
+        old
     }
 
     /// Sets the value of `key` and keeps its deadline; gives the value that was there.
     pub fn replace_value(&mut self, key: &[u8], value: Value) -> Option<Value> {
-        self.table.insert(key, value)
+        self.put(key, value).1
     }
 
-    /// The value of `key`, made by `make` if there is none.
-    pub fn or_insert_with(&mut self, key: &[u8], make: impl FnOnce() -> Value) -> &mut Value {
-        self.table.or_insert_with(key, make)
+    fn put(&mut self, key: &[u8], value: Value) -> (u32, Option<Value>) {
+        let mut value = Some(value);
+        let slot = self.table.slot_or_insert(key, || value.take().expect("taken once"));
+        let entry = self.use_slot(slot);
+        (slot, value.map(|value| std::mem::replace(&mut entry.value, value)))
     }
 
     /// Removes `key`; gives the value that was there.
@@ -214,15 +199,7 @@ impl Keyspace {
         i64::try_from(mean.max(0)).unwrap_or(i64::MAX)
     }
 
-    /// Notes when `key` was used: the low 24 bits of `stamp`.
-    pub fn touch(&mut self, key: &[u8], stamp: u32) -> bool {
-        let Some(slot) = self.table.find(key) else { return false };
-        let entry = self.table.slab.at_mut(slot);
-        entry.meta = entry.meta & !STAMP | stamp & STAMP;
-        true
-    }
-
-    /// When `key` was last used, as `touch` noted it.
+    /// When `key` was last used.
     pub fn stamp(&self, key: &[u8]) -> Option<u32> {
         self.table.find(key).map(|slot| self.table.slab.at(slot).meta & STAMP)
     }

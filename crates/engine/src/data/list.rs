@@ -270,11 +270,6 @@ impl List {
         self.range(0..self.len)
     }
 
-    /// The elements from `index` on.
-    pub fn iter_from(&self, index: usize) -> ListIter<'_> {
-        self.range(index..self.len)
-    }
-
     /// The elements of a range, from its front.
     pub fn range(&self, range: Range<usize>) -> ListIter<'_> {
         let left = range.end.min(self.len).saturating_sub(range.start);

@@ -184,13 +184,6 @@ impl<V> Slab<V> {
         })
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry<V>> {
-        self.chunks.iter_mut().flatten().filter_map(|slot| match slot {
-            Slot::Used(entry) => Some(entry),
-            Slot::Free { .. } => None,
-        })
-    }
-
     /// Bytes allocated for slots.
     pub(super) fn memory_bytes(&self) -> usize {
         let slots: usize = self.chunks.iter().map(Vec::capacity).sum();

@@ -123,23 +123,11 @@ impl<V> Table<V> {
         Some(&mut self.slab.at_mut(slot).value)
     }
 
-    /// The stored key and its value.
-    pub fn get_key_value(&self, key: &[u8]) -> Option<(&Text, &V)> {
-        let entry = self.slab.at(self.find(key)?);
-        Some((&entry.key, &entry.value))
-    }
-
     /// Sets the value of `key`; gives the value that was there.
     pub fn insert(&mut self, key: &[u8], value: V) -> Option<V> {
         let mut value = Some(value);
         let slot = self.slot_or_insert(key, || value.take().expect("taken once"));
         value.map(|value| std::mem::replace(&mut self.slab.at_mut(slot).value, value))
-    }
-
-    /// The value of `key`, made by `make` if there is none.
-    pub fn or_insert_with(&mut self, key: &[u8], make: impl FnOnce() -> V) -> &mut V {
-        let slot = self.slot_or_insert(key, make);
-        &mut self.slab.at_mut(slot).value
     }
 
     pub(super) fn slot_or_insert(&mut self, key: &[u8], make: impl FnOnce() -> V) -> u32 {
@@ -261,26 +249,6 @@ impl<V> Table<V> {
     /// All entries, in no promised order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&[u8], &V)> {
         self.slab.iter().map(|entry| (entry.key.as_bytes(), &entry.value))
-    }
-
-    /// All entries with their values open to change.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&[u8], &mut V)> {
-        self.slab.iter_mut().map(|entry| (entry.key.as_bytes(), &mut entry.value))
-    }
-
-    /// Removes everything and frees the memory.
-    pub fn clear(&mut self) {
-        *self = Self::new();
-    }
-
-    /// Gives back what the index holds beyond its need.
-    pub fn shrink(&mut self) {
-        let slab = &self.slab;
-        let rehash = |&slot: &u32| spread(slab.at(slot).hash);
-        match &mut self.index {
-            Index::One(table) => table.shrink_to_fit(rehash),
-            Index::Many(parts) => parts.iter_mut().for_each(|part| part.shrink_to_fit(rehash)),
-        }
     }
 
     /// Bytes allocated, without what the values themselves hold on the heap.

@@ -116,7 +116,7 @@ proptest! {
         prop_assert_eq!(VecDeque::from(down), model.clone());
         for at in 0..=model.len() {
             prop_assert_eq!(list.get(at), model.get(at).map(Vec::as_slice));
-            prop_assert_eq!(list.iter_from(at).next(), model.get(at).map(Vec::as_slice));
+            prop_assert_eq!(list.range(at..list.len()).next(), model.get(at).map(Vec::as_slice));
             let before = at.checked_sub(1).and_then(|at| model.get(at)).map(Vec::as_slice);
             prop_assert_eq!(list.iter_rev_from(at).next(), before);
         }
