@@ -112,9 +112,17 @@ fn zscan(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     let Some(zset) = cx.core.zset(argv[1])? else { return empty(cx) };
     let asked = asked(at, &argv[3..], false)?;
     let mut found = Vec::new();
+    // The small form shows its scores as they are stored, with no exponent on whole numbers.
+    let packed = zset.is_packed();
     let next = zset.scan(asked.cursor, asked.count, &mut |member, score| {
         if asked.wants(member) {
-            found.extend([member.to_vec(), num::fmt_double(score)]);
+            let mut spelled = Vec::new();
+            if packed {
+                num::fmt_stored_double(score, &mut spelled);
+            } else {
+                num::fmt_g17(score, &mut spelled);
+            }
+            found.extend([member.to_vec(), spelled]);
         }
     });
     answer(cx, next, &found);
