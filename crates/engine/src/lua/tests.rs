@@ -1,0 +1,234 @@
+//! The sandbox from inside: what a script reads, catches and cannot do, and how it is stopped.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mlua::{LuaString, Value};
+
+use super::sandbox::{Failure, Sandbox};
+use super::watch::{Kill, Watch};
+
+fn sandbox(watch: &Arc<Watch>) -> Sandbox {
+    Sandbox::new(watch, |_, _| Ok(()), None).unwrap()
+}
+
+const SHOW: &str = "local function show(...) local r = {} for i = 1, select('#', ...) do \
+    r[i] = tostring((select(i, ...))) end return table.concat(r, ' | ') end ";
+
+/// Runs a script; gives its text result, or `! ` and the error text.
+fn run_in(sandbox: &Sandbox, watch: &Watch, source: &[u8]) -> Vec<u8> {
+    let function = match sandbox.compile(source, "@user_script") {
+        Ok(function) => function,
+        Err(message) => return [b"! compile ", message.as_slice()].concat(),
+    };
+    watch.begin(true, false);
+    let outcome = sandbox.outcome(sandbox.start.eval.call((function, 0)));
+    let stopped = watch.stopping();
+    watch.end();
+    sandbox.settle(stopped, false).unwrap();
+    let text = match outcome {
+        Ok(Value::String(text)) => return text.as_bytes().to_vec(),
+        Ok(other) => return format!("{other:?}").into_bytes(),
+        Err(Failure::Raised(table)) => {
+            table.raw_get::<LuaString>("err").unwrap().as_bytes().to_vec()
+        }
+        Err(Failure::Stopped(text) | Failure::Broken(text)) => text,
+    };
+    [b"! ".as_slice(), &text].concat()
+}
+
+fn run(source: &str) -> String {
+    let watch = Arc::default();
+    let text = run_in(&sandbox(&watch), &watch, source.as_bytes());
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Printable bytes as they are, others as `\xNN`: the form of `golden.txt`.
+fn printable(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, &byte| {
+        if (32..127).contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+        text
+    })
+}
+
+#[test]
+fn expressions_give_what_redis_gave() {
+    // Each pair of lines is an expression and the answer of a Redis 7.0.15 to it.
+    let watch = Arc::default();
+    let sandbox = sandbox(&watch);
+    let lines: Vec<&str> = include_str!("golden.txt").lines().collect();
+    let mut wrong = String::new();
+    for pair in lines.chunks(2) {
+        let script = format!("{SHOW} return show({})", pair[0]);
+        let got = printable(&run_in(&sandbox, &watch, script.as_bytes()));
+        if got != pair[1].trim_start() {
+            let _ = write!(wrong, "{}\n  redis {}\n  ours  {got}\n", pair[0], pair[1].trim_start());
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(lines.len() > 250, "the golden file is whole");
+}
+
+#[test]
+fn globals_are_read_only() {
+    let refused = "Attempt to modify a readonly table";
+    for script in [
+        "x = 1",
+        "_G.x = 1",
+        "redis = nil",
+        "string.find = nil",
+        "cjson.encode = nil",
+        "KEYS = {}",
+        "rawset(_G, 'x', 1)",
+        "setmetatable(_G, {})",
+        "getmetatable(_G).__index = nil",
+        "getmetatable('').__index = nil",
+        "getmetatable('').__index.find = nil",
+        "function tostring() end",
+    ] {
+        assert!(run(script).contains(refused), "{script}: {}", run(script));
+    }
+    assert_eq!(
+        run("return nothing"),
+        "! ERR user_script:1: Script attempted to access nonexistent global variable 'nothing'"
+    );
+    assert!(run("return redis.nothing").starts_with("Nil"));
+}
+
+#[test]
+fn walking_the_globals_does_not_hand_out_what_is_behind_them() {
+    let script = "local _, front = pairs(_G) local found = 0 for name, value in pairs(_G) do \
+        found = found + 1 if type(value) == 'table' and name ~= 'KEYS' and name ~= 'ARGV' then \
+        if pcall(function() value.tamper = 1 end) then return 'open: ' .. name end end end \
+        if pcall(function() front.x = 1 end) then return 'open: front' end \
+        return found > 25 and 'closed' or 'few'";
+    assert_eq!(run(script), "closed");
+}
+
+#[test]
+fn the_globals_are_those_of_redis() {
+    let names = run("local r = {} for k in pairs(_G) do r[#r + 1] = k end table.sort(r) \
+        return table.concat(r, ' ')");
+    assert_eq!(
+        names,
+        "ARGV KEYS _G _VERSION assert bit cjson cmsgpack collectgarbage coroutine error gcinfo \
+         getmetatable ipairs load loadstring math next pairs pcall rawequal rawget rawset redis \
+         select setmetatable string struct table tonumber tostring type unpack xpcall"
+    );
+}
+
+#[test]
+fn bytecode_is_refused() {
+    let made = "local code = string.dump(function() return 1 end) ";
+    for load in [
+        "loadstring(code)",
+        "load(function() local c = code code = nil return c end)",
+        "load(coroutine.wrap(function() for i = 1, #code do coroutine.yield(code:sub(i, i)) end end))",
+    ] {
+        let got = run(&format!("{made} local f = {load} return tostring(f)"));
+        assert_eq!(got, "nil", "{load}");
+    }
+}
+
+#[test]
+fn loaded_code_has_the_same_globals() {
+    assert!(run("loadstring('x = 1')()").contains("readonly"));
+    assert!(run("coroutine.wrap(function() x = 1 end)()").contains("readonly"));
+}
+
+#[test]
+fn recursion_ends_in_an_error() {
+    assert!(run("local function f() return 1 + f() end return f()").contains("stack overflow"));
+    assert!(run("local function f() return pcall(f) end return tostring(f())").len() < 200);
+    let nested = "return tostring(#string.rep('(', 5000)) .. loadstring(string.rep('(', 5000))";
+    assert!(run(nested).starts_with("! ERR"));
+    let sub = "local function f(s) return (s:gsub('.', f)) end return f('x')";
+    assert!(run(sub).contains("stack overflow"), "{}", run(sub));
+    let deep = "local t = {} for i = 1, 5000 do t = {t} end return cjson.encode(t)";
+    assert!(run(deep).contains("excessive nesting"));
+    let deep = "return tostring(pcall(cmsgpack.unpack, string.rep('\\145', 100000)))";
+    assert_eq!(run(deep), "false");
+}
+
+/// Runs a script under a limit of 100 ms and tells how long it took.
+fn ends_in_time(script: &str) -> (String, Duration) {
+    let watch = Arc::new(Watch::default());
+    watch.set_limits(5000, 100, 64 << 20);
+    let sandbox = sandbox(&watch);
+    let started = Instant::now();
+    let got = run_in(&sandbox, &watch, script.as_bytes());
+    let took = started.elapsed();
+    let after = run_in(&sandbox, &watch, b"return string.rep('x', 3) .. ('a'):gsub('a', 'b')");
+    assert_eq!(after, b"xxxb", "the next script works after {script}");
+    (String::from_utf8_lossy(&got).into_owned(), took)
+}
+
+#[test]
+fn a_script_that_does_not_end_is_ended() {
+    for script in [
+        "while true do end",
+        "while true do pcall(function() while true do end end) end",
+        "while true do pcall(error, 'x') end",
+        "local co = coroutine.wrap(function() while true do pcall(function() while true do end end) end end) co()",
+        "return string.find(string.rep('a', 30000), string.rep('.-', 8) .. 'b')",
+        "return string.gsub(string.rep('a', 30000), '(a*)*b', '')",
+        "while true do pcall(string.match, string.rep('a', 30000), '.-.-.-.-b') end",
+        "local t = {} for i = 1, 16 do local u = {} for j = 1, 20 do u[j] = t end t = u end return cjson.encode(t)",
+        "local t = {} for i = 1, 16 do local u = {} for j = 1, 20 do u[j] = t end t = u end return cmsgpack.pack(t)",
+        "return xpcall(function() while true do end end, function() while true do end end)",
+    ] {
+        let (got, took) = ends_in_time(script);
+        assert!(got.starts_with("! "), "{script}: {}", &got[..got.len().min(200)]);
+        // Without optimisation and on a busy machine; the bar of 100 ms past the budget is measured
+        // in release builds.
+        assert!(took < Duration::from_secs(3), "{script} took {took:?}");
+    }
+}
+
+#[test]
+fn a_script_that_takes_all_memory_is_ended() {
+    for script in [
+        "local s = 'x' while true do s = s .. s end",
+        "local t = {} while true do t[#t + 1] = {} end",
+        "local t = {} while true do t[#t + 1] = string.rep('x', 1000) .. #t end",
+        "return string.rep('x', 1e9)",
+        "return ('x'):rep(1e6):gsub('x', string.rep('y', 1000))",
+        "local t = {} for i = 1, 1e5 do t[i] = string.rep('x', 1000) end return table.concat(t)",
+        "local s = 'x' while true do pcall(function() s = s .. s end) end",
+    ] {
+        let (got, _) = ends_in_time(script);
+        assert!(got.starts_with("! "), "{script}: {}", &got[..got.len().min(200)]);
+    }
+}
+
+#[test]
+fn a_kill_from_outside_ends_the_script() {
+    let watch = Arc::new(Watch::default());
+    let sandbox = sandbox(&watch);
+    let outside = watch.clone();
+    let killer = std::thread::spawn(move || {
+        while outside.kill(true) != Kill::Done {
+            std::thread::yield_now();
+        }
+    });
+    let got =
+        run_in(&sandbox, &watch, b"while true do pcall(function() while true do end end) end");
+    killer.join().unwrap();
+    assert_eq!(got, b"! ERR Script killed by user with SCRIPT KILL...");
+    assert_eq!(watch.kill(true), Kill::NothingRuns);
+}
+
+#[test]
+fn a_script_that_wrote_cannot_be_killed() {
+    let watch = Watch::default();
+    watch.begin(true, false);
+    assert_eq!(watch.kill(false), Kill::OtherKind);
+    watch.wrote();
+    assert_eq!(watch.kill(true), Kill::Wrote);
+    assert!(watch.check().is_ok());
+}
