@@ -1,4 +1,4 @@
-//! `bit`: operations on 32-bit integers (Lua BitOp 1.0.2). Arguments are doubles taken modulo 2^32.
+//! `bit`: operations on 32-bit integers (Lua `BitOp` 1.0.2). Arguments are doubles taken modulo 2^32.
 
 use mlua::{Lua, MultiValue, Table, Value};
 

@@ -57,7 +57,7 @@ pub(crate) fn install(lua: &Lua, watch: &Arc<Watch>) -> mlua::Result<Table> {
     let shared = config.clone();
     let call = move |lua: &Lua, args: MultiValue| {
         let config = *shared.lock();
-        decode(lua, config, args.into_vec())
+        decode(lua, config, &args.into_vec())
     };
     table.raw_set("decode", lua.create_function(call)?)?;
     let shared = watch.clone();
@@ -395,11 +395,11 @@ impl Encoder<'_> {
     }
 }
 
-fn decode(lua: &Lua, config: Config, args: Vec<Value>) -> mlua::Result<Value> {
+fn decode(lua: &Lua, config: Config, args: &[Value]) -> mlua::Result<Value> {
     if args.len() != 1 {
         return Err(raise::argument(lua, 1, "expected 1 argument"));
     }
-    raise::with_string(lua, &args, 1, |data| {
+    raise::with_string(lua, args, 1, |data| {
         if data.len() >= 2 && (data[0] == 0 || data[1] == 0) {
             return Err(raise::error(lua, "JSON parser does not support UTF-16 or UTF-32"));
         }

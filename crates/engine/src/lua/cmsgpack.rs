@@ -1,4 +1,4 @@
-//! `cmsgpack`: MessagePack as lua-cmsgpack 0.4.0 in Redis 7.0 writes and reads it.
+//! `cmsgpack`: `MessagePack` as lua-cmsgpack 0.4.0 in Redis 7.0 writes and reads it.
 //! Numbers take the smallest form, tables with keys 1..n are arrays, nesting ends at 16 with nil.
 
 use std::sync::Arc;
@@ -83,7 +83,7 @@ fn encode_number(out: &mut Vec<u8>, value: f64) {
 fn encode_integer(out: &mut Vec<u8>, value: i64) {
     let bytes = value.to_be_bytes();
     let (tag, width) = match value {
-        0..=0x7f | -32..=-1 => return out.push(bytes[7]),
+        -32..=0x7f => return out.push(bytes[7]),
         0x80..=0xff => (0xcc, 1),
         0x100..=0xffff => (0xcd, 2),
         0x1_0000..=0xffff_ffff => (0xce, 4),

@@ -192,7 +192,7 @@ fn read_hex(text: &[u8], mut pos: usize) -> (f64, usize) {
 
 /// `(int64_t)value` on x86-64: out of range gives the smallest integer.
 pub(crate) fn to_i64(value: f64) -> i64 {
-    if value >= -9_223_372_036_854_775_808.0 && value < 9_223_372_036_854_775_808.0 {
+    if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value) {
         #[expect(clippy::cast_possible_truncation, reason = "range checked above")]
         let whole = value as i64;
         whole

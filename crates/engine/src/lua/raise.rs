@@ -26,8 +26,9 @@ impl Raised {
     /// The raised value inside an error of ours, however deeply wrapped.
     pub(crate) fn find(error: &Error) -> Option<&Self> {
         match error {
-            Error::CallbackError { cause, .. } => Self::find(cause),
-            Error::WithContext { cause, .. } => Self::find(cause),
+            Error::CallbackError { cause, .. } | Error::WithContext { cause, .. } => {
+                Self::find(cause)
+            }
             Error::ExternalError(inner) => inner.downcast_ref(),
             _ => None,
         }

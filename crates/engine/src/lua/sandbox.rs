@@ -21,6 +21,9 @@ const REMOVED: &[&str] = &[
     "package", "debug", "os", "io",
 ];
 
+/// Fills a table with functions.
+pub(crate) type Fill<'a> = Box<dyn FnOnce(&Lua, &Table) -> mlua::Result<()> + 'a>;
+
 /// A state ready to run scripts.
 pub(crate) struct Sandbox {
     pub(crate) lua: Lua,
@@ -57,7 +60,7 @@ impl Sandbox {
     pub(crate) fn new(
         watch: &Arc<Watch>,
         api: impl FnOnce(&Lua, &Table) -> mlua::Result<()>,
-        library_api: Option<Box<dyn FnOnce(&Lua, &Table) -> mlua::Result<()>>>,
+        library_api: Option<Fill<'_>>,
     ) -> mlua::Result<Self> {
         // Panics must reach the host, not a script's pcall.
         let options = LuaOptions::new().catch_rust_panics(false);
@@ -143,7 +146,7 @@ impl Sandbox {
     }
 
     /// What a starter of the prelude gave.
-    pub(crate) fn outcome(&self, result: mlua::Result<(bool, Value)>) -> Result<Value, Failure> {
+    pub(crate) fn outcome(result: mlua::Result<(bool, Value)>) -> Result<Value, Failure> {
         match result {
             Ok((true, value)) => Ok(value),
             Ok((false, Value::Table(table))) => Err(Failure::Raised(table)),

@@ -23,7 +23,7 @@ fn run_in(sandbox: &Sandbox, watch: &Watch, source: &[u8]) -> Vec<u8> {
         Err(message) => return [b"! compile ", message.as_slice()].concat(),
     };
     watch.begin(true, false);
-    let outcome = sandbox.outcome(sandbox.start.eval.call((function, 0)));
+    let outcome = Sandbox::outcome(sandbox.start.eval.call((function, 0)));
     let stopped = watch.stopping();
     watch.end();
     sandbox.settle(stopped, false).unwrap();

@@ -229,7 +229,7 @@ impl<'a> Meter<'a> {
     #[inline]
     pub(crate) fn step(&mut self, bytes: usize) -> Result<(), Error> {
         self.steps = self.steps.wrapping_add(1);
-        if self.steps & 0x3fff == 0 {
+        if self.steps.is_multiple_of(0x4000) {
             self.watch.check()?;
             self.watch.room(bytes)?;
         }
