@@ -12,7 +12,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use kernel::Store;
+use kernel::{Clock, Store};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -22,7 +22,7 @@ use tower_http::timeout::TimeoutLayer;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::access::{ACCESS, Table};
-use crate::clock::now_ms;
+use crate::hub::Hub;
 use crate::keyspace::Keyspace;
 use crate::limits::Limits;
 use crate::modules::{self, Module};
@@ -35,12 +35,16 @@ pub struct App {
     /// All settings.
     pub settings: Settings,
     store: Arc<dyn Store>,
+    /// The store's time.
+    pub clock: Arc<dyn Clock>,
     /// The modules that run.
     pub modules: Vec<&'static Module>,
     /// Rates and counts.
     pub limits: Limits,
     /// Definitions and counts of keys.
     pub keyspace: Arc<Keyspace>,
+    /// Events for sockets.
+    pub hub: Arc<Hub>,
     /// Cancelled when the server begins to stop: not ready, sockets say goodbye, loops end.
     pub stopping: CancellationToken,
     /// Loops and sockets, waited for at the end.
@@ -60,7 +64,11 @@ pub struct App {
 
 impl App {
     /// Puts a server together. Refuses settings that cannot work, with a sentence.
-    pub fn new(settings: Settings, store: Arc<dyn Store>) -> Result<Arc<Self>, String> {
+    pub fn new(
+        settings: Settings,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<Self>, String> {
         let modules = modules::choose(&settings.list("modules"))?;
         let proxies = settings.list("trusted_proxies");
         let trusted_proxies = proxies
@@ -77,13 +85,21 @@ impl App {
         let rows = || ACCESS.iter().chain(modules.iter().flat_map(|module| module.access));
         let access = Table::new(rows());
         check_access(&api, &access);
+        let stopping = CancellationToken::new();
+        let keyspace = Arc::new(Keyspace::new(&settings));
+        let feeds = modules
+            .iter()
+            .flat_map(|m| m.streams.feeds(m.name, &settings, keyspace.layout))
+            .collect();
         Ok(Arc::new(App {
+            hub: Hub::new(Arc::clone(&store), feeds, stopping.clone()),
             limits: Limits::new(&settings),
-            keyspace: Arc::new(Keyspace::new(&settings)),
+            keyspace,
             store,
-            stopping: CancellationToken::new(),
+            stopping,
             tasks: TaskTracker::new(),
-            started_at: now_ms(),
+            started_at: clock.now_ms(),
+            clock,
             started: Instant::now(),
             paths: rows().map(|row| row.path.to_owned()).collect(),
             access,
@@ -101,6 +117,11 @@ impl App {
     /// The data.
     pub fn store(&self) -> &dyn Store {
         &*self.store
+    }
+
+    /// Unix milliseconds by the store's clock.
+    pub fn now_ms(&self) -> u64 {
+        self.clock.now_ms()
     }
 
     /// The data, to keep.

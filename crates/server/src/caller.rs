@@ -239,7 +239,7 @@ pub(crate) async fn of_bearer(app: &App, text: &str, address: IpAddr) -> Result<
         return Err(reply::BAD_TOKEN.into());
     }
     let hash = tokens::hash(text);
-    match tokens::by_hash(app.store(), &hash).await? {
+    match tokens::by_hash(app.store(), app.now_ms(), &hash).await? {
         Some(token) => Ok(Caller::of_token(Who::Token(hash), token, address)),
         None => Err(reply::BAD_TOKEN.into()),
     }
@@ -267,7 +267,7 @@ pub(crate) async fn of_holder(
             .as_ref()
             .map(|_| Caller::admin(Who::Token(CONFIGURED.into()), "configured admin", address))),
         "loopback" => Ok(Some(Caller::admin(Who::Loopback, "loopback", address))),
-        hash => Ok(tokens::by_hash(app.store(), hash)
+        hash => Ok(tokens::by_hash(app.store(), app.now_ms(), hash)
             .await?
             .map(|token| Caller::of_token(Who::Token(hash.to_owned()), token, address))),
     }

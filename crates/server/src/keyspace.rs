@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kernel::keyspace::{Classified, Classifier, KeyDef, Layout, Life, Type};
-use kernel::{Deadline, Fault, Store};
+use kernel::{Clock, Deadline, Fault, Store};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::caller::Caller;
-use crate::clock::now_ms;
 use crate::settings::Settings;
 use crate::wire;
 
@@ -99,7 +98,11 @@ impl Keyspace {
     }
 
     /// The last count. Starts a new one when it is old, and waits a moment for it.
-    pub async fn census(self: &Arc<Self>, store: Arc<dyn Store>) -> Arc<Census> {
+    pub async fn census(
+        self: &Arc<Self>,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+    ) -> Arc<Census> {
         let start = {
             let mut count = self.count.lock();
             let fresh = FRESH.max(count.took * 20);
@@ -110,7 +113,7 @@ impl Keyspace {
         };
         if start {
             let this = Arc::clone(self);
-            tokio::spawn(async move { this.run(&*store).await });
+            tokio::spawn(async move { this.run(&*store, &*clock).await });
         }
         let until = Instant::now() + Duration::from_millis(500);
         loop {
@@ -129,9 +132,9 @@ impl Keyspace {
         }
     }
 
-    async fn run(&self, store: &dyn Store) {
+    async fn run(&self, store: &dyn Store, clock: &dyn Clock) {
         let started = Instant::now();
-        let result = self.walk(store).await;
+        let result = self.walk(store, clock).await;
         let mut count = self.count.lock();
         count.running = false;
         count.took = started.elapsed();
@@ -145,10 +148,10 @@ impl Keyspace {
         self.changed.notify_waiters();
     }
 
-    async fn walk(&self, store: &dyn Store) -> Result<Census, Fault> {
+    async fn walk(&self, store: &dyn Store, clock: &dyn Clock) -> Result<Census, Fault> {
         let size = wire::call(store, &["DBSIZE"]).await?;
         let expected = wire::int(&size).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
-        let mut census = Census { at: now_ms(), expected, ..Census::default() };
+        let mut census = Census { at: clock.now_ms(), expected, ..Census::default() };
         let mut cursor = "0".to_owned();
         loop {
             let (next, keys) = scan(store, &cursor, None, 1000).await?;
@@ -165,7 +168,7 @@ impl Keyspace {
             cursor = next;
         }
         census.done = true;
-        census.at = now_ms();
+        census.at = clock.now_ms();
         Ok(census)
     }
 

@@ -7,9 +7,9 @@
 pub mod access;
 pub mod app;
 pub mod caller;
-mod clock;
 pub mod extract;
 pub mod guard;
+pub mod hub;
 pub mod keyspace;
 pub mod limits;
 pub mod measure;

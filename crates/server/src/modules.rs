@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use kernel::keyspace::{Table, own};
+use kernel::events::Feed;
+use kernel::keyspace::{KeyDef, Layout, Table, own};
+use kernel::{Fault, Store};
 use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -13,7 +15,8 @@ use crate::access::Access;
 use crate::app::App;
 use crate::overview::Tile;
 use crate::reply::{ErrorDef, Refusal};
-use crate::settings::SettingDef;
+use crate::settings::{SettingDef, Settings};
+use crate::wire;
 
 /// State of every handler.
 pub type State = Arc<App>;
@@ -37,6 +40,8 @@ pub struct Module {
     pub says: &'static str,
     /// Its keys.
     pub table: &'static Table,
+    /// Where its events stand.
+    pub streams: Streams,
     /// Its routes, with their `OpenAPI` description.
     pub routes: fn() -> OpenApiRouter<State>,
     /// Who may use each of them. A route that is missing here stops the server from starting.
@@ -55,6 +60,86 @@ pub struct Module {
     pub start: Option<Work<Result<(), String>>>,
     /// Runs once after the last request.
     pub stop: Option<Work<()>>,
+}
+
+/// Where a module's events stand.
+#[derive(Clone, Copy)]
+pub enum Streams {
+    /// Always these streams, without a scope.
+    Fixed(&'static [&'static KeyDef]),
+    /// One stream per tenant in the set of scopes.
+    Tenants {
+        /// The set of tenants.
+        scopes: &'static KeyDef,
+        /// The stream of one.
+        stream: &'static KeyDef,
+    },
+    /// One stream per job namespace of the settings.
+    Namespaces(&'static KeyDef),
+}
+
+impl Streams {
+    /// For readers.
+    pub fn feeds(self, module: &'static str, settings: &Settings, layout: Layout) -> Vec<Feed> {
+        match self {
+            Streams::Fixed(defs) => defs
+                .iter()
+                .filter_map(|def| key(def, layout, &[]))
+                .map(|stream| Feed::one(module, stream, None))
+                .collect(),
+            Streams::Tenants { scopes, stream } => key(scopes, layout, &[])
+                .into_iter()
+                .map(|set| {
+                    Feed::scoped(module, set, move |tenant: &str| {
+                        key(stream, layout, &[("tenant_id", tenant)])
+                    })
+                })
+                .collect(),
+            Streams::Namespaces(stream) => settings
+                .list("jobs.namespaces")
+                .iter()
+                .filter_map(|ns| {
+                    Some(Feed::one(module, key(stream, layout, &[("ns", ns)])?, Some(ns.as_str())))
+                })
+                .collect(),
+        }
+    }
+
+    /// Scope and key of each stream there is now.
+    pub async fn list(
+        self,
+        store: &dyn Store,
+        settings: &Settings,
+        layout: Layout,
+    ) -> Result<Vec<(Option<String>, String)>, Fault> {
+        let scoped = |stream: &'static KeyDef, param: &str, scopes: Vec<String>| {
+            scopes
+                .into_iter()
+                .filter_map(|scope| {
+                    let stream = key(stream, layout, &[(param, &scope)])?;
+                    Some((Some(scope), stream))
+                })
+                .collect()
+        };
+        match self {
+            Streams::Fixed(defs) => {
+                Ok(defs.iter().filter_map(|def| Some((None, key(def, layout, &[])?))).collect())
+            }
+            Streams::Tenants { scopes, stream } => {
+                let Some(set) = key(scopes, layout, &[]) else { return Ok(Vec::new()) };
+                let reply = wire::call(store, &["SMEMBERS", &set]).await?;
+                let tenants = wire::items(&reply).into_iter().filter_map(wire::text).collect();
+                Ok(scoped(stream, "tenant_id", tenants))
+            }
+            Streams::Namespaces(stream) => {
+                Ok(scoped(stream, "ns", settings.list("jobs.namespaces")))
+            }
+        }
+    }
+}
+
+fn key(def: &KeyDef, layout: Layout, values: &[(&str, &str)]) -> Option<String> {
+    def.render(layout, values).ok().map(|key| key.as_str().to_owned())
 }
 
 /// The tables of all modules and of the server itself, whether they run or not: every key has a place.
@@ -78,6 +163,7 @@ impl Module {
             name,
             says,
             table,
+            streams: Streams::Fixed(&[]),
             routes: OpenApiRouter::new,
             access: &[],
             errors: &[],

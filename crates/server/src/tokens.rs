@@ -9,7 +9,6 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::access::Role;
-use crate::clock::now_ms;
 use crate::reply::{self, Refusal};
 use crate::wire;
 
@@ -111,7 +110,7 @@ pub(crate) fn id_of(hash: &str) -> String {
 }
 
 /// Makes and stores one; refuses names and lists that could not be shown or matched.
-pub async fn make(store: &dyn Store, new: NewToken) -> Result<Made, Refusal> {
+pub async fn make(store: &dyn Store, now_ms: u64, new: NewToken) -> Result<Made, Refusal> {
     let name = new.name.trim().to_owned();
     if name.is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
         return Err(Refusal::new(reply::BAD_FIELD, "name must have 1 to 64 printable characters")
@@ -124,7 +123,7 @@ pub async fn make(store: &dyn Store, new: NewToken) -> Result<Made, Refusal> {
             return Err(Refusal::new(reply::BAD_FIELD, message).field(field));
         }
     }
-    let created_at = now_ms();
+    let created_at = now_ms;
     let token = Token {
         name,
         role: new.role,
@@ -175,11 +174,15 @@ pub async fn remove(store: &dyn Store, id: &str) -> Result<(), Refusal> {
 }
 
 /// What the token with this hash may do; `None` when unknown, removed or ended.
-pub(crate) async fn by_hash(store: &dyn Store, hash: &str) -> Result<Option<Token>, Refusal> {
+pub(crate) async fn by_hash(
+    store: &dyn Store,
+    now_ms: u64,
+    hash: &str,
+) -> Result<Option<Token>, Refusal> {
     let reply = wire::call(store, &["HGET", KEY, hash]).await?;
     let Some(json) = wire::text(&reply) else { return Ok(None) };
     let Ok(token) = serde_json::from_str::<Token>(&json) else { return Ok(None) };
-    Ok(Some(token).filter(|token| token.expires_at.is_none_or(|end| end > now_ms())))
+    Ok(Some(token).filter(|token| token.expires_at.is_none_or(|end| end > now_ms)))
 }
 
 /// Whether a text can be a token at all, before anything is hashed or looked up.

@@ -1,7 +1,9 @@
 //! The jobs module on HTTP: its routes, access, errors, settings, loops and tile (see `modules.rs`).
 //! Its keys are in the `jobs` crate; its verbs are not served yet.
 
-use crate::modules::Module;
+use jobs::keys::{TABLE, def};
+
+use crate::modules::{Module, Streams};
 use crate::settings::{SettingDef, Shape};
 
 /// What jobs adds to the server.
@@ -12,9 +14,6 @@ pub(crate) const MODULE: Module = Module {
         default: "bridge",
         says: "namespaces of job queues in this store",
     }],
-    ..Module::named(
-        "jobs",
-        "a job queue with routing, cron, rate limits, recovery",
-        &jobs::keys::TABLE,
-    )
+    streams: Streams::Namespaces(&def::events),
+    ..Module::named("jobs", "a job queue with routing, cron, rate limits, recovery", &TABLE)
 };

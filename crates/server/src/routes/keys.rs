@@ -163,7 +163,7 @@ async fn tree(app: &App, caller: &Caller, module: Option<&str>) -> Result<Tree, 
     let census = if limited {
         Arc::new(Census { done: true, ..Census::default() })
     } else {
-        app.keyspace.census(app.shared_store()).await
+        app.keyspace.census(app.shared_store(), Arc::clone(&app.clock)).await
     };
     let sum = |counts: &mut dyn Iterator<Item = Count>| {
         counts.fold((0, Some(0)), |(keys, memory): (u64, Option<u64>), count| {

@@ -11,6 +11,7 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use crate::app::App;
 
+mod events;
 pub(crate) mod galaxy;
 mod health;
 pub(crate) mod jobs;
@@ -75,6 +76,8 @@ pub(crate) fn core() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(health::health))
         .routes(routes!(health::config))
         .routes(routes!(overview::overview))
+        .routes(routes!(events::socket))
+        .routes(routes!(events::latest))
         .routes(routes!(keys::keys))
         .routes(routes!(keys::show))
         .routes(routes!(session::open, session::show, session::close))

@@ -7,7 +7,6 @@ use axum::extract::State;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::clock::now_ms;
 use crate::overview::{Look, Tile};
 
 /// At most this many lines under "Needs a look".
@@ -67,7 +66,7 @@ pub(crate) async fn overview(State(app): State<Arc<App>>) -> Json<Overview> {
     looks.truncate(LOOKS);
     Json(Overview {
         sentence: sentence(store.up, looks_total),
-        at: now_ms(),
+        at: app.now_ms(),
         version: env!("CARGO_PKG_VERSION"),
         started_at: app.started_at,
         store,

@@ -33,7 +33,7 @@ pub(crate) async fn make(
     State(app): State<Arc<App>>,
     Body(new): Body<NewToken>,
 ) -> Result<(StatusCode, Json<Made>), Refusal> {
-    Ok((StatusCode::CREATED, Json(tokens::make(app.store(), new).await?)))
+    Ok((StatusCode::CREATED, Json(tokens::make(app.store(), app.now_ms(), new).await?)))
 }
 
 /// Removes a token; its sessions end with it.

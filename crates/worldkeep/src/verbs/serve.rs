@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use kernel::{Kind, Status, Store};
+use kernel::{Deadline, Kind, ServerClock, Status, Store, SystemClock};
 use server::App;
 use server::settings::Settings;
 use tokio::net::TcpListener;
@@ -15,6 +15,9 @@ use crate::cli::{Global, Serve};
 use crate::config::plain;
 use crate::exit::Failure;
 use crate::{config, logs, open, print};
+
+/// How often the store's time is read.
+const CLOCK_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Flags as a layer of settings.
 pub(super) fn flags(
@@ -68,7 +71,16 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     let status = store.status();
     check_layout(&settings, &status)?;
     check_exposure(&settings, &listener, &*store).await?;
-    let app = App::new(settings, store).map_err(Failure::usage)?;
+    let clock = Arc::new(
+        ServerClock::start(
+            &*store,
+            Arc::new(SystemClock::new()),
+            Deadline::after(std::time::Duration::from_secs(2)),
+        )
+        .await?,
+    );
+    tokio::spawn(Arc::clone(&clock).keep(Arc::clone(&store), CLOCK_EVERY));
+    let app = App::new(settings, store, clock).map_err(Failure::usage)?;
     for module in &app.modules {
         if let Some(start) = module.start {
             start(Arc::clone(&app)).await.map_err(Failure::failed)?;

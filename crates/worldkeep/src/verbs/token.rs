@@ -1,6 +1,6 @@
 //! `worldkeep token new|ls|rm`, on a store or over HTTP.
 
-use kernel::Store;
+use kernel::{Clock as _, Store, SystemClock};
 use reqwest::Method;
 use serde_json::{Value, json};
 use server::access;
@@ -37,7 +37,9 @@ async fn new(global: &Global, flags: TokenNew) -> Result<(), Failure> {
         days: flags.days,
     };
     let made = match open::target(global).await? {
-        Target::Store(store) => json!(tokens::make(&*store as &dyn Store, new).await?),
+        Target::Store(store) => {
+            json!(tokens::make(&*store as &dyn Store, SystemClock::new().now_ms(), new).await?)
+        }
         Target::Server(client) => {
             client.call(Method::POST, "/api/tokens", Some(&json!(new))).await?
         }

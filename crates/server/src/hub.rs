@@ -1,0 +1,132 @@
+//! One reader of all event streams for all sockets. It runs only while somebody listens; each event is
+//! written as text once and shared. A listener that falls behind the ring loses its place and is told so.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::Utf8Bytes;
+use kernel::events::{Envelope, Feed, Filter, Record, Seq};
+use kernel::{EventReader, Store};
+use parking_lot::Mutex;
+use tokio::sync::{broadcast, watch};
+use tokio_util::sync::CancellationToken;
+
+/// Records that may wait in the ring for the slowest listener.
+const RING: usize = 8192;
+/// How long a read waits for news before it looks whether anybody still listens.
+const WAIT: Duration = Duration::from_secs(1);
+/// How long it rests after the store failed.
+const REST: Duration = Duration::from_millis(250);
+
+/// What listeners get.
+#[derive(Debug, Clone)]
+pub struct News {
+    /// The stream it stands in.
+    pub stream: String,
+    /// The event; `None` for a gap.
+    pub event: Option<Envelope>,
+    /// As `/ws/events` sends it.
+    pub text: Utf8Bytes,
+}
+
+impl News {
+    pub(crate) fn of(record: Record) -> News {
+        let text = serde_json::to_string(&record).expect("a record is plain data").into();
+        match record {
+            Record::Event(told) => News { stream: told.stream, event: Some(told.envelope), text },
+            Record::Gap(gap) => News { stream: gap.stream, event: None, text },
+        }
+    }
+}
+
+/// Where each stream stands.
+pub type Places = BTreeMap<String, Seq>;
+
+/// Feeds all sockets from one reader.
+pub struct Hub {
+    store: Arc<dyn Store>,
+    feeds: Vec<Feed>,
+    stopping: CancellationToken,
+    ring: broadcast::Sender<Arc<News>>,
+    /// `None` while nothing is read.
+    places: watch::Sender<Option<Arc<Places>>>,
+    running: Mutex<bool>,
+}
+
+impl Hub {
+    /// For these streams. Reads nothing until somebody listens.
+    pub fn new(store: Arc<dyn Store>, feeds: Vec<Feed>, stopping: CancellationToken) -> Arc<Self> {
+        let ring = broadcast::channel(RING).0;
+        let places = watch::channel(None).0;
+        Arc::new(Hub { store, feeds, stopping, ring, places, running: Mutex::new(false) })
+    }
+
+    /// A reader of one's own over the same streams, to catch up with.
+    pub fn reader(&self, filter: Filter, after: Places) -> EventReader {
+        EventReader::new(Arc::clone(&self.store), self.feeds.clone(), filter, after)
+    }
+
+    /// How many listen.
+    pub fn listeners(&self) -> usize {
+        self.ring.receiver_count()
+    }
+
+    /// Listens from now on. Gives the places at which every stream stood then; what comes after them is in
+    /// the receiver. `None` when the store does not say within the time.
+    pub async fn listen(
+        self: &Arc<Self>,
+        within: Duration,
+    ) -> Option<(broadcast::Receiver<Arc<News>>, Arc<Places>)> {
+        let receiver = self.ring.subscribe();
+        let mut places = self.places.subscribe();
+        self.start();
+        let known = tokio::time::timeout(within, places.wait_for(Option::is_some)).await;
+        let known = known.ok()?.ok()?.clone()?;
+        Some((receiver, known))
+    }
+
+    fn start(self: &Arc<Self>) {
+        let mut running = self.running.lock();
+        if *running {
+            return;
+        }
+        *running = true;
+        let this = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::select! {
+                () = this.read() => {}
+                () = this.stopping.cancelled() => {}
+            }
+        });
+    }
+
+    async fn read(&self) {
+        let mut reader = self.reader(Filter::default(), Places::new());
+        let mut wait = Duration::ZERO;
+        loop {
+            match reader.next(wait).await {
+                Ok(records) => {
+                    metrics::counter!("worldkeep_events_total").increment(records.len() as u64);
+                    for record in records {
+                        // Nobody listening is no error: it is checked below.
+                        let _ = self.ring.send(Arc::new(News::of(record)));
+                    }
+                    self.places.send_replace(Some(Arc::new(reader.places())));
+                    wait = WAIT;
+                }
+                Err(fault) => {
+                    tracing::debug!(%fault, "reading events");
+                    tokio::time::sleep(REST).await;
+                }
+            }
+            let mut running = self.running.lock();
+            if self.ring.receiver_count() == 0 {
+                // Under the lock: whoever comes now starts a new reader, from then on.
+                self.places.send_replace(None);
+                *running = false;
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,524 @@
+//! `/ws/events`: live, filterable, resumable; and `GET /api/events`, the latest entries without a socket.
+//!
+//! A socket says `{"type":"subscribe", …}`, may say it again, and gets envelopes; a gap where `after` was
+//! trimmed. What waits for it is bounded: a slow reader is closed with 1013, never buffered without end.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::extract::State;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
+use axum::response::Response;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt as _, StreamExt as _};
+use kernel::Deadline;
+use kernel::events::{Envelope, Filter, Record, Seq};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::sync::{broadcast, mpsc};
+
+use crate::app::App;
+use crate::caller::{self, Caller, Who};
+use crate::extract::{Query, page_limit};
+use crate::hub::{News, Places};
+use crate::limits::SocketGuard;
+use crate::reply::{self, Refusal};
+use crate::{keyspace, sessions, wire};
+
+/// Server pings keep proxies and phones from closing a quiet socket.
+const PING_EVERY: Duration = Duration::from_secs(20);
+/// How often a socket's token is looked at again.
+const RECHECK_EVERY: Duration = Duration::from_secs(15);
+/// How long a full queue may stay full.
+const SLOW: Duration = Duration::from_secs(2);
+/// Bad messages within ten seconds that close a socket.
+const BAD_MESSAGES: usize = 3;
+/// Streams one subscription may resume.
+const MAX_AFTER: usize = 10_000;
+
+mod code {
+    pub(super) const TOO_BIG: u16 = 1009;
+    pub(super) const POLICY: u16 = 1008;
+    pub(super) const RESTART: u16 = 1012;
+    pub(super) const TRY_LATER: u16 = 1013;
+    pub(super) const IDLE: u16 = 4008;
+    pub(super) const UNAUTHORIZED: u16 = 4401;
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SocketQuery {
+    /// A ticket of `POST /api/ws-ticket`; not needed with a bearer token or on loopback without login.
+    ticket: Option<String>,
+}
+
+/// Live events over a WebSocket. Send `{"type":"subscribe","modules":[…],"scopes":[…],"types":[…],"where":{…},"after":{…}}`.
+#[utoipa::path(get, path = "/ws/events", tag = "store", params(SocketQuery),
+    responses((status = 101, description = "WebSocket"), (status = 401), (status = 403), (status = 426), (status = 429)))]
+pub(crate) async fn socket(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Query(query): Query<SocketQuery>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, Refusal> {
+    let caller = admit(&app, caller, query.ticket.as_deref()).await?;
+    if app.stopping.is_cancelled() {
+        return Err(reply::NOT_READY.into());
+    }
+    let upgrade = upgrade.map_err(|_| Refusal::from(reply::UPGRADE_REQUIRED))?;
+    let guard = app.limits.socket(&caller)?;
+    let most = app.settings.size("limits.socket_message_bytes");
+    let token = app.tasks.token();
+    Ok(upgrade.max_message_size(most).max_frame_size(most).on_upgrade(move |socket| async move {
+        metrics::gauge!("worldkeep_sockets").increment(1.0);
+        Session::run(app, caller, socket, guard).await;
+        metrics::gauge!("worldkeep_sockets").decrement(1.0);
+        drop(token);
+    }))
+}
+
+/// Who opens the socket: the ticket's holder, a bearer token, or direct loopback. A cookie alone is not enough.
+async fn admit(app: &App, caller: Caller, ticket: Option<&str>) -> Result<Caller, Refusal> {
+    if let Some(ticket) = ticket {
+        let holder = sessions::take_ticket(app.store(), ticket).await?;
+        let known = match holder {
+            Some(holder) => caller::of_holder(app, &holder, caller.address).await?,
+            None => None,
+        };
+        return known.ok_or_else(|| {
+            Refusal::new(
+                reply::BAD_TOKEN,
+                "the ticket was used already or is older than thirty seconds",
+            )
+        });
+    }
+    match caller.who {
+        Who::Loopback | Who::Token(_) => Ok(caller),
+        Who::Session(_) => Err(Refusal::new(
+            reply::UNAUTHORIZED,
+            "a dashboard opens sockets with a ticket of POST /api/ws-ticket",
+        )),
+        Who::Foreign => Err(reply::BAD_TOKEN.into()),
+        Who::Nobody => Err(reply::UNAUTHORIZED.into()),
+    }
+}
+
+/// What a client sends.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
+enum Ask {
+    Subscribe {
+        #[serde(default)]
+        modules: Vec<String>,
+        #[serde(default)]
+        scopes: Vec<String>,
+        #[serde(default)]
+        types: Vec<String>,
+        #[serde(default, rename = "where")]
+        wanted: BTreeMap<String, serde_json::Value>,
+        #[serde(default)]
+        after: BTreeMap<String, Seq>,
+    },
+    Ping {},
+}
+
+/// Why a socket ends.
+struct End(u16, &'static str);
+
+const SLOW_END: End = End(code::TRY_LATER, "too slow: events were waiting");
+
+/// The way out of a socket: bounded in messages and in bytes.
+#[derive(Clone)]
+struct Outbox {
+    queue: mpsc::Sender<Message>,
+    bytes: Arc<AtomicUsize>,
+    most_bytes: usize,
+}
+
+impl Outbox {
+    /// Puts a text in. Waits a little when it is full; a reader that stays behind is slow.
+    async fn put(&self, text: Utf8Bytes) -> Result<(), End> {
+        let until = Instant::now() + SLOW;
+        while self.bytes.load(Ordering::Relaxed) + text.len() > self.most_bytes {
+            if Instant::now() >= until {
+                return Err(SLOW_END);
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        self.bytes.fetch_add(text.len(), Ordering::Relaxed);
+        match tokio::time::timeout(SLOW, self.queue.send(Message::Text(text))).await {
+            Ok(Ok(())) => Ok(()),
+            // The writer is gone, and with it the client.
+            Ok(Err(_)) => Err(End(1000, "")),
+            Err(_) => Err(SLOW_END),
+        }
+    }
+
+    async fn say(&self, value: serde_json::Value) -> Result<(), End> {
+        self.put(value.to_string().into()).await
+    }
+}
+
+/// Writes what is in the outbox; flushes when it is empty, so bursts cost few system calls.
+async fn write(
+    mut sink: SplitSink<WebSocket, Message>,
+    mut queue: mpsc::Receiver<Message>,
+    bytes: Arc<AtomicUsize>,
+) {
+    while let Some(message) = queue.recv().await {
+        let len = if let Message::Text(text) = &message { text.len() } else { 0 };
+        let closing = matches!(message, Message::Close(_));
+        if sink.feed(message).await.is_err() {
+            return;
+        }
+        bytes.fetch_sub(len, Ordering::Relaxed);
+        if (queue.is_empty() || closing) && sink.flush().await.is_err() {
+            return;
+        }
+    }
+    let _ = sink.close().await;
+}
+
+struct Session {
+    app: Arc<App>,
+    caller: Caller,
+    out: Outbox,
+    filter: Option<Filter>,
+    live: Option<broadcast::Receiver<Arc<News>>>,
+    /// Up to here each stream was delivered while catching up.
+    delivered: Places,
+    heard: Instant,
+    bad: Vec<Instant>,
+}
+
+impl Session {
+    async fn run(app: Arc<App>, caller: Caller, socket: WebSocket, _guard: SocketGuard) {
+        let (sink, mut stream) = socket.split();
+        let (queue, waiting) =
+            mpsc::channel(app.settings.size("limits.socket_queue_messages").max(1));
+        let bytes = Arc::new(AtomicUsize::new(0));
+        let most_bytes = app.settings.size("limits.socket_queue_bytes").max(1);
+        let out = Outbox { queue, bytes: Arc::clone(&bytes), most_bytes };
+        let mut writer = tokio::spawn(write(sink, waiting, bytes));
+        let mut session = Session {
+            app,
+            caller,
+            out,
+            filter: None,
+            live: None,
+            delivered: Places::new(),
+            heard: Instant::now(),
+            bad: Vec::new(),
+        };
+        let end = session.talk(&mut stream).await;
+        let frame = CloseFrame { code: end.0, reason: end.1.into() };
+        let close = session.out.queue.send(Message::Close(Some(frame)));
+        let _ = tokio::time::timeout(Duration::from_secs(1), close).await;
+        drop(session);
+        // A client that does not read must not hold the task: the last words get a moment.
+        if tokio::time::timeout(Duration::from_secs(2), &mut writer).await.is_err() {
+            writer.abort();
+        }
+    }
+
+    async fn talk(&mut self, stream: &mut SplitStream<WebSocket>) -> End {
+        let mut ping = tokio::time::interval(PING_EVERY);
+        ping.reset();
+        let mut recheck = tokio::time::interval(RECHECK_EVERY);
+        recheck.reset();
+        let idle = Duration::from_secs(self.app.settings.number("limits.socket_idle_s").max(1));
+        let stopping = self.app.stopping.clone();
+        loop {
+            let idle_left = idle.saturating_sub(self.heard.elapsed());
+            let step = tokio::select! {
+                () = stopping.cancelled() => Err(End(code::RESTART, "the server is stopping")),
+                message = stream.next() => self.hear(message).await,
+                news = next_live(&mut self.live) => self.tell(news).await,
+                _ = ping.tick() => self.out.queue.try_send(Message::Ping(Default::default())).or(Ok(())),
+                _ = recheck.tick() => self.recheck().await,
+                () = tokio::time::sleep(idle_left) => Err(End(code::IDLE, "nothing heard for too long")),
+            };
+            if let Err(end) = step {
+                return end;
+            }
+        }
+    }
+
+    async fn hear(&mut self, message: Option<Result<Message, axum::Error>>) -> Result<(), End> {
+        let message = match message {
+            Some(Ok(message)) => message,
+            Some(Err(error)) if error.to_string().to_lowercase().contains("too") => {
+                return Err(End(code::TOO_BIG, "the message is too big"));
+            }
+            Some(Err(_)) | None => return Err(End(1000, "")),
+        };
+        self.heard = Instant::now();
+        match message {
+            Message::Text(text) => match serde_json::from_str::<Ask>(&text) {
+                Ok(Ask::Ping {}) => self.out.say(json!({ "type": "pong" })).await,
+                Ok(Ask::Subscribe { modules, scopes, types, wanted, after }) => {
+                    let filter = Filter { modules, scopes, types, wanted };
+                    self.subscribe(filter, after).await
+                }
+                Err(error) => self.complain(&format!("the message does not fit: {error}")).await,
+            },
+            Message::Binary(_) => self.complain("send text, not bytes").await,
+            Message::Close(_) => Err(End(1000, "")),
+            Message::Ping(_) | Message::Pong(_) => Ok(()),
+        }
+    }
+
+    async fn complain(&mut self, message: &str) -> Result<(), End> {
+        self.bad.retain(|at| at.elapsed() < Duration::from_secs(10));
+        self.bad.push(Instant::now());
+        let error = json!({ "type": "error", "code": "bad_message", "message": message });
+        self.out.say(error).await?;
+        if self.bad.len() >= BAD_MESSAGES {
+            return Err(End(code::POLICY, "too many messages that make no sense"));
+        }
+        Ok(())
+    }
+
+    async fn subscribe(&mut self, filter: Filter, after: Places) -> Result<(), End> {
+        if after.len() > MAX_AFTER {
+            return self.complain("`after` names too many streams").await;
+        }
+        let known =
+            |name: &String| crate::modules::MODULES.iter().any(|module| module.name == name);
+        if let Some(stranger) = filter.modules.iter().find(|name| !known(name)) {
+            return self.complain(&format!("there is no module `{stranger}`")).await;
+        }
+        // Listen first, then catch up: what happens meanwhile is in both, and told once.
+        let Some((live, places)) = self.app.hub.listen(Duration::from_secs(5)).await else {
+            let message = "the store does not answer; subscribe again later";
+            let error = json!({ "type": "error", "code": "store_unavailable", "message": message });
+            return self.out.say(error).await;
+        };
+        let after: Places =
+            after.into_iter().filter(|(stream, _)| self.may_stream(stream)).collect();
+        let mut standing: Places = places
+            .iter()
+            .filter(|(s, _)| self.may_stream(s))
+            .map(|(s, seq)| (s.clone(), *seq))
+            .collect();
+        standing.extend(after.iter().map(|(stream, seq)| (stream.clone(), *seq)));
+        self.filter = Some(filter.clone());
+        self.live = Some(live);
+        self.delivered = Places::new();
+        self.out.say(json!({ "type": "subscribed", "streams": standing })).await?;
+        if after.is_empty() { Ok(()) } else { self.catch_up(filter, after).await }
+    }
+
+    /// Reads from `after` to now; events of streams that it does not name come live.
+    async fn catch_up(&mut self, filter: Filter, after: Places) -> Result<(), End> {
+        let mut reader = self.app.hub.reader(filter, after.clone());
+        let mut failures = 0;
+        loop {
+            match reader.next(Duration::ZERO).await {
+                Ok(records) if records.is_empty() => break,
+                Ok(records) => {
+                    for record in records {
+                        let stream = match &record {
+                            Record::Event(told) => &told.stream,
+                            Record::Gap(gap) => &gap.stream,
+                        };
+                        if !after.contains_key(stream) || !self.may_record(&record) {
+                            continue;
+                        }
+                        self.out.put(News::of(record).text).await?;
+                    }
+                }
+                Err(fault) => {
+                    failures += 1;
+                    tracing::debug!(%fault, "catching up");
+                    if failures > 20 {
+                        return Err(End(code::TRY_LATER, "the store does not answer"));
+                    }
+                    tokio::time::sleep(Duration::from_millis(250)).await;
+                }
+            }
+            if self.app.stopping.is_cancelled() {
+                return Err(End(code::RESTART, "the server is stopping"));
+            }
+        }
+        self.delivered =
+            reader.places().into_iter().filter(|(s, _)| after.contains_key(s)).collect();
+        Ok(())
+    }
+
+    async fn tell(
+        &mut self,
+        news: Result<Arc<News>, broadcast::error::RecvError>,
+    ) -> Result<(), End> {
+        let news = news.map_err(|_| SLOW_END)?;
+        let Some(filter) = &self.filter else { return Ok(()) };
+        match &news.event {
+            Some(event) => {
+                let seen = self.delivered.get(&news.stream).is_some_and(|last| event.seq <= *last);
+                if seen || !filter.wants(event) || !may_event(&self.caller, event) {
+                    return Ok(());
+                }
+            }
+            None => {
+                if !self.may_stream(&news.stream) {
+                    return Ok(());
+                }
+            }
+        }
+        self.out.put(news.text.clone()).await
+    }
+
+    fn may_record(&self, record: &Record) -> bool {
+        match record {
+            Record::Event(told) => may_event(&self.caller, &told.envelope),
+            Record::Gap(gap) => self.may_stream(&gap.stream),
+        }
+    }
+
+    fn may_stream(&self, stream: &str) -> bool {
+        let found = self.app.keyspace.classifier.classify(stream.as_bytes());
+        keyspace::may_see(&self.caller, found.as_ref())
+    }
+
+    /// A token that was removed or has ended closes its sockets.
+    async fn recheck(&mut self) -> Result<(), End> {
+        let ended = End(code::UNAUTHORIZED, "the token has ended");
+        if self.caller.expires_at.is_some_and(|at| at <= self.app.now_ms()) {
+            return Err(ended);
+        }
+        let Some(holder) = self.caller.holder() else { return Err(ended) };
+        match caller::of_holder(&self.app, &holder, self.caller.address).await {
+            Ok(Some(now)) => {
+                self.caller = Caller { who: self.caller.who.clone(), ..now };
+                Ok(())
+            }
+            Ok(None) => Err(ended),
+            // The store is away: nothing comes from it anyway, and nobody is punished for that.
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+async fn next_live(
+    live: &mut Option<broadcast::Receiver<Arc<News>>>,
+) -> Result<Arc<News>, broadcast::error::RecvError> {
+    match live {
+        Some(live) => live.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A reader sees only the scopes of its token.
+fn may_event(caller: &Caller, event: &Envelope) -> bool {
+    match (event.module.as_str(), &event.scope) {
+        ("reactors" | "monsters", Some(tenant)) => caller.may_tenant(tenant),
+        ("jobs", Some(namespace)) => caller.may_namespace(namespace),
+        _ => true,
+    }
+}
+
+/// Module, scope and key of every stream the filter can want.
+async fn streams(
+    app: &App,
+    filter: &Filter,
+) -> Result<Vec<(&'static str, Option<String>, String)>, Refusal> {
+    let layout = app.keyspace.layout;
+    let mut all = Vec::new();
+    for module in &app.modules {
+        if !filter.modules.is_empty() && !filter.modules.iter().any(|name| name == module.name) {
+            continue;
+        }
+        for (scope, stream) in module.streams.list(app.store(), &app.settings, layout).await? {
+            if filter.wants_stream(module.name, scope.as_deref()) {
+                all.push((module.name, scope, stream));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Which events.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EventsQuery {
+    /// Only of this module.
+    module: Option<String>,
+    /// Only of this tenant or namespace.
+    scope: Option<String>,
+    /// Only of this type.
+    #[serde(rename = "type")]
+    #[param(rename = "type")]
+    kind: Option<String>,
+    /// 1 to 500, default 50.
+    limit: Option<u32>,
+    /// Unix milliseconds: only older ones. The answer's `cursor` is the next value.
+    cursor: Option<String>,
+}
+
+/// Newest first.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct EventPage {
+    /// Envelopes, each with its `stream`.
+    #[schema(value_type = Vec<Object>)]
+    items: Vec<kernel::events::Told>,
+    cursor: Option<String>,
+}
+
+/// The latest events of all streams, newest first.
+#[utoipa::path(get, path = "/api/events", tag = "store", params(EventsQuery),
+    responses((status = 200, body = EventPage)))]
+pub(crate) async fn latest(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Query(query): Query<EventsQuery>,
+) -> Result<Json<EventPage>, Refusal> {
+    let limit = page_limit(query.limit)?;
+    let before: Option<Seq> = match &query.cursor {
+        Some(cursor) => {
+            Some(cursor.parse().map_err(|_| Refusal::from(reply::BAD_CURSOR).field("cursor"))?)
+        }
+        None => None,
+    };
+    let filter = Filter {
+        modules: query.module.into_iter().collect(),
+        scopes: query.scope.into_iter().collect(),
+        types: query.kind.into_iter().collect(),
+        wanted: BTreeMap::new(),
+    };
+    let streams = streams(&app, &filter).await?;
+    let end = before.map_or_else(|| "+".to_owned(), |seq| format!("({seq}"));
+    // With a filter by type, look a little further back than the page.
+    let depth = if filter.types.is_empty() { limit } else { (limit * 10).min(5000) };
+    let cmds: Vec<_> = streams
+        .iter()
+        .map(|(_, _, stream)| {
+            wire::cmd(&["XREVRANGE", stream, &end, "-", "COUNT", &depth.to_string()])
+        })
+        .collect();
+    let replies = match cmds.as_slice() {
+        [] => Vec::new(),
+        cmds => app.store().pipeline(cmds, Deadline::after(wire::CALL)).await?,
+    };
+    let mut items = Vec::new();
+    for ((module, scope, stream), reply) in streams.iter().zip(replies) {
+        let Ok(reply) = reply else { continue };
+        for entry in kernel::reply::list(&reply).unwrap_or_default() {
+            let Some([id, fields]) = kernel::reply::list(entry) else { continue };
+            let Some(seq) = wire::text(id).and_then(|id| id.parse().ok()) else { continue };
+            let envelope = Envelope::read(module, scope.as_deref(), seq, fields);
+            if filter.wants(&envelope) && may_event(&caller, &envelope) {
+                items.push(kernel::events::Told { envelope, stream: stream.clone() });
+            }
+        }
+    }
+    items.sort_by(|a, b| b.envelope.seq.cmp(&a.envelope.seq));
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let cursor = more.then(|| items.last().map(|told| told.envelope.seq.to_string())).flatten();
+    Ok(Json(EventPage { items, cursor }))
+}
