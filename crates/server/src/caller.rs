@@ -75,6 +75,11 @@ impl Caller {
         Caller { who, role, payloads: true, name: name.into(), ..Caller::nobody(address) }
     }
 
+    /// Whoever opened the store itself, on the command line.
+    pub fn owner() -> Self {
+        Caller::admin(Who::Loopback, "owner", IpAddr::from([127, 0, 0, 1]))
+    }
+
     fn of_token(who: Who, token: tokens::Token, address: IpAddr) -> Self {
         Caller {
             who,

@@ -292,7 +292,7 @@ pub fn quick_faults(def: &KeyDef, redis_type: &str, ttl_ms: i64) -> Vec<String> 
     }
     match def.life {
         Life::None if ttl_ms >= 0 => {
-            faults.push("it ends, and a key of this kind has no end".into())
+            faults.push("it ends, and a key of this kind has no end".into());
         }
         Life::Secs(_) | Life::Inherited(_) | Life::Computed(_) if ttl_ms == -1 => {
             faults.push("it has no end, and a key of this kind must have one".into());

@@ -11,6 +11,7 @@ pub mod extract;
 pub mod guard;
 pub mod hub;
 pub mod keyspace;
+pub mod keyview;
 pub mod limits;
 pub mod measure;
 pub mod modules;

@@ -142,9 +142,13 @@ fn key(def: &KeyDef, layout: Layout, values: &[(&str, &str)]) -> Option<String> 
     def.render(layout, values).ok().map(|key| key.as_str().to_owned())
 }
 
-/// The tables of all modules and of the server itself, whether they run or not: every key has a place.
+/// The tables of all modules by seed, then the server's own; also of modules that do not run here, so that
+/// every key has a place.
 pub fn tables() -> Vec<&'static Table> {
-    MODULES.iter().map(|module| module.table).chain([&own::TABLE]).collect()
+    let mut tables: Vec<_> = MODULES.iter().map(|module| module.table).collect();
+    tables.sort_by_key(|table| table.seed);
+    tables.push(&own::TABLE);
+    tables
 }
 
 /// All modules, in the order of the dashboard.

@@ -204,6 +204,9 @@ pub struct Acl {
     /// Spelling of keys
     #[arg(long, value_enum, default_value_t = Layout::Plain)]
     pub layout: Layout,
+    /// Let roles that write single fields elsewhere write to those hashes, as the seeds' services do
+    #[arg(long)]
+    pub compat: bool,
 }
 
 /// Spelling of keys.
@@ -213,6 +216,15 @@ pub enum Layout {
     Plain,
     /// With Cluster hash tags.
     Tagged,
+}
+
+impl From<Layout> for kernel::keyspace::Layout {
+    fn from(layout: Layout) -> Self {
+        match layout {
+            Layout::Plain => kernel::keyspace::Layout::Plain,
+            Layout::Tagged => kernel::keyspace::Layout::Tagged,
+        }
+    }
 }
 
 /// Flags of `check`.

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
@@ -238,7 +239,7 @@ impl Session {
                 () = stopping.cancelled() => Err(End(code::RESTART, "the server is stopping")),
                 message = stream.next() => self.hear(message).await,
                 news = next_live(&mut self.live) => self.tell(news).await,
-                _ = ping.tick() => self.out.queue.try_send(Message::Ping(Default::default())).or(Ok(())),
+                _ = ping.tick() => self.out.queue.try_send(Message::Ping(Bytes::default())).or(Ok(())),
                 _ = recheck.tick() => self.recheck().await,
                 () = tokio::time::sleep(idle_left) => Err(End(code::IDLE, "nothing heard for too long")),
             };
@@ -516,7 +517,7 @@ pub(crate) async fn latest(
             }
         }
     }
-    items.sort_by(|a, b| b.envelope.seq.cmp(&a.envelope.seq));
+    items.sort_by_key(|told| std::cmp::Reverse(told.envelope.seq));
     let more = items.len() > limit;
     items.truncate(limit);
     let cursor = more.then(|| items.last().map(|told| told.envelope.seq.to_string())).flatten();

@@ -1,8 +1,145 @@
-//! `worldkeep keys`.
+//! `worldkeep keys`: every declared key, from the tables; `keys show KEY`: one key of a live store.
 
-use crate::cli::{Global, Keys};
+use std::sync::Arc;
+
+use kernel::keyspace::{Life, markdown, rows};
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::cli::{Global, Keys, KeysVerb};
 use crate::exit::Failure;
+use crate::open::{self, Target};
+use crate::{config, print};
 
-pub(super) fn run(_: &Global, _: &Keys) -> Result<(), Failure> {
-    Err(Failure::failed("`keys` waits for the keyspace tables"))
+pub(super) fn run(global: &Global, flags: &Keys) -> Result<(), Failure> {
+    match &flags.verb {
+        Some(KeysVerb::Show { key }) => super::wait(show(global, key)),
+        None => list(global, flags),
+    }
+}
+
+fn list(global: &Global, flags: &Keys) -> Result<(), Failure> {
+    let tables = super::tables(flags.module.as_deref())?;
+    if flags.markdown {
+        print::line(markdown(&tables).trim_end());
+        return Ok(());
+    }
+    let rows = rows(&tables);
+    if global.json {
+        print::json(&rows);
+        return Ok(());
+    }
+    let lines: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| {
+            let life = match row.life {
+                Life::None => "–".to_owned(),
+                Life::Secs(seconds) => format!("{seconds} s"),
+                Life::Inherited(name) => format!("with {name}"),
+                Life::Computed(_) | Life::Sometimes(_) => "computed".to_owned(),
+            };
+            vec![
+                row.module.to_owned(),
+                row.key.clone(),
+                row.redis_type.to_owned(),
+                life,
+                row.sentence.to_owned(),
+            ]
+        })
+        .collect();
+    print::table(&["module", "key", "type", "life", "meaning"], &lines);
+    if !global.quiet {
+        print::note(&format!("{} keys", rows.len()));
+    }
+    Ok(())
+}
+
+async fn show(global: &Global, key: &str) -> Result<(), Failure> {
+    let view = match open::target(global).await? {
+        Target::Server(client) => {
+            client.call(Method::GET, &format!("/api/keys/{}", escape(key)), None).await?
+        }
+        Target::Store(store) => {
+            let settings = config::load(global.config.as_deref(), std::env::vars(), &[])?;
+            server::keyview::of_store(Arc::clone(&store), &settings, key).await?
+        }
+    };
+    if global.json {
+        print::json(&view);
+        return Ok(());
+    }
+    print_view(&view);
+    Ok(())
+}
+
+fn print_view(view: &Value) {
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let line = |name: &str, value: String| print::line(format!("{name:<11}{value}"));
+    line("key", text(&view["key"]));
+    let definition = &view["definition"];
+    if definition.is_null() {
+        line("meaning", "not one of ours".into());
+    } else {
+        line("meaning", text(&definition["says"]));
+        line(
+            "pattern",
+            format!("{} ({})", text(&definition["pattern"]), text(&definition["module"])),
+        );
+        line("owner", text(&definition["owner"]));
+        line("life", text(&definition["life"]));
+    }
+    line(
+        "type",
+        format!("{}, length {}, {} bytes", text(&view["type"]), view["length"], view["memory"]),
+    );
+    line(
+        "ends",
+        match view["ttl_ms"].as_i64() {
+            Some(ms) if ms >= 0 => format!("in {}.{:03} s", ms / 1000, ms % 1000),
+            _ => "never".into(),
+        },
+    );
+    for finding in view["findings"].as_array().into_iter().flatten() {
+        line("wrong", text(&finding["sentence"]));
+    }
+    if let Some(hidden) = view["hidden"].as_str() {
+        line("value", format!("hidden: {hidden}"));
+    } else if let Some(rows) = view["value"].as_array() {
+        line("value", format!("{} shown", rows.len()));
+        for row in rows {
+            print::line(format!("  {}", text(row)));
+        }
+    } else {
+        line("value", text(&view["value"]));
+    }
+    for near in view["neighbours"].as_array().into_iter().flatten() {
+        line("beside", text(&near["key"]));
+    }
+}
+
+/// A key as the last part of a path: everything that is not plain becomes `%XX`.
+fn escape(key: &str) -> String {
+    use std::fmt::Write as _;
+    key.bytes().fold(String::new(), |mut out, byte| {
+        if byte.is_ascii_alphanumeric() || b"-_.:~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn keys_survive_the_way_through_a_path() {
+        assert_eq!(escape("room:AB:meta"), "room:AB:meta");
+        assert_eq!(escape("a/b?c {é}"), "a%2Fb%3Fc%20%7B%C3%A9%7D");
+    }
 }

@@ -36,6 +36,23 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
     }
 }
 
+/// The tables, all or of one module, in the order of the document.
+pub(crate) fn tables(
+    module: Option<&str>,
+) -> Result<Vec<&'static kernel::keyspace::Table>, Failure> {
+    let all = server::modules::tables();
+    let Some(module) = module else { return Ok(all) };
+    let chosen: Vec<_> = all.iter().copied().filter(|table| table.module == module).collect();
+    if chosen.is_empty() {
+        let names: Vec<_> = all.iter().map(|table| table.module).collect();
+        return Err(Failure::usage(format!(
+            "there is no module `{module}`; there are {}",
+            names.join(", ")
+        )));
+    }
+    Ok(chosen)
+}
+
 /// A runtime for a verb that waits for answers; Ctrl-C ends it with 130.
 pub(crate) fn wait<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
