@@ -32,6 +32,7 @@ use std::time::Duration;
 use kernel::{Deadline, Kind, Store};
 
 pub use embedded::Embedded;
+pub use engine::Listener as RespListener;
 pub use error::OpenError;
 pub use place::{Access, Address, Login, Place, Role, Servers, Tls};
 

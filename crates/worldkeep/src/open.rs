@@ -4,10 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures_util::stream::BoxStream;
-use kernel::{
-    Answer, Cmd, Deadline, Fault, Kind, Message, Script, Session, Status, Store, Topic, Value,
-};
+use kernel::Store;
 
 use crate::cli::Global;
 use crate::client::Client;
@@ -26,20 +23,35 @@ pub async fn target(global: &Global) -> Result<Target, Failure> {
     if global.redis.is_none() && global.data.is_none() {
         return Ok(Target::Server(Client::new(global)?));
     }
-    store(global.redis.as_deref(), global.data.clone()).await.map(Target::Store)
+    let opened = store(global.redis.as_deref(), global.data.clone()).await?;
+    Ok(Target::Store(opened.store))
 }
 
-/// Opens a store: a URL, else a directory, else the user's data directory.
-pub async fn store(redis: Option<&str>, data: Option<PathBuf>) -> Result<Arc<dyn Store>, Failure> {
-    let place = match (redis, data) {
-        (Some(url), _) => link::Place::parse(url)?,
-        (None, Some(dir)) => link::Place::Directory(dir),
-        (None, None) => link::Place::Directory(data_dir()?),
+/// A store, and the engine when it is in this process.
+pub struct Opened {
+    /// As every verb uses it.
+    pub store: Arc<dyn Store>,
+    /// To listen on RESP with.
+    pub embedded: Option<link::Embedded>,
+}
+
+/// Opens a store: a URL, else a directory (or the word `memory`), else the user's data directory.
+pub async fn store(redis: Option<&str>, data: Option<PathBuf>) -> Result<Opened, Failure> {
+    let dir = match (redis, data) {
+        (Some(url), _) => {
+            let place = link::Place::parse(url)?;
+            let store = link::open_place(&place, link::Options::default()).await?;
+            return Ok(Opened { store, embedded: None });
+        }
+        (None, Some(dir)) => dir,
+        (None, None) => data_dir()?,
     };
-    if let link::Place::Directory(dir) = &place {
-        return Ok(Arc::new(Absent { place: dir.display().to_string() }));
-    }
-    Ok(link::open_place(&place, link::Options::default()).await?)
+    let embedded = if dir.as_os_str() == "memory" {
+        link::Embedded::memory()
+    } else {
+        link::Embedded::open(&dir)?
+    };
+    Ok(Opened { store: embedded.store(), embedded: Some(embedded) })
 }
 
 impl From<link::OpenError> for Failure {
@@ -83,61 +95,5 @@ pub fn confirm(global: &Global, what: &str) -> Result<(), Failure> {
         Ok(())
     } else {
         Err(Failure::interrupted("nothing was changed"))
-    }
-}
-
-/// Stands in until `link` opens stores: every call says that there is none.
-struct Absent {
-    place: String,
-}
-
-fn none() -> Fault {
-    Fault::Unavailable("this build opens no store yet".into())
-}
-
-impl Store for Absent {
-    fn call<'a>(&'a self, _: &'a Cmd, _: Deadline) -> Answer<'a, Value> {
-        Answer::ready(Err(none()))
-    }
-
-    fn pipeline<'a>(&'a self, _: &'a [Cmd], _: Deadline) -> Answer<'a, Vec<Result<Value, Fault>>> {
-        Answer::ready(Err(none()))
-    }
-
-    fn script<'a>(
-        &'a self,
-        _: &'static Script,
-        _: &'a [&'a [u8]],
-        _: &'a [&'a [u8]],
-        _: Deadline,
-    ) -> Answer<'a, Value> {
-        Answer::ready(Err(none()))
-    }
-
-    fn session<'a>(&'a self, _: &'a [u8], _: Deadline) -> Answer<'a, Box<dyn Session>> {
-        Answer::ready(Err(none()))
-    }
-
-    fn subscribe<'a>(
-        &'a self,
-        _: &'a [Topic],
-        _: Deadline,
-    ) -> Answer<'a, BoxStream<'static, Message>> {
-        Answer::ready(Err(none()))
-    }
-
-    fn status(&self) -> Status {
-        Status {
-            kind: Kind::Embedded,
-            place: self.place.clone(),
-            server: "none".into(),
-            up: false,
-            since_ms: 0,
-            reason: Some("this build opens no store yet".into()),
-            reconnects: 0,
-            persistence: "none".into(),
-            eviction: "noeviction".into(),
-            warnings: Vec::new(),
-        }
     }
 }

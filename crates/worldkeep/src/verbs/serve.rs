@@ -3,10 +3,11 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
-use kernel::{Deadline, Kind, ServerClock, Status, Store, SystemClock};
+use kernel::{Cmd, Deadline, Kind, ServerClock, Status, Store, SystemClock};
 use server::App;
-use server::settings::Settings;
+use server::settings::{Settings, Source};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,7 @@ use crate::exit::Failure;
 use crate::{config, logs, open, print};
 
 /// How often the store's time is read.
-const CLOCK_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
+const CLOCK_EVERY: Duration = Duration::from_secs(5);
 
 /// Flags as a layer of settings.
 pub(super) fn flags(
@@ -49,7 +50,7 @@ pub(super) fn run(global: &Global, flags_given: &Serve) -> Result<(), Failure> {
     let mut settings = config::load(global.config.as_deref(), std::env::vars(), &flags)?;
     // A flag for the one store silences a setting for the other: the nearer wish wins.
     if global.data.is_some() {
-        settings.set("redis", "", server::settings::Source::Flag("--data".into()))?;
+        settings.set("redis", "", Source::Flag("--data".into()))?;
     }
     server::modules::choose(&settings.list("modules")).map_err(Failure::usage)?;
     logs::start(&settings)?;
@@ -59,26 +60,54 @@ pub(super) fn run(global: &Global, flags_given: &Serve) -> Result<(), Failure> {
         .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
     let ended = runtime.block_on(serve(global, settings));
     // What still runs after the wait is cut off; the store's log is on disk already.
-    runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+    runtime.shutdown_timeout(Duration::from_millis(200));
     ended
 }
 
 async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     // The port first: a second server must not touch the first one's data before it finds out.
-    let listener = listen(settings.text("http")).await?;
+    let listener =
+        if engine_alone(&settings) { None } else { Some(listen(settings.text("http")).await?) };
     let data = settings.text("data").map(Into::into);
-    let store = open::store(settings.text("redis"), data).await?;
+    let opened = open::store(settings.text("redis"), data).await?;
+    let store = opened.store;
     let status = store.status();
     check_layout(&settings, &status)?;
+    let door = match settings.text("resp") {
+        Some(address) => {
+            Some(open_door(&settings, opened.embedded.as_ref(), &store, address).await?)
+        }
+        None => None,
+    };
+    let stop = CancellationToken::new();
+    if !global.quiet {
+        announce(listener.as_ref(), door.as_ref(), &status);
+    }
+    tokio::spawn(signals(stop.clone()));
+    let Some(listener) = listener else {
+        tracing::info!(place = status.place, "the engine alone listens");
+        stop.cancelled().await;
+        return Ok(());
+    };
     check_exposure(&settings, &listener, &*store).await?;
-    let clock = Arc::new(
-        ServerClock::start(
-            &*store,
-            Arc::new(SystemClock::new()),
-            Deadline::after(std::time::Duration::from_secs(2)),
-        )
-        .await?,
-    );
+    run_server(settings, store, listener, stop).await
+}
+
+/// Without modules and with a RESP door, HTTP is served only where it was asked for.
+fn engine_alone(settings: &Settings) -> bool {
+    settings.text("resp").is_some()
+        && settings.list("modules") == ["none"]
+        && settings.get("http").source == Source::Default
+}
+
+async fn run_server(
+    settings: Settings,
+    store: Arc<dyn Store>,
+    listener: TcpListener,
+    stop: CancellationToken,
+) -> Result<(), Failure> {
+    let by = Deadline::after(Duration::from_secs(2));
+    let clock = Arc::new(ServerClock::start(&*store, Arc::new(SystemClock::new()), by).await?);
     tokio::spawn(Arc::clone(&clock).keep(Arc::clone(&store), CLOCK_EVERY));
     let app = App::new(settings, store, clock).map_err(Failure::usage)?;
     for module in &app.modules {
@@ -86,12 +115,7 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
             start(Arc::clone(&app)).await.map_err(Failure::failed)?;
         }
     }
-    if !global.quiet {
-        announce(&listener, &status);
-    }
-    tracing::info!(store = status.server, place = status.place, "started");
-    let stop = CancellationToken::new();
-    tokio::spawn(signals(stop.clone()));
+    tracing::info!("started");
     server::serve(Arc::clone(&app), listener, stop)
         .await
         .map_err(|error| Failure::failed(format!("stopped listening: {}", plain(&error))))?;
@@ -104,18 +128,51 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The RESP door of the embedded engine. Beyond loopback it needs a password.
+async fn open_door(
+    settings: &Settings,
+    embedded: Option<&link::Embedded>,
+    store: &Arc<dyn Store>,
+    address: &str,
+) -> Result<link::RespListener, Failure> {
+    let Some(embedded) = embedded else {
+        return Err(Failure::usage(
+            "--resp lets programs into the embedded engine; with --redis they talk to Redis itself",
+        ));
+    };
+    let address: SocketAddr = address
+        .replace("localhost", "127.0.0.1")
+        .parse()
+        .map_err(|_| Failure::usage(format!("--resp {address}: write it like 127.0.0.1:6380")))?;
+    let password = settings.text("resp_password");
+    if password.is_none() && !address.ip().to_canonical().is_loopback() {
+        return Err(Failure::usage(format!(
+            "refusing to speak RESP on {address} without a password; set WORLDKEEP_RESP_PASSWORD, \
+             or use 127.0.0.1"
+        )));
+    }
+    if let Some(password) = password {
+        let mut cmd = Cmd::new();
+        cmd.arg("CONFIG").arg("SET").arg("requirepass").arg(password);
+        store.call(&cmd, Deadline::after(Duration::from_secs(2))).await?;
+    }
+    embedded.listen(address).map_err(|error| cannot_listen(&address.to_string(), "--resp", &error))
+}
+
 async fn listen(address: Option<&str>) -> Result<TcpListener, Failure> {
     let address = address.unwrap_or("127.0.0.1:7070").replace("localhost", "127.0.0.1");
-    TcpListener::bind(&address).await.map_err(|error| {
-        let advice = match error.kind() {
-            std::io::ErrorKind::AddrInUse => {
-                "another program listens there; stop it or choose another port with --http"
-            }
-            std::io::ErrorKind::PermissionDenied => "choose a port above 1023 with --http",
-            _ => "choose an address of this machine with --http",
-        };
-        Failure::failed(format!("cannot listen on {address}: {}; {advice}", plain(&error)))
-    })
+    TcpListener::bind(&address).await.map_err(|error| cannot_listen(&address, "--http", &error))
+}
+
+fn cannot_listen(address: &str, flag: &str, error: &std::io::Error) -> Failure {
+    let advice = match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            "another program listens there; stop it or choose another port with"
+        }
+        std::io::ErrorKind::PermissionDenied => "choose a port above 1023 with",
+        _ => "choose an address of this machine with",
+    };
+    Failure::failed(format!("cannot listen on {address}: {}; {advice} {flag}", plain(error)))
 }
 
 /// Modules whose steps span slots cannot work with plain keys on a Cluster.
@@ -158,15 +215,7 @@ async fn check_exposure(
 }
 
 /// What was found, what will hurt, and the three lines.
-fn announce(listener: &TcpListener, status: &Status) {
-    let address = listener.local_addr().unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7070)));
-    let shown = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::from(([127, 0, 0, 1], address.port())),
-        IpAddr::V6(ip) if ip.is_unspecified() => {
-            SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, address.port()))
-        }
-        _ => address,
-    };
+fn announce(listener: Option<&TcpListener>, door: Option<&link::RespListener>, status: &Status) {
     let kind = match status.kind {
         Kind::Embedded => "embedded engine",
         Kind::Standalone => "standalone",
@@ -180,8 +229,22 @@ fn announce(listener: &TcpListener, status: &Status) {
     for warning in &status.warnings {
         print::line(format!("Warning    {warning}"));
     }
-    print::line(format!("Dashboard  http://{shown}/"));
-    print::line(format!("API        http://{shown}/api  (described at http://{shown}/docs/)"));
+    if let Some(door) = door {
+        print::line(format!("RESP       redis://{}", door.addr()));
+    }
+    if let Some(address) = listener.and_then(|listener| listener.local_addr().ok()) {
+        let shown = match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => {
+                SocketAddr::from(([127, 0, 0, 1], address.port()))
+            }
+            IpAddr::V6(ip) if ip.is_unspecified() => {
+                SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, address.port()))
+            }
+            _ => address,
+        };
+        print::line(format!("Dashboard  http://{shown}/"));
+        print::line(format!("API        http://{shown}/api  (described at http://{shown}/docs/)"));
+    }
     print::line("Stop       Ctrl-C, or SIGTERM; a second one stops at once");
 }
 
