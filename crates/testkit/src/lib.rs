@@ -14,7 +14,7 @@ mod watchdog;
 
 pub use cluster::{Cluster, LentCluster};
 pub use faulty::{Faulty, How};
-pub use kernel::Store;
+pub use kernel::{FakeClock, Store};
 pub use proxy::{Mode, Proxy};
 pub use record::Recorder;
 pub use sentinel::Sentinel;

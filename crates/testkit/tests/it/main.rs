@@ -3,3 +3,4 @@
 mod picture;
 mod server;
 mod tidy;
+mod wrappers;

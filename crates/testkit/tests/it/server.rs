@@ -27,3 +27,43 @@ fn a_dropped_server_is_gone() {
         assert!(!dir.exists());
     }
 }
+
+/// Started again by the test below, with nobody to stop its server.
+#[test]
+fn an_abandoned_server() {
+    if std::env::var_os("TESTKIT_ABANDON").is_none() {
+        return;
+    }
+    for program in programs() {
+        let server = testkit::Server::start(program);
+        println!("abandoned {} {}", server.addr(), server.dir().display());
+        std::mem::forget(server);
+    }
+    // SIGKILL: no destructor runs and nobody can say goodbye.
+    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)
+        .expect("we may end ourselves");
+}
+
+#[test]
+fn a_killed_test_process_leaves_no_server_and_no_directory() {
+    let output = std::process::Command::new(std::env::current_exe().expect("ourselves"))
+        .args(["server::an_abandoned_server", "--exact", "--nocapture"])
+        .env("TESTKIT_ABANDON", "1")
+        .output()
+        .expect("it can be started");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let left: Vec<Vec<&str>> = text
+        .lines()
+        .filter_map(|line| line.split_once("abandoned ").map(|(_, rest)| rest.split(' ').collect()))
+        .collect();
+    assert_eq!(left.len(), programs().len(), "{text}");
+    let gone = |one: &Vec<&str>| {
+        let addr = one[0].parse().expect("an address");
+        testkit::ask(addr, &["PING"]).is_err() && !std::path::Path::new(one[1]).exists()
+    };
+    let give_up = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while !left.iter().all(gone) {
+        assert!(std::time::Instant::now() < give_up, "still there: {left:?}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
