@@ -23,6 +23,7 @@ const FIRST_DELAY: Duration = Duration::from_millis(20);
 const LAST_DELAY: Duration = Duration::from_millis(100);
 const REFUSED_DELAY: Duration = Duration::from_secs(1); // a wrong password does not mend itself soon
 const STEADY: Duration = Duration::from_secs(1); // a connection that lived so long was a good one
+const AGREED: Duration = Duration::from_secs(2); // how often the Sentinels are asked meanwhile
 const IDLE_MAX: usize = 16;
 const IDLE_FOR: Duration = Duration::from_secs(30);
 
@@ -268,7 +269,13 @@ impl Node {
 
 async fn connect(route: &Route, opener: &Opener) -> Result<Arc<Pipe>, Trouble> {
     let address = route.find().await?;
-    let wire = opener.open(&address).await?;
+    let wire = match (opener.open(&address).await, route) {
+        (Err(trouble), Route::Sentinel(sentinels)) => {
+            sentinels.doubt();
+            return Err(trouble);
+        }
+        (opened, _) => opened?,
+    };
     Ok(Arc::new(Pipe::new(wire, address)))
 }
 
@@ -327,5 +334,23 @@ async fn live_until_lost(inner: &Inner, pipe: &Pipe) -> String {
     tokio::select! {
         why = pipe.ended() => why,
         () = learn => unreachable!("learning never ends"),
+        why = deposed(&inner.route, pipe) => {
+            pipe.close(&why);
+            why
+        }
+    }
+}
+
+// Ends when the Sentinels agree on another primary than the one we are connected to.
+async fn deposed(route: &Route, pipe: &Pipe) -> String {
+    let Route::Sentinel(sentinels) = route else { return std::future::pending().await };
+    loop {
+        sleep(AGREED).await;
+        match sentinels.agreed().await {
+            Some(other) if other != *pipe.address() => {
+                return format!("the Sentinels name {other} as the primary");
+            }
+            _ => {}
+        }
     }
 }

@@ -41,7 +41,13 @@ impl Primary {
         let mut tries = 0;
         loop {
             let values = self.node.ask(&bytes, replies, by).await?;
-            let Some(error) = all_turned_away(&values) else { return Ok(values) };
+            let Some(error) = all_turned_away(&values) else {
+                let old = |value| reply::code(value) == Some("READONLY");
+                if self.kind == Kind::Sentinel && values.iter().any(old) {
+                    self.node.kick("the server became a replica");
+                }
+                return Ok(values);
+            };
             if !self.may_pass(error, tries) {
                 return Ok(values);
             }

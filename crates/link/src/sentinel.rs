@@ -1,9 +1,11 @@
-//! Asks Sentinels who the primary is. Any of them may answer; the next one is asked when one does not,
-//! and the one that answered is asked first the next time. What it names must still say itself that it
-//! is a primary before we use it (`Opener::primary_only`).
+//! Asks Sentinels who the primary is. Any of them may answer; the next one is asked when one does not, and
+//! the one that answered is asked first the next time, unless what it named was of no use. What it names
+//! must still say itself that it is a primary (`Opener::primary_only`). While we are connected the majority is
+//! asked now and then, because an old primary that is cut off from them may not know that it is one.
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use kernel::Value;
 use parking_lot::Mutex;
 use tokio::time::timeout;
@@ -42,6 +44,23 @@ impl Sentinels {
             }
         }
         Err(last)
+    }
+
+    /// What the first one named was of no use: ask another one first.
+    pub(crate) fn doubt(&self) {
+        self.addresses.lock().rotate_left(1);
+    }
+
+    /// The primary that more than half of all Sentinels name, if there is one.
+    pub(crate) async fn agreed(&self) -> Option<Address> {
+        let all = self.addresses.lock().clone();
+        let ask = |address| async move {
+            timeout(self.opener.connect + ANSWER, self.ask(address)).await.ok()?.ok()
+        };
+        let named: Vec<Address> =
+            join_all(all.iter().map(ask)).await.into_iter().flatten().collect();
+        let votes = |one: &Address| named.iter().filter(|other| *other == one).count();
+        named.iter().find(|one| votes(one) * 2 > all.len()).cloned()
     }
 
     async fn ask(&self, address: &Address) -> Result<Address, Trouble> {

@@ -154,6 +154,27 @@ on_cluster!(a_killed_primary_is_replaced_and_no_step_is_repeated, |store, cluste
     });
 });
 
+on_cluster!(a_rebooted_cluster_is_found_again, |store, cluster| {
+    let load = Load::start(&store, 30_000);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    tokio::task::block_in_place(|| {
+        (0..6).for_each(|node| cluster.kill(node));
+        (0..6).for_each(|node| cluster.restart(node));
+        cluster.wait_ok();
+    });
+    let healed = Instant::now();
+    for at in 0..60 {
+        store.call(&cmd(&format!("SET after:{at} x")), soon()).await.expect("healed");
+    }
+    let healed = healed.elapsed();
+    let (done, unknown, refused) = load.end().await;
+    println!(
+        "healthy {healed:?} after a reboot; {done} claimed, {unknown} unknown, {refused} refused"
+    );
+    assert!(healed < Duration::from_secs(2), "{healed:?}");
+    assert_eq!(refused, 0);
+});
+
 on_cluster!(an_agreed_failover_surfaces_no_error, |store, cluster| {
     let load = Load::start(&store, 10_000);
     tokio::time::sleep(Duration::from_millis(100)).await;

@@ -72,3 +72,23 @@ async fn a_wrong_name_or_a_plain_server_is_told() {
         assert!(error.to_string().contains("it is no Sentinel; check the port"), "{error}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deposed_primary_that_does_not_know_it_is_left() {
+    for program in programs() {
+        let fixture = tokio::task::block_in_place(|| Sentinel::start(program));
+        let store = open(&fixture.url()).await;
+        store.call(&cmd("SET a 1"), soon()).await.expect("written");
+        // Frozen: the Sentinels elect another, and the old one wakes up as if nothing had happened.
+        tokio::task::block_in_place(|| {
+            fixture.data[0].freeze();
+            fixture.wait_primary(1);
+            fixture.data[0].thaw();
+        });
+        let give_up = Instant::now() + Duration::from_secs(10);
+        while fixture.data[1].ask(&["EXISTS", "after"]) != ":1\r\n" {
+            assert!(Instant::now() < give_up, "writes never reached the new primary");
+            let _ = store.call(&cmd("SET after 1"), ms(1000)).await;
+        }
+    }
+}
