@@ -47,7 +47,7 @@ const fn system(names: &'static str, fills: &'static str) -> Index {
     }
 }
 
-const OF_SHIP: Option<Belongs> = Some(Belongs { to: "ship", with: &[] });
+const OF_SHIP: Option<Belongs> = Some(Belongs { to: "ship", with: &[], drop: false });
 
 kernel::keyspace! {
     module = "galaxy",

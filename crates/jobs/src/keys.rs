@@ -42,7 +42,7 @@ kernel::keyspace! {
         secrecy = Secrecy::Payloads;
     /// A job's state, as a bare word.
     seed status(ns: Namespace, job_id: JobId) = "{ns}:jobs:status:{jobId}", String, RETAINED,
-        belongs = Some(Belongs { to: "data", with: &[] }),
+        belongs = Some(Belongs { to: "data", with: &[], drop: false }),
         placed = &[
             placed("waiting", &["waiting", "parked"]), placed("active", &["active"]),
             placed("delayed", &["delayed"]), placed("cron", &["cron"]),

@@ -230,6 +230,8 @@ pub struct Belongs {
     pub to: &'static str,
     /// Placeholders of that key under another name here: `(there, here)`.
     pub with: &'static [(&'static str, &'static str)],
+    /// Whether repair removes it when that key is gone; if not, it is only reported.
+    pub drop: bool,
 }
 
 /// A word stored under a key, and the indexes of which one must then hold its entry.

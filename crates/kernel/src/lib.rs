@@ -1,5 +1,6 @@
 //! What every module stands on: the keyspace tables, the [`Store`], scripts, clock, timers, events, faults.
 
+pub mod check;
 mod clock;
 mod effects;
 pub mod events;

@@ -34,10 +34,10 @@ kernel::keyspace! {
     seed cooldown(tenant_id: Uuid, monster_id: U32, skill_id: U32)
         = "atlas:monster-cooldown:{tenantId}:{monsterId}:{skillId}", String,
         Life::Computed("the skill's cooldown"),
-        belongs = Some(Belongs { to: "monster", with: &[("unique_id", "monster_id")] });
+        belongs = Some(Belongs { to: "monster", with: &[("unique_id", "monster_id")], drop: true });
     /// When a friendly monster drops next.
     seed drop_timer(tenant_id: Uuid, unique_id: U32) = "atlas:drop-timer:{tenantId}:{uniqueId}",
-        Json, Life::None, belongs = Some(Belongs { to: "monster", with: &[] });
+        Json, Life::None, belongs = Some(Belongs { to: "monster", with: &[], drop: true });
 
     /// Work to come (expiry, ticks, drops, delayed skills, recovery): score = Unix ms at which it is due.
     own due(tenant_id: Uuid) = "wk:monsters:{tenantId}:due", Zset, Life::None;

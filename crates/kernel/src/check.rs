@@ -1,0 +1,129 @@
+//! The consistency check: walks a live store with SCAN and holds every key of ours to its definition: type,
+//! life, value, indexes in both directions. Foreign keys are counted, no fault.
+//!
+//! The store is in use meanwhile, so nothing is believed at first sight: what looks wrong is looked at again
+//! before it is reported, and a repair watches the keys it judges by and changes nothing that moved.
+
+mod batch;
+mod nodes;
+mod relations;
+mod report;
+mod suspect;
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use redis::{Cmd, Value};
+
+use crate::fault::Fault;
+use crate::keyspace::{Classifier, KeyDef, Layout};
+use crate::store::{Deadline, Store};
+
+pub use report::{Finding, Progress, Report, Trouble};
+
+/// How to check.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Which keys are ours.
+    pub classifier: Classifier,
+    /// The layout in use; keys of the other one are reported.
+    pub layout: Layout,
+    /// Whether to put right what can be.
+    pub repair: bool,
+    /// Keys per step of SCAN, and commands per pipeline.
+    pub batch: usize,
+    /// How long one call may take.
+    pub wait: Duration,
+    /// How many findings are kept in full; the rest are counted.
+    pub keep: usize,
+}
+
+impl Options {
+    /// Look only, in steps of 500 keys.
+    pub fn new(classifier: Classifier, layout: Layout) -> Options {
+        let wait = Duration::from_secs(10);
+        Options { classifier, layout, repair: false, batch: 500, wait, keep: 10_000 }
+    }
+}
+
+/// Checks the whole store. `progress` hears of every step.
+pub async fn check(
+    store: &dyn Store,
+    options: &Options,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<Report, Fault> {
+    let mut run = Run {
+        store,
+        options,
+        report: Report::default(),
+        reported: HashSet::new(),
+        lists: HashMap::new(),
+    };
+    let total = match run.one(&redis::cmd("DBSIZE")).await? {
+        Value::Int(count) => u64::try_from(count).unwrap_or(0),
+        _ => 0,
+    };
+    let mut nodes = nodes::Nodes::open(store, options.wait).await?;
+    while let Some(keys) = nodes.next(options.batch).await? {
+        run.batch(&keys).await?;
+        progress(Progress {
+            scanned: run.report.scanned,
+            total,
+            findings: run.report.findings_total(),
+        });
+    }
+    Ok(run.report)
+}
+
+/// One check under way.
+struct Run<'a> {
+    store: &'a dyn Store,
+    options: &'a Options,
+    report: Report,
+    /// SCAN may return a key twice; a finding counts once.
+    reported: HashSet<(Trouble, Vec<u8>, Vec<u8>)>,
+    /// What each list held when it was first asked about, as hashes: a position is O(n) on the server.
+    lists: HashMap<Vec<u8>, HashSet<u64>>,
+}
+
+impl Run<'_> {
+    fn by(&self) -> Deadline {
+        Deadline::after(self.options.wait)
+    }
+
+    async fn one(&self, cmd: &Cmd) -> Result<Value, Fault> {
+        self.store.call(cmd, self.by()).await
+    }
+
+    /// Many commands in bounded pipelines. What the store refuses (a type that changed meanwhile) is nil;
+    /// what it forbids ends the check, which could say nothing true then.
+    async fn all(&self, cmds: &[Cmd]) -> Result<Vec<Value>, Fault> {
+        let mut values = Vec::with_capacity(cmds.len());
+        for chunk in cmds.chunks(self.options.batch.max(1)) {
+            for result in self.store.pipeline(chunk, self.by()).await? {
+                values.push(match result {
+                    Ok(value) => value,
+                    Err(Fault::Refused { code, .. }) if code != "NOPERM" => Value::Nil,
+                    Err(fault) => return Err(fault),
+                });
+            }
+        }
+        Ok(values)
+    }
+
+    /// The definition of that name in the same module.
+    fn def(&self, of: &KeyDef, name: &str) -> Option<&'static KeyDef> {
+        let tables = self.options.classifier.tables();
+        tables.iter().find(|table| table.module == of.module)?.def(name)
+    }
+
+    fn report(&mut self, finding: Finding) {
+        let entry = finding.entry.clone().unwrap_or_default();
+        let mark = (finding.trouble, finding.key.clone().into_bytes(), entry.into_bytes());
+        // Past the limit there is nothing to compare with: a key seen twice may then count twice.
+        if self.report.findings.len() < self.options.keep && !self.reported.insert(mark) {
+            return;
+        }
+        self.report.add(finding, self.options.keep);
+    }
+}

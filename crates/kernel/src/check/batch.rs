@@ -1,0 +1,200 @@
+//! One batch of keys: what each is, its type, its life, its value; then its relations.
+
+use redis::{Cmd, Value};
+
+use super::Run;
+use super::report::{Finding, Trouble};
+use super::suspect::{Case, Suspect};
+use crate::fault::Fault;
+use crate::keyspace::{Classified, Key, KeyDef, Layout, Life, Type};
+use crate::reply;
+
+/// How far two lives of one room may be apart.
+const SLACK_MS: i64 = 1_000;
+/// Values are read in smaller steps than keys: some hold megabytes.
+pub(super) const VALUES: usize = 32;
+
+/// A key of ours that is there and has the right type.
+pub(super) struct Seen<'k> {
+    pub(super) key: &'k [u8],
+    pub(super) found: Classified<'k>,
+    pub(super) pttl: i64,
+    /// Of strings whose text matters.
+    pub(super) text: Option<Vec<u8>>,
+}
+
+impl Seen<'_> {
+    /// The layout in which to spell its neighbours.
+    pub(super) fn layout(&self, in_use: Layout) -> Layout {
+        self.found.layout.unwrap_or(in_use)
+    }
+}
+
+impl Run<'_> {
+    pub(super) async fn batch(&mut self, keys: &[Vec<u8>]) -> Result<(), Fault> {
+        self.report.scanned += keys.len() as u64;
+        let mut ours = Vec::new();
+        for key in keys {
+            match self.options.classifier.classify(key) {
+                Some(found) => ours.push((key.as_slice(), found)),
+                None => self.stranger(key),
+            }
+        }
+        let mut seen = self.present(ours).await?;
+        self.lives(&seen).await?;
+        self.values(&mut seen).await?;
+        self.relations(&seen).await
+    }
+
+    fn stranger(&mut self, key: &[u8]) {
+        let Some(module) = self.options.classifier.owner_of_prefix(key) else {
+            self.report.foreign += 1;
+            return;
+        };
+        self.report(Finding {
+            trouble: Trouble::Unknown,
+            key: String::from_utf8_lossy(key).into_owned(),
+            module,
+            name: None,
+            entry: None,
+            detail: format!("starts like a key of {module} and has no definition"),
+            repaired: false,
+        });
+    }
+
+    /// Those that are still there, with the type of their definition.
+    async fn present<'k>(
+        &mut self,
+        ours: Vec<(&'k [u8], Classified<'k>)>,
+    ) -> Result<Vec<Seen<'k>>, Fault> {
+        let cmds: Vec<Cmd> = ours
+            .iter()
+            .flat_map(|(key, _)| ["TYPE", "PTTL"].map(|name| command(name, key)))
+            .collect();
+        let answers = self.all(&cmds).await?;
+        let mut seen = Vec::with_capacity(ours.len());
+        for ((key, found), answer) in ours.into_iter().zip(answers.chunks_exact(2)) {
+            let type_ = reply::text(&answer[0]).unwrap_or("none");
+            let def = found.def;
+            if type_ == "none" {
+                continue;
+            }
+            *self.report.known.entry(def.module).or_default().entry(def.name).or_default() += 1;
+            if found.layout.is_some_and(|layout| layout != self.options.layout) {
+                let detail =
+                    format!("is spelled in the other layout; {} is in use", self.options.layout);
+                self.report(Finding::of(Trouble::OtherLayout, def, key, detail));
+            }
+            if type_ == def.type_.redis() {
+                let pttl = reply::int(&answer[1]).unwrap_or(-2);
+                seen.push(Seen { key, found, pttl, text: None });
+            } else {
+                let detail = format!("is a {type_}, not a {}", def.type_.redis());
+                self.report(Finding::of(Trouble::WrongType, def, key, detail));
+            }
+        }
+        Ok(seen)
+    }
+
+    async fn lives(&mut self, seen: &[Seen<'_>]) -> Result<(), Fault> {
+        let mut inherited = Vec::new();
+        for one in seen {
+            if one.pttl == -2 {
+                continue; // it ended between two answers
+            }
+            if let Life::Inherited(name) = one.found.def.life {
+                if let Some((_, holder)) = self.neighbour(one, name, &[]) {
+                    inherited.push((one, holder));
+                }
+            } else if let Some(detail) = flaw(one.found.def.life, one.pttl) {
+                self.report(Finding::of(Trouble::WrongLife, one.found.def, one.key, detail));
+            }
+        }
+        let cmds: Vec<Cmd> =
+            inherited.iter().map(|(_, holder)| command("PTTL", holder.as_bytes())).collect();
+        let answers = self.all(&cmds).await?;
+        for ((one, holder), answer) in inherited.into_iter().zip(&answers) {
+            let theirs = reply::int(answer).unwrap_or(-2);
+            let apart = (one.pttl - theirs).abs() > SLACK_MS;
+            if one.pttl == -1 || (theirs >= 0 && apart) {
+                self.suspect(Suspect::new(
+                    Case::Life { holder },
+                    one.found.def,
+                    one.key.to_vec(),
+                    one.layout(self.options.layout),
+                ))
+                .await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what must be parsed, and says what cannot be.
+    async fn values(&mut self, seen: &mut [Seen<'_>]) -> Result<(), Fault> {
+        let mut wanted: Vec<&mut Seen<'_>> =
+            seen.iter_mut().filter(|one| is_read(one.found.def)).collect();
+        for chunk in wanted.chunks_mut(VALUES) {
+            let cmds: Vec<Cmd> = chunk.iter().map(|one| command("GET", one.key)).collect();
+            let answers = self.all(&cmds).await?;
+            for (one, answer) in chunk.iter_mut().zip(answers) {
+                let Value::BulkString(text) = answer else { continue };
+                let def = one.found.def;
+                if let Some(detail) = bad_value(def.type_, &text) {
+                    self.report(Finding::of(Trouble::BadValue, def, one.key, detail));
+                }
+                // JSON is read again by those relations that look into it: kept texts would add up.
+                one.text = (def.type_ == Type::String).then_some(text);
+            }
+        }
+        Ok(())
+    }
+
+    /// A neighbour: the key of that name with this key's placeholders, and others in their place.
+    pub(super) fn neighbour(
+        &self,
+        one: &Seen<'_>,
+        name: &str,
+        others: &[(&str, &str)],
+    ) -> Option<(&'static KeyDef, Key)> {
+        let def = self.def(one.found.def, name)?;
+        let mut values = others.to_vec();
+        values.extend(one.found.params.iter().map(|&(name, value)| (name, value)));
+        def.render(one.layout(self.options.layout), &values).ok().map(|key| (def, key))
+    }
+}
+
+fn is_read(def: &KeyDef) -> bool {
+    matches!(def.type_, Type::Json | Type::Int) || !def.placed.is_empty()
+}
+
+/// What is wrong with a life that depends on no other key.
+fn flaw(life: Life, pttl: i64) -> Option<String> {
+    match (life, pttl) {
+        (Life::None, 0..) => Some(format!("ends in {pttl} ms and should never end")),
+        (Life::Secs(_) | Life::Computed(_), -1) => Some("never ends and should".to_owned()),
+        (Life::Secs(secs), left) if u64::try_from(left).is_ok_and(|left| left > secs * 1_000) => {
+            Some(format!("ends in {left} ms; at most {secs} s are right"))
+        }
+        _ => None,
+    }
+}
+
+fn bad_value(type_: Type, text: &[u8]) -> Option<String> {
+    match type_ {
+        Type::Json => serde_json::from_slice::<serde::de::IgnoredAny>(text)
+            .err()
+            .map(|error| format!("is no JSON: {error}")),
+        Type::Int => {
+            let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
+            number.is_none().then(|| "is no whole number".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// A command on one key.
+pub(super) fn command(name: &str, key: &[u8]) -> Cmd {
+    let mut cmd = redis::cmd(name);
+    cmd.arg(key);
+    cmd
+}

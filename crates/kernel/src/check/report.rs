@@ -1,0 +1,117 @@
+//! What a check says: as data for `--json`, the HTTP API and the dashboard.
+
+use std::collections::BTreeMap;
+
+use crate::keyspace::KeyDef;
+
+/// What is wrong with a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trouble {
+    /// Not the Redis type of its definition.
+    WrongType,
+    /// It never expires and should, or the other way round, or too late.
+    WrongLife,
+    /// The value is no JSON, no number, or lacks what says where it is listed.
+    BadValue,
+    /// An index entry that names nothing.
+    Dangling,
+    /// An index entry in the wrong index.
+    Misplaced,
+    /// A key that its index does not list.
+    Missing,
+    /// A key whose other half is gone.
+    Orphan,
+    /// A state that no list confirms.
+    Unlisted,
+    /// A key that starts like ours and has no definition.
+    Unknown,
+    /// A key in the layout that is not in use.
+    OtherLayout,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Finding {
+    /// What.
+    pub trouble: Trouble,
+    /// The key.
+    pub key: String,
+    /// The module it belongs to.
+    pub module: &'static str,
+    /// Its definition's name, when it has one.
+    pub name: Option<&'static str>,
+    /// The entry of an index, when it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    /// In words.
+    pub detail: String,
+    /// Whether it was put right.
+    pub repaired: bool,
+}
+
+impl Finding {
+    pub(super) fn of(trouble: Trouble, def: &KeyDef, key: &[u8], detail: String) -> Finding {
+        Finding {
+            trouble,
+            key: String::from_utf8_lossy(key).into_owned(),
+            module: def.module,
+            name: Some(def.name),
+            entry: None,
+            detail,
+            repaired: false,
+        }
+    }
+}
+
+/// How far a check is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Progress {
+    /// Keys looked at.
+    pub scanned: u64,
+    /// Keys in the store when the check began, of the node that was asked.
+    pub total: u64,
+    /// What was found so far.
+    pub findings: u64,
+}
+
+/// The result of a check.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Report {
+    /// Keys looked at; one that SCAN returned twice counts twice.
+    pub scanned: u64,
+    /// Keys of ours, by module and name.
+    pub known: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
+    /// Keys of others.
+    pub foreign: u64,
+    /// How often each trouble was found.
+    pub troubles: BTreeMap<Trouble, u64>,
+    /// How many findings were put right.
+    pub repaired: u64,
+    /// The findings, up to the limit.
+    pub findings: Vec<Finding>,
+    /// Findings that are only counted.
+    pub left_off: u64,
+}
+
+impl Report {
+    /// Whether nothing is wrong any more.
+    pub fn is_clean(&self) -> bool {
+        self.findings_total() == self.repaired
+    }
+
+    /// All findings, kept or counted.
+    pub fn findings_total(&self) -> u64 {
+        self.troubles.values().sum()
+    }
+
+    pub(super) fn add(&mut self, finding: Finding, keep: usize) {
+        *self.troubles.entry(finding.trouble).or_default() += 1;
+        self.repaired += u64::from(finding.repaired);
+        if self.findings.len() < keep {
+            self.findings.push(finding);
+        } else {
+            self.left_off += 1;
+        }
+    }
+}
