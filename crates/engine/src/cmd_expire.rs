@@ -102,7 +102,7 @@ fn ttl(cx: &mut Ctx<'_>, key: &[u8], unit: Unit, relative: bool) -> Outcome {
 
 fn persist(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     let key = argv[1];
-    let done = cx.core.exists(key) && cx.core.keys().persist(key);
+    let done = cx.core.exists(key) && cx.core.clear_deadline(key);
     if done {
         cx.core.changed(class::GENERIC, "persist", key);
     }

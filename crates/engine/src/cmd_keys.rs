@@ -112,7 +112,7 @@ fn rename(cx: &mut Ctx<'_>, argv: &[&[u8]], only_new: bool) -> Outcome {
         let value = cx.core.remove(from).expect("it was there just now");
         cx.core.put(to, value);
         if let Some(at) = deadline {
-            cx.core.keys().set_expire(to, at);
+            cx.core.set_deadline(to, at);
         }
         cx.core.touched(from);
         cx.core.touched(to);
@@ -167,7 +167,7 @@ fn copy(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
         core.remove(to);
         core.put(to, value);
         if let Some(at) = deadline {
-            core.keys().set_expire(to, at);
+            core.set_deadline(to, at);
         }
         core.changed(class::GENERIC, "copy_to", to);
         true
@@ -206,7 +206,7 @@ fn move_to(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     cx.core.in_db(db, |core| {
         core.put(key, value);
         if let Some(at) = deadline {
-            core.keys().set_expire(key, at);
+            core.set_deadline(key, at);
         }
         core.changed(class::GENERIC, "move_to", key);
     });

@@ -177,7 +177,7 @@ fn store(core: &mut Core, key: &[u8], value: Value) {
 
 /// Gives the string just stored a deadline.
 fn expire_stored(core: &mut Core, key: &[u8], text: &[u8], at: i64) {
-    core.keys().set_expire(key, at);
+    core.set_deadline(key, at);
     core.notify(class::GENERIC, "expire", key);
     let mut digits = itoa::Buffer::new();
     core.log_as(&[&[b"SET", key, text, b"PXAT", digits.format(at).as_bytes()]]);
@@ -226,7 +226,7 @@ fn getex(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     }
     if let Some(at) = o.expire {
         expire_or_delete(cx.core, key, at);
-    } else if o.persist && cx.core.keys().persist(key) {
+    } else if o.persist && cx.core.clear_deadline(key) {
         cx.core.changed(class::GENERIC, "persist", key);
         cx.core.log_as(&[&[b"PERSIST", key]]);
     }
@@ -241,7 +241,7 @@ pub(crate) fn expire_or_delete(core: &mut Core, key: &[u8], at: i64) {
         core.log_as(&[&[b"DEL", key]]);
         return;
     }
-    core.keys().set_expire(key, at);
+    core.set_deadline(key, at);
     core.changed(class::GENERIC, "expire", key);
     let mut digits = itoa::Buffer::new();
     core.log_as(&[&[b"PEXPIREAT", key, digits.format(at).as_bytes()]]);

@@ -16,6 +16,10 @@ pub(crate) struct Config {
     pub(crate) cluster: bool,
     /// Bytes that may wait for a slow subscriber before it is closed.
     pub(crate) pubsub_buffer_max: usize,
+    /// `auto-aof-rewrite-min-size`.
+    pub(crate) rewrite_min_bytes: u64,
+    /// `auto-aof-rewrite-percentage`; 0 for never.
+    pub(crate) rewrite_percent: u64,
 }
 
 impl Default for Config {
@@ -28,6 +32,8 @@ impl Default for Config {
             proto_max_bulk_len: 512 << 20,
             cluster: false,
             pubsub_buffer_max: 32 << 20,
+            rewrite_min_bytes: 64 << 20,
+            rewrite_percent: 100,
         }
     }
 }

@@ -11,6 +11,7 @@ use hashbrown::{HashMap, HashSet};
 use rand::SeedableRng as _;
 use rand::rngs::SmallRng;
 
+use crate::aof_rewrite::Copy;
 use crate::client::{Clients, OnTimeout};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -26,6 +27,8 @@ use crate::stats::Stats;
 #[derive(Default)]
 pub(crate) struct Db {
     pub(crate) keys: Keyspace,
+    /// Its number when the running copy began; `SWAPDB` may have moved it since.
+    pub(crate) copied_as: usize,
     /// Clients that watch a key.
     pub(crate) watched: HashMap<Box<[u8]>, Vec<u64>>,
     /// Clients that wait for a key, first come first served.
@@ -55,6 +58,8 @@ pub(crate) struct Core {
     /// Number of changes so far; what a command adds decides whether it is logged.
     pub(crate) dirty: u64,
     pub(crate) pending: Pending,
+    /// A rewrite of the log is under way: keys are copied as they were when it began.
+    pub(crate) copy: Option<Box<Copy>>,
     /// Keys that may serve a waiting client, in order.
     pub(crate) ready: VecDeque<(usize, Box<[u8]>)>,
     /// A blocked command is being tried again: if it must go on waiting it keeps its place.
@@ -129,6 +134,7 @@ impl Core {
             watch_broken: HashSet::new(),
             dirty: 0,
             pending: Pending::default(),
+            copy: None,
             ready: VecDeque::new(),
             retrying: false,
             still_blocked: false,
@@ -165,6 +171,7 @@ impl Core {
 
     /// Deletes a key whose time is over, with its event and its line in the log.
     pub(crate) fn expire_now(&mut self, key: &[u8]) {
+        self.preserve(key);
         self.dbs[self.db].keys.remove(key);
         self.stats.expired_keys += 1;
         self.pending_push(&[b"DEL", key]);
@@ -200,6 +207,7 @@ impl Core {
     pub(crate) fn write(&mut self, key: &[u8]) -> Option<&mut Value> {
         self.expire_if_due(key);
         self.note_now();
+        self.preserve(key);
         self.dbs[self.db].keys.get_mut(key)
     }
 
@@ -224,6 +232,7 @@ impl Core {
     /// Stores a value under a key, replacing what was there; any deadline goes.
     pub(crate) fn put(&mut self, key: &[u8], value: Value) {
         self.note_now();
+        self.preserve(key);
         if self.dbs[self.db].keys.insert(key, value).is_none()
             && self.config.notify_flags & class::NEW != 0
         {
@@ -236,6 +245,7 @@ impl Core {
     pub(crate) fn put_keeping_ttl(&mut self, key: &[u8], value: Value) {
         if self.dbs[self.db].keys.contains(key) {
             self.note_now();
+            self.preserve(key);
             self.dbs[self.db].keys.replace_value(key, value);
             self.signal_ready(key);
         } else {
@@ -248,11 +258,24 @@ impl Core {
         if self.expire_if_due(key) {
             return None;
         }
+        self.preserve(key);
         let value = self.dbs[self.db].keys.remove(key)?;
         self.break_watches(key);
         // A reader of a stream group waits on a key that is gone now: it must be told.
         self.signal_ready(key);
         Some(value)
+    }
+
+    /// Gives a key a deadline; says whether it is there.
+    pub(crate) fn set_deadline(&mut self, key: &[u8], at_ms: i64) -> bool {
+        self.preserve(key);
+        self.dbs[self.db].keys.set_expire(key, at_ms)
+    }
+
+    /// Takes a key's deadline away; says whether it had one.
+    pub(crate) fn clear_deadline(&mut self, key: &[u8]) -> bool {
+        self.preserve(key);
+        self.dbs[self.db].keys.persist(key)
     }
 
     /// A command changed `key` once: watchers are told and the command will be logged.

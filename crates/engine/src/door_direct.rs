@@ -10,11 +10,11 @@ use smallvec::SmallVec;
 use crate::client::Seat;
 use crate::exec::Inner;
 use crate::reply;
-use crate::shared::Shared;
+use crate::shared::Hold;
 
 /// A session by direct call.
 pub struct Connection {
-    shared: Arc<Shared>,
+    shared: Hold,
     seat: Seat,
 }
 
@@ -37,9 +37,9 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: &Hold) -> Self {
         let seat = shared.seat("in-process:0".into());
-        Connection { shared: Arc::clone(shared), seat }
+        Connection { shared: shared.clone(), seat }
     }
 
     /// Runs a command now. `None` when it blocks (`BLPOP` on an empty list): await [`Connection::wait`].
@@ -48,8 +48,10 @@ impl Connection {
         let mut inner = self.shared.lock();
         run(&mut inner, self.seat, cmd);
         let value = take_reply(&mut inner, self.seat);
-        self.shared.settle(&mut inner, self.seat);
-        value
+        match self.shared.settle(&mut inner, self.seat) {
+            Ok(()) => value,
+            Err(error) => Some(not_logged(&error)),
+        }
     }
 
     /// Runs commands one after the other, with nothing between them. `None` when one blocks.
@@ -60,7 +62,10 @@ impl Connection {
             run(&mut inner, self.seat, cmd);
             values.push(take_reply(&mut inner, self.seat)?);
         }
-        self.shared.settle(&mut inner, self.seat);
+        if let Err(error) = self.shared.settle(&mut inner, self.seat) {
+            let count = values.len();
+            values = vec![not_logged(&error); count];
+        }
         Some(values)
     }
 
@@ -102,6 +107,12 @@ fn take_reply(inner: &mut Inner, seat: Seat) -> Option<Value> {
     let (value, used) = reply::value(&client.out.buf).expect("handlers write whole replies");
     client.out.buf.drain(..used);
     Some(value)
+}
+
+/// The change is in memory and not in the log: whoever asked must not take it for done.
+fn not_logged(error: &std::io::Error) -> Value {
+    let text = format!("-MISCONF Errors writing to the AOF file: {error}; outcome unknown\r\n");
+    redis::parse_redis_value(text.as_bytes()).unwrap_or(Value::Nil)
 }
 
 fn as_result(value: Value) -> RedisResult<Value> {

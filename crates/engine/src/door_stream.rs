@@ -8,16 +8,16 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Du
 
 use crate::client::Seat;
 use crate::resp::{self, Argv, Bounds, Parsed};
-use crate::shared::Shared;
+use crate::shared::{Hold, Shared};
 
 const READ: usize = 16 * 1024;
 /// A buffer that grew beyond this is given back once it is empty.
 const KEEP: usize = 64 * 1024;
 
 /// One end of an in-memory pipe whose other end the engine serves.
-pub(crate) fn duplex(shared: &Arc<Shared>) -> DuplexStream {
+pub(crate) fn duplex(shared: &Hold) -> DuplexStream {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
-    let shared = Arc::clone(shared);
+    let shared = shared.clone();
     tokio::spawn(async move {
         let seat = shared.seat("in-process:0".into());
         let _ = serve(&shared, seat, theirs).await;
@@ -114,8 +114,13 @@ fn run_batch(shared: &Shared, seat: Seat, input: &mut Vec<u8>, output: &mut Vec<
         }
     }
     input.drain(..used);
-    shared.settle(&mut inner, seat);
+    let written = shared.settle(&mut inner, seat);
     let Some(client) = inner.core().clients.get_mut(seat.id) else { return After::Close };
+    if written.is_err() {
+        // Not on the disk, so not acknowledged: the client learns that the outcome is unknown.
+        client.out.buf.clear();
+        return After::Close;
+    }
     if let Some(why) = broken {
         client.out.error(&format!("ERR Protocol error: {why}"));
         client.closing = true;

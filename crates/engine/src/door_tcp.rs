@@ -3,12 +3,11 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use tokio::runtime::Runtime;
 
 use crate::door_stream;
-use crate::shared::Shared;
+use crate::shared::Hold;
 
 /// A listening door. Dropping it closes the door and its connections.
 #[derive(Debug)]
@@ -18,7 +17,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    pub(crate) fn tcp(shared: &Arc<Shared>, addr: SocketAddr) -> io::Result<Self> {
+    pub(crate) fn tcp(shared: &Hold, addr: SocketAddr) -> io::Result<Self> {
         // Two threads, so that a connection can be answered while another's script runs.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -33,11 +32,11 @@ impl Listener {
             let _inside = runtime.enter();
             tokio::net::TcpListener::from_std(listener)?
         };
-        let shared = Arc::clone(shared);
+        let shared = shared.clone();
         runtime.spawn(async move {
             while let Ok((stream, peer)) = listener.accept().await {
                 let _ = stream.set_nodelay(true);
-                let shared = Arc::clone(&shared);
+                let shared = shared.clone();
                 tokio::spawn(async move {
                     let seat = shared.seat(peer.to_string());
                     let _ = door_stream::serve(&shared, seat, stream).await;

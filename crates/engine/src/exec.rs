@@ -4,6 +4,7 @@
 
 use std::time::Instant;
 
+use crate::aof::Log;
 use crate::client::{Blocked, Client, Multi, OnTimeout, Queued, Replies, Seat};
 use crate::command::{Found, Run, Spec, TABLE, flag};
 use crate::core::Core;
@@ -15,13 +16,15 @@ use crate::out::Out;
 /// What the engine's lock guards.
 pub(crate) struct Inner {
     /// Away only while a script runs, when the Lua host holds it.
-    core: Option<Box<Core>>,
+    pub(crate) core: Option<Box<Core>>,
     pub(crate) lua: LuaHost,
+    /// Absent in memory mode.
+    pub(crate) log: Option<Log>,
 }
 
 impl Inner {
     pub(crate) fn new(core: Core, lua: LuaHost) -> Self {
-        Inner { core: Some(Box::new(core)), lua }
+        Inner { core: Some(Box::new(core)), lua, log: None }
     }
 
     pub(crate) fn core(&mut self) -> &mut Core {
@@ -236,6 +239,17 @@ impl Inner {
             }
         }
         self.core().clients.put(seat, client);
+    }
+
+    /// Writes what a batch changed to the log. An error means that it must not be acknowledged.
+    pub(crate) fn write_log(&mut self) -> std::io::Result<()> {
+        let Inner { core: Some(core), log: Some(log), .. } = self else { return Ok(()) };
+        log.write(core)
+    }
+
+    /// Function libraries as commands, for the head of a base.
+    pub(crate) fn function_dump(&mut self) -> Vec<u8> {
+        Vec::new()
     }
 
     /// Ends what is due: waits whose time is over, keys whose life is over. Bounded work.

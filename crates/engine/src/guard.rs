@@ -68,7 +68,7 @@ impl Core {
     /// Deletes keys whose life is over, a bounded number per call.
     pub(crate) fn expire_due(&mut self) {
         const AT_ONCE: usize = 500; // about half a millisecond with the lock held
-        if !self.active_expire || self.loading {
+        if !self.active_expire || self.loading || self.write_refusal.is_some() {
             return;
         }
         for db in 0..self.dbs.len() {

@@ -16,6 +16,12 @@
 )]
 
 mod acl;
+mod aof;
+mod aof_dump;
+mod aof_file;
+mod aof_load;
+mod aof_manifest;
+mod aof_rewrite;
 mod client;
 mod clock;
 mod cmd_connection;
@@ -60,12 +66,14 @@ mod stats;
 
 use std::sync::Arc;
 
+pub use aof::{Fsync, OpenError, Opened};
+pub use aof_load::LoadError;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use door_direct::Connection;
 pub use door_tcp::Listener;
 
 use crate::command::Run;
-use crate::shared::Shared;
+use crate::shared::{Hold, Shared};
 
 /// The handlers of all groups.
 const HANDLERS: &[&[(&str, Run)]] = &[
@@ -95,18 +103,28 @@ pub struct Options {
     pub databases: usize,
     /// Answer as a Cluster of one node, and refuse calls whose keys are in different slots.
     pub cluster: bool,
+    /// Where the log is kept; none keeps everything in memory only.
+    pub dir: Option<std::path::PathBuf>,
+    /// When the log is forced to the disk.
+    pub fsync: Fsync,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { clock: Arc::new(SystemClock), databases: 16, cluster: false }
+        Options {
+            clock: Arc::new(SystemClock),
+            databases: 16,
+            cluster: false,
+            dir: None,
+            fsync: Fsync::default(),
+        }
     }
 }
 
 /// An embedded Redis. Clones share the data.
 #[derive(Clone)]
 pub struct Engine {
-    shared: Arc<Shared>,
+    shared: Hold,
 }
 
 impl std::fmt::Debug for Engine {
@@ -118,12 +136,29 @@ impl std::fmt::Debug for Engine {
 impl Engine {
     /// An engine that keeps its data in memory only.
     pub fn memory() -> Self {
-        Self::in_memory(Options::default())
+        Self::open(Options::default()).expect("without a directory nothing can fail").0
     }
 
-    /// The same with options.
-    pub fn in_memory(options: Options) -> Self {
-        Engine { shared: Shared::start(options) }
+    /// An engine with options; loads what its directory has.
+    pub fn open(options: Options) -> Result<(Self, Opened), OpenError> {
+        let (shared, opened) = Shared::start(options)?;
+        Ok((Engine { shared: Hold::new(shared) }, opened))
+    }
+
+    /// Starts writing the log anew, in the background. False when that is under way or there is no log.
+    pub fn rewrite(&self) -> bool {
+        let mut inner = self.shared.lock();
+        self.shared.shared().rewrite_in_background(&mut inner)
+    }
+
+    /// Whether a rewrite of the log is under way.
+    pub fn is_rewriting(&self) -> bool {
+        self.shared.lock().log.as_ref().is_some_and(|log| log.rewriting)
+    }
+
+    /// Forces the log to the disk.
+    pub fn sync(&self) -> std::io::Result<()> {
+        self.shared.lock().log.as_ref().map_or(Ok(()), aof::Log::sync)
     }
 
     /// A new connection by direct call: a session of its own.
@@ -144,6 +179,6 @@ impl Engine {
     /// Ends what is due now. The engine does this by itself; a test with a [`ManualClock`] calls it after
     /// moving time.
     pub fn tick(&self) {
-        self.shared.tick();
+        self.shared.shared().tick();
     }
 }

@@ -7,6 +7,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::Options;
 use crate::acl::User;
+use crate::aof::{Log, OpenError, Opened};
 use crate::client::{Client, Seat};
 use crate::config::Config;
 use crate::core::Core;
@@ -16,7 +17,7 @@ use crate::lua_stub::LuaHost;
 /// What all doors share.
 pub(crate) struct Shared {
     inner: Mutex<Inner>,
-    ticker: Ticker,
+    ticker: Arc<Ticker>,
 }
 
 /// Wakes the ticking thread early when a nearer deadline appears.
@@ -36,28 +37,31 @@ struct TickerState {
 const TICK: Duration = Duration::from_millis(100);
 
 impl Shared {
-    pub(crate) fn start(options: Options) -> Arc<Self> {
+    pub(crate) fn start(options: Options) -> Result<(Arc<Self>, Opened), OpenError> {
         let config =
             Config { databases: options.databases, cluster: options.cluster, ..Config::default() };
-        let core = Core::new(options.clock, config);
-        let shared = Arc::new(Shared {
-            inner: Mutex::new(Inner::new(core, LuaHost)),
-            ticker: Ticker::default(),
-        });
+        let mut inner = Inner::new(Core::new(options.clock, config), LuaHost);
+        let mut opened = Opened::default();
+        if let Some(dir) = &options.dir {
+            let (log, found) = Log::open(&mut inner, dir, options.fsync)?;
+            inner.log = Some(log);
+            inner.core().pending.on = true;
+            opened = found;
+        }
+        let shared = Arc::new(Shared { inner: Mutex::new(inner), ticker: Arc::default() });
         let weak = Arc::downgrade(&shared);
+        let ticker = Arc::clone(&shared.ticker);
         std::thread::Builder::new()
             .name("engine-tick".into())
             .spawn(move || {
                 let mut wait = TICK;
-                while let Some(shared) = weak.upgrade() {
-                    if !shared.ticker.sleep(wait) {
-                        break;
-                    }
+                while ticker.sleep(wait) {
+                    let Some(shared) = weak.upgrade() else { break };
                     wait = shared.tick();
                 }
             })
             .expect("a thread can be started");
-        shared
+        Ok((shared, opened))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -87,23 +91,27 @@ impl Shared {
         core.monitors -= usize::from(client.monitor);
     }
 
-    /// After a batch, before its replies leave: what changed goes to the log; a new wait is timed.
-    pub(crate) fn settle(&self, inner: &mut Inner, seat: Seat) {
+    /// After a batch, before its replies leave: what changed goes to the log; a new wait is timed. An error
+    /// means that the batch must not be acknowledged.
+    pub(crate) fn settle(&self, inner: &mut Inner, seat: Seat) -> std::io::Result<()> {
+        let written = inner.write_log();
         let core = inner.core();
-        core.pending.ready.clear();
         if core.blocked_clients > 0
             && core.clients.get(seat.id).is_some_and(|client| client.blocked.is_some())
         {
             self.ticker.sooner();
         }
+        written
     }
 
     /// Ends what is due; gives how long to sleep until the next.
-    pub(crate) fn tick(&self) -> Duration {
+    pub(crate) fn tick(self: &Arc<Self>) -> Duration {
         let mut inner = self.lock();
         inner.tick();
+        // A failure shows in `write_refusal`; nobody waits for an answer here.
+        let _ = inner.write_log();
+        self.look_after_log(&mut inner);
         let core = inner.core();
-        core.pending.ready.clear();
         if core.blocked_clients == 0 {
             return TICK;
         }
@@ -112,12 +120,58 @@ impl Shared {
         let wait = next.map_or(100, |at| u64::try_from(at - now).unwrap_or(0).clamp(1, 100));
         Duration::from_millis(wait)
     }
+
+    /// Tries again what the disk refused; starts a rewrite when one is due.
+    fn look_after_log(self: &Arc<Self>, inner: &mut Inner) {
+        let Inner { core: Some(core), log: Some(log), .. } = &mut *inner else { return };
+        log.heal(core);
+        let config = &core.config;
+        if log.needs_new_files()
+            || log.is_overgrown(config.rewrite_min_bytes, config.rewrite_percent)
+        {
+            self.rewrite_in_background(inner);
+        }
+    }
 }
 
-impl Drop for Shared {
-    fn drop(&mut self) {
+impl Shared {
+    /// Nobody uses the engine any more: the log is closed and its directory free before this returns.
+    fn close(&self) {
         self.ticker.state.lock().stop = true;
         self.ticker.changed.notify_all();
+        let log = self.lock().log.take();
+        drop(log);
+    }
+}
+
+/// What doors and the engine's owner hold. The last one to go closes the engine; background threads do not
+/// count, so an engine that was dropped has let go of its directory.
+#[derive(Clone)]
+pub(crate) struct Hold(Arc<Holder>);
+
+struct Holder(Arc<Shared>);
+
+impl Hold {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Hold(Arc::new(Holder(shared)))
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.0.0
+    }
+}
+
+impl std::ops::Deref for Hold {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0.0
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 

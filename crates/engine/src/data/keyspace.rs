@@ -12,6 +12,9 @@ use std::collections::BTreeSet;
 const TTL: u32 = 1 << 31;
 /// The low bits of an entry's meta word: when the key was last used.
 const STAMP: u32 = (1 << 24) - 1;
+/// Bits between the two: the round of copying that last saw the key.
+const ROUND: u32 = !(TTL | STAMP);
+const ROUND_ONE: u32 = STAMP + 1;
 
 /// The keys of one database.
 #[derive(Clone, Default)]
@@ -19,6 +22,10 @@ pub struct Keyspace {
     table: Table<Value>,
     deadlines: Deadlines,
     stamp: u32,
+    /// The present round of copying, in place within `ROUND`. New keys belong to it.
+    round: u32,
+    /// Slots below this one are still to be copied.
+    to_copy: u32,
 }
 
 #[derive(Clone, Default)]
@@ -113,8 +120,13 @@ impl Keyspace {
     fn put(&mut self, key: &[u8], value: Value) -> (u32, Option<Value>) {
         let mut value = Some(value);
         let slot = self.table.slot_or_insert(key, || value.take().expect("taken once"));
+        let round = self.round;
         let entry = self.use_slot(slot);
-        (slot, value.map(|value| std::mem::replace(&mut entry.value, value)))
+        let Some(value) = value else {
+            entry.meta = entry.meta & !ROUND | round;
+            return (slot, None);
+        };
+        (slot, Some(std::mem::replace(&mut entry.value, value)))
     }
 
     /// Removes `key`; gives the value that was there.
@@ -226,6 +238,60 @@ impl Keyspace {
             let at_ms = if entry.meta & TTL == 0 { None } else { self.deadlines.get(slot) };
             Some((entry.key.as_bytes(), &entry.value, at_ms))
         })
+    }
+
+    /// Starts a round of copying: every key of this moment is to be seen once, as it is now. Who changes a
+    /// key that [`Keyspace::is_uncopied`] copies it first and says so.
+    pub fn begin_copy(&mut self) {
+        self.round = self.round.wrapping_add(ROUND_ONE) & ROUND;
+        self.to_copy = self.table.slab.high();
+        // A round that was given up leaves keys of older rounds; after a turn of the counter one of
+        // them would look copied. Setting all of them to the round before is cheap and rare.
+        if self.round == 0 {
+            let before = ROUND;
+            for slot in 0..self.to_copy {
+                if self.table.slab.get(slot).is_some() {
+                    let meta = &mut self.table.slab.at_mut(slot).meta;
+                    *meta = *meta & !ROUND | before;
+                }
+            }
+        }
+    }
+
+    /// Whether the running round has yet to see `key`.
+    pub fn is_uncopied(&self, key: &[u8]) -> bool {
+        self.table.find(key).is_some_and(|slot| self.table.slab.at(slot).meta & ROUND != self.round)
+    }
+
+    /// `key` was copied out of turn.
+    pub fn mark_copied(&mut self, key: &[u8]) {
+        if let Some(slot) = self.table.find(key) {
+            let meta = &mut self.table.slab.at_mut(slot).meta;
+            *meta = *meta & !ROUND | self.round;
+        }
+    }
+
+    /// Visits the uncopied keys of the next slots; false when none is left.
+    pub fn copy_next(
+        &mut self,
+        slots: u32,
+        visit: &mut dyn FnMut(&[u8], &Value, Option<i64>),
+    ) -> bool {
+        self.to_copy = self.to_copy.min(self.table.slab.high());
+        let stop = self.to_copy.saturating_sub(slots);
+        while self.to_copy > stop {
+            self.to_copy -= 1;
+            let slot = self.to_copy;
+            let uncopied = |entry: &Entry<Value>| entry.meta & ROUND != self.round;
+            if !self.table.slab.get(slot).is_some_and(uncopied) {
+                continue;
+            }
+            let entry = self.table.slab.at_mut(slot);
+            entry.meta = entry.meta & !ROUND | self.round;
+            let at_ms = if entry.meta & TTL == 0 { None } else { self.deadlines.get(slot) };
+            visit(&entry.key, &entry.value, at_ms);
+        }
+        self.to_copy > 0
     }
 
     /// Removes everything and frees the memory.

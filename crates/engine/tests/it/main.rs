@@ -1,3 +1,4 @@
 //! The engine from outside, through its doors.
 
 mod doors;
+mod durable;

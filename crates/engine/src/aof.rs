@@ -1,0 +1,365 @@
+//! The append-only log of an engine with a directory: opened, appended to before replies leave, synced as
+//! configured. When it cannot be written, writes are refused and reads go on; it is tried again by itself.
+//!
+//! Layout and grammar are Redis 7's (`appendonlydir`, manifest, base, increments), so a real server started on the same
+//! directory has the same data.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::acl::User;
+use crate::aof_file::{Disk, LogFile};
+use crate::aof_load::{self, LoadError, Loaded};
+use crate::aof_manifest::{DIRECTORY, Manifest, orphans};
+use crate::client::Client;
+use crate::core::Core;
+use crate::error::ReplyError;
+use crate::exec::Inner;
+
+/// When what was written is forced to the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fsync {
+    /// Before the reply leaves: nothing acknowledged is ever lost.
+    Always,
+    /// Once a second: a killed process loses nothing, a dead machine at most the last second.
+    #[default]
+    EverySecond,
+    /// When the system likes.
+    No,
+}
+
+/// Why an engine could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Another process has the directory.
+    #[error("{} is in use by another process; stop it, or choose another directory", .0.display())]
+    Locked(PathBuf),
+    /// The directory cannot be used.
+    #[error("cannot use {}: {error}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The log cannot be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+/// What opening found.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Opened {
+    /// Commands that were run.
+    pub commands: u64,
+    /// Commands that answered with an error; as in Redis, loading goes on.
+    pub errors: u64,
+    /// A torn tail that was cut: file and number of bytes.
+    pub cut: Option<(PathBuf, u64)>,
+}
+
+/// The log of an open engine.
+pub(crate) struct Log {
+    pub(crate) dir: PathBuf,
+    pub(crate) manifest: Manifest,
+    pub(crate) file: LogFile,
+    pub(crate) fsync: Fsync,
+    pub(crate) syncer: Arc<Syncer>,
+    /// Written to memory and not to the disk: the disk refused.
+    backlog: Vec<u8>,
+    /// Length of all files when the base was last written.
+    pub(crate) base_len: u64,
+    pub(crate) rewriting: bool,
+    pub(crate) last_rewrite_ok: bool,
+    /// Bytes in increments before the present one.
+    pub(crate) earlier_len: u64,
+    _lock: File,
+}
+
+/// Syncs once a second in a thread of its own.
+pub(crate) struct Syncer {
+    disk: Mutex<Arc<dyn Disk>>,
+    dirty: AtomicBool,
+    failed: AtomicBool,
+    stop: Mutex<bool>,
+    stopped: Condvar,
+}
+
+impl Log {
+    /// Opens a directory, loads what it has into `inner`, and leaves the log ready to append.
+    pub(crate) fn open(
+        inner: &mut Inner,
+        dir: &Path,
+        fsync: Fsync,
+    ) -> Result<(Self, Opened), OpenError> {
+        let unusable = |error| OpenError::Directory { path: dir.to_path_buf(), error };
+        let files = dir.join(DIRECTORY);
+        fs::create_dir_all(&files).map_err(unusable)?;
+        let lock = lock(dir)?;
+        let mut opened = Opened::default();
+        let mut manifest = match Manifest::read(&files).map_err(LoadError::Files)? {
+            Some(manifest) => manifest,
+            None => fresh_manifest(&files)?,
+        };
+        let last = load_all(inner, &files, &manifest, &mut opened)?;
+        if manifest.incr.is_empty() {
+            manifest.incr.push(manifest.next_incr());
+            File::create(files.join(&manifest.incr[0].name)).map_err(unusable)?;
+            manifest.write(&files).map_err(unusable)?;
+        }
+        let name = &manifest.incr.last().expect("just made sure").name;
+        let mut file = LogFile::open(&files.join(name)).map_err(unusable)?;
+        if let Some((path, loaded)) = last {
+            mend(&mut file, &loaded).map_err(unusable)?;
+            if loaded.good < loaded.len {
+                opened.cut = Some((path, loaded.len - loaded.good));
+            }
+        }
+        let total = total_len(&files, &manifest);
+        let base_len = manifest.base.as_ref().map_or(0, |base| file_len(&files.join(&base.name)));
+        let syncer = Syncer::start(Arc::clone(&file.disk), fsync);
+        let earlier_len = total - base_len - file.len;
+        let log = Log {
+            dir: files,
+            manifest,
+            file,
+            fsync,
+            syncer,
+            backlog: Vec::new(),
+            base_len,
+            rewriting: false,
+            last_rewrite_ok: true,
+            earlier_len,
+            _lock: lock,
+        };
+        Ok((log, opened))
+    }
+
+    /// Writes what a batch changed. An error means: not on the disk, do not acknowledge.
+    pub(crate) fn write(&mut self, core: &mut Core) -> io::Result<()> {
+        if core.pending.ready.is_empty() {
+            return Ok(());
+        }
+        if !self.backlog.is_empty() {
+            // Writes are refused already; these are only keys whose life is over.
+            self.backlog.append(&mut core.pending.ready);
+            return Ok(());
+        }
+        let result = self.append(&core.pending.ready);
+        if let Err(error) = &result {
+            self.backlog.append(&mut core.pending.ready);
+            refuse(core, error);
+        }
+        core.pending.ready.clear();
+        if core.pending.ready.capacity() > 1 << 20 {
+            core.pending.ready = Vec::new();
+        }
+        result
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.append(bytes)?;
+        match self.fsync {
+            Fsync::Always => {
+                if let Err(error) = self.file.disk.sync() {
+                    // What a failed sync left on the disk is unknown; only new files can be trusted.
+                    self.syncer.failed.store(true, Ordering::Release);
+                    return Err(error);
+                }
+            }
+            Fsync::EverySecond => self.syncer.dirty.store(true, Ordering::Release),
+            Fsync::No => {}
+        }
+        Ok(())
+    }
+
+    /// Tries again what the disk refused. Called about ten times a second.
+    pub(crate) fn heal(&mut self, core: &mut Core) {
+        if self.syncer.failed.load(Ordering::Acquire) {
+            if core.write_refusal.is_none() {
+                refuse(core, &io::Error::other("the disk failed to sync"));
+            }
+            return;
+        }
+        if self.backlog.is_empty() {
+            return;
+        }
+        let backlog = std::mem::take(&mut self.backlog);
+        match self.append(&backlog) {
+            Ok(()) => core.write_refusal = None,
+            Err(error) => {
+                self.backlog = backlog;
+                refuse(core, &error);
+            }
+        }
+    }
+
+    /// Whether only a rewrite into new files can bring the log back.
+    pub(crate) fn needs_new_files(&self) -> bool {
+        self.syncer.failed.load(Ordering::Acquire) && !self.rewriting
+    }
+
+    /// New files hold everything: what failed before does not matter any more.
+    pub(crate) fn forget_failure(&mut self, core: &mut Core) {
+        self.syncer.failed.store(false, Ordering::Release);
+        self.backlog.clear();
+        core.write_refusal = None;
+    }
+
+    /// Whether the increments have outgrown the base.
+    pub(crate) fn is_overgrown(&self, min_len: u64, percent: u64) -> bool {
+        let grown = self.earlier_len + self.file.len;
+        percent > 0
+            && !self.rewriting
+            && self.base_len + grown >= min_len
+            && grown * 100 >= self.base_len * percent
+    }
+
+    /// Everything on the disk now.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.file.disk.sync()
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.syncer.stop();
+        let _ = self.file.disk.sync();
+    }
+}
+
+fn refuse(core: &mut Core, error: &io::Error) {
+    core.write_refusal =
+        Some(ReplyError::new(format!("MISCONF Errors writing to the AOF file: {error}")));
+}
+
+fn lock(dir: &Path) -> Result<File, OpenError> {
+    let path = dir.join("worldkeep.lock");
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(|error| OpenError::Directory { path: dir.to_path_buf(), error })?;
+    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(_) => Err(OpenError::Locked(dir.to_path_buf())),
+    }
+}
+
+fn fresh_manifest(files: &Path) -> Result<Manifest, OpenError> {
+    let orphans = orphans(files);
+    if let Some(first) = orphans.first() {
+        return Err(LoadError::Files(format!(
+            "{} has files of a log ({}) and no list of them (appendonly.aof.manifest); put the list back, or move the files away to start empty",
+            files.display(),
+            first.file_name().unwrap_or_default().to_string_lossy()
+        ))
+        .into());
+    }
+    Ok(Manifest::default())
+}
+
+/// Loads all files; gives the last one, whose tail may need mending.
+fn load_all(
+    inner: &mut Inner,
+    files: &Path,
+    manifest: &Manifest,
+    opened: &mut Opened,
+) -> Result<Option<(PathBuf, Loaded)>, OpenError> {
+    let now = inner.core().clock.now_ms();
+    let mut client = Client::new(0, "log:0".into(), User::unrestricted(), now);
+    inner.core().loading = true;
+    let mut last = None;
+    let count = manifest.files().count();
+    for (index, entry) in manifest.files().enumerate() {
+        let path = files.join(&entry.name);
+        if entry.name.ends_with(".rdb") {
+            return Err(LoadError::Files(format!(
+                "{} is in RDB format, which is not read here; on the server that wrote it run CONFIG SET aof-use-rdb-preamble no, then BGREWRITEAOF, and stop it",
+                path.display()
+            ))
+            .into());
+        }
+        let is_last = index + 1 == count && manifest.incr.last() == Some(entry);
+        let loaded = aof_load::load(inner, &mut client, &path, is_last)?;
+        opened.commands += loaded.commands;
+        opened.errors += loaded.errors;
+        if is_last {
+            last = Some((path, loaded));
+        }
+    }
+    inner.core().loading = false;
+    inner.core().dirty = 0;
+    Ok(last)
+}
+
+/// Cuts a torn tail, and covers with a checksum what has none yet.
+fn mend(file: &mut LogFile, loaded: &Loaded) -> io::Result<()> {
+    if loaded.good < loaded.len {
+        file.disk.cut(loaded.good)?;
+        file.len = loaded.good;
+    }
+    let uncovered = loaded.good - loaded.uncovered_from;
+    if uncovered > 0 {
+        let mark = format!("#WK len={uncovered} crc={:08x}\r\n", loaded.uncovered_crc);
+        file.disk.append(mark.as_bytes())?;
+        file.len += mark.len() as u64;
+    }
+    Ok(())
+}
+
+pub(crate) fn file_len(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |meta| meta.len())
+}
+
+fn total_len(files: &Path, manifest: &Manifest) -> u64 {
+    manifest.files().map(|entry| file_len(&files.join(&entry.name))).sum()
+}
+
+impl Syncer {
+    fn start(disk: Arc<dyn Disk>, fsync: Fsync) -> Arc<Self> {
+        let syncer = Arc::new(Syncer {
+            disk: Mutex::new(disk),
+            dirty: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            stop: Mutex::new(false),
+            stopped: Condvar::new(),
+        });
+        if fsync == Fsync::EverySecond {
+            let syncer = Arc::clone(&syncer);
+            std::thread::Builder::new()
+                .name("engine-sync".into())
+                .spawn(move || syncer.run())
+                .expect("a thread can be started");
+        }
+        syncer
+    }
+
+    fn run(&self) {
+        let mut stop = self.stop.lock();
+        while !*stop {
+            self.stopped.wait_for(&mut stop, Duration::from_millis(900));
+            if self.dirty.swap(false, Ordering::AcqRel) {
+                let disk = Arc::clone(&self.disk.lock());
+                if disk.sync().is_err() {
+                    self.failed.store(true, Ordering::Release);
+                }
+            }
+        }
+    }
+
+    /// From now on this file is synced.
+    pub(crate) fn follow(&self, disk: Arc<dyn Disk>) {
+        *self.disk.lock() = disk;
+    }
+
+    fn stop(&self) {
+        *self.stop.lock() = true;
+        self.stopped.notify_all();
+    }
+}
