@@ -1,35 +1,16 @@
 //! The ACL rules made from the tables, tried on a real server: each role does what the ownership matrix of
 //! seed 002 lets it do, and is refused the rest, from inside a script too.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used)]
 
-use kernel::keyspace::{Acl, Layout, Profile, acl};
-use testkit::{Program, Server};
+use kernel::check::{Options, check};
+use kernel::keyspace::{Acl, Classifier, Layout, Profile, acl};
+use testkit::{Program, Server, programs};
 
 const SHIP: &str = "ship:550e8400-e29b-41d4-a716-446655440000";
 
 fn users(layout: Layout, profile: Profile) -> Vec<Acl> {
-    let tables = [
-        &reactors::keys::TABLE,
-        &monsters::keys::TABLE,
-        &galaxy::keys::TABLE,
-        &rooms::keys::TABLE,
-        &jobs::keys::TABLE,
-        &kernel::keyspace::own::TABLE,
-    ];
-    acl(&tables, layout, &["bridge", "{own}"], profile).unwrap()
-}
-
-/// Every real server that `WORLDKEEP_TEST_STORES` names.
-fn programs() -> Vec<Program> {
-    let named = std::env::var("WORLDKEEP_TEST_STORES").unwrap_or_default();
-    let named: Vec<_> = named.split(',').collect();
-    let all = [("redis", Program::Redis), ("valkey", Program::Valkey)];
-    let wanted: Vec<_> = all.into_iter().filter(|(name, _)| named.contains(name)).collect();
-    if wanted.is_empty() {
-        println!("left out: redis and valkey (WORLDKEEP_TEST_STORES names neither)");
-    }
-    wanted.into_iter().map(|(_, program)| program).collect()
+    acl(&server::modules::tables(), layout, &["bridge", "{own}"], profile).unwrap()
 }
 
 struct Door {
@@ -50,9 +31,12 @@ impl Door {
         door
     }
 
+    fn url(&self, user: &str) -> String {
+        format!("redis://{user}:secret@127.0.0.1:{}", self.server.port())
+    }
+
     fn connect(&self, user: Option<&str>) -> redis::Connection {
-        let login = user.map(|user| format!("{user}:secret@")).unwrap_or_default();
-        let url = format!("redis://{login}127.0.0.1:{}", self.server.port());
+        let url = user.map_or_else(|| self.server.url(), |user| self.url(user));
         redis::Client::open(url).unwrap().get_connection().unwrap()
     }
 
@@ -262,6 +246,24 @@ fn module_users_stay_in_their_module() {
                 ],
             );
         }
+    }
+}
+
+#[tokio::test]
+async fn the_servers_user_can_open_and_check_its_store() {
+    for program in programs() {
+        let door = Door::open(program, &users(Layout::Plain, Profile::Strict));
+        let mut admin = door.connect(None);
+        let () = redis::cmd("SADD").arg("reactors:all").arg("7").query(&mut admin).unwrap();
+        let store = testkit::open(&door.url("worldkeep")).await;
+        let classifier = Classifier::new(&server::modules::tables(), &["bridge"]);
+        let options = Options { repair: true, ..Options::new(classifier, Layout::Plain) };
+        let report = check(&*store, &options, &mut |_| {}).await.unwrap();
+        assert_eq!((report.findings.len(), report.repaired), (1, 1), "{:?}", report.findings);
+        // Who may only look is told so, instead of hearing that all is well.
+        let store = testkit::open(&door.url("readonly")).await;
+        let () = redis::cmd("HSET").arg("wk:tokens").arg("a").arg("b").query(&mut admin).unwrap();
+        assert!(check(&*store, &options, &mut |_| {}).await.is_err());
     }
 }
 

@@ -8,19 +8,12 @@ use std::collections::{HashMap, HashSet};
 use kernel::keyspace::{Classifier, KeyDef, Kind, Layout, Origin, Table, Type, scan_glob, slot};
 use proptest::prelude::*;
 
-fn tables() -> [&'static Table; 6] {
-    [
-        &reactors::keys::TABLE,
-        &monsters::keys::TABLE,
-        &galaxy::keys::TABLE,
-        &rooms::keys::TABLE,
-        &jobs::keys::TABLE,
-        &kernel::keyspace::own::TABLE,
-    ]
+fn tables() -> Vec<&'static Table> {
+    server::modules::tables()
 }
 
 fn defs() -> impl Iterator<Item = &'static KeyDef> {
-    tables().into_iter().flat_map(|table| table.keys).copied()
+    tables().into_iter().flat_map(|table| table.keys.iter().copied())
 }
 
 /// Written from the seeds: pattern as it stands there, and the type it states.

@@ -1,4 +1,4 @@
-//! The check against a real server, on a small keyspace that has one of everything.
+//! The check on every store, on a small keyspace that has one of everything.
 
 use std::sync::Arc;
 
@@ -7,7 +7,9 @@ use kernel::check::{Options, Report, Trouble, check};
 use kernel::keyspace::{Classifier, Layout, Table};
 use kernel::{Answer, Cmd, Deadline, Message, Script, Session, Status, Store, Topic, Value};
 
-use crate::support::{ask, int, store, text};
+use testkit::{on_cluster, on_every_store};
+
+use crate::support::{ask, int, text};
 
 mod things {
     use kernel::keyspace::{At, Belongs, Held, Index, Life};
@@ -141,6 +143,16 @@ async fn write(store: &dyn Store, lines: &[&str]) {
     }
 }
 
+/// The healthy world and nothing else.
+async fn afresh(store: &dyn Store) {
+    let found = ask(store, &["SCAN", "0", "COUNT", "1000"]).await;
+    let found = kernel::reply::list(&found).unwrap();
+    for key in kernel::reply::list(&found[1]).unwrap() {
+        ask(store, &["DEL", kernel::reply::text(key).unwrap()]).await;
+    }
+    write(store, HEALTHY).await;
+}
+
 fn options(repair: bool) -> Options {
     let classifier = Classifier::new(&TABLES, &["bridge"]);
     // A small batch makes every loop turn more than once.
@@ -161,9 +173,7 @@ fn told(report: &Report) -> Vec<(Trouble, &str, Option<&str>)> {
     told
 }
 
-#[tokio::test]
-async fn a_healthy_store_is_clean_and_foreign_keys_are_no_fault() {
-    let store = store().await;
+on_every_store!(a_healthy_store_is_clean_and_foreign_keys_are_no_fault, |store| {
     write(&*store, HEALTHY).await;
     let mut heard = Vec::new();
     let report =
@@ -175,7 +185,7 @@ async fn a_healthy_store_is_clean_and_foreign_keys_are_no_fault() {
     assert_eq!(report.known["work"]["data"], 2);
     assert!(heard.len() > 2 && heard.iter().all(|progress| progress.total == 22));
     assert_eq!(heard.last().unwrap().scanned, report.scanned);
-}
+});
 
 /// What is broken, what is found, and whether repair puts it right.
 const BROKEN: &[(&str, Trouble, &str, Option<&str>, bool)] = &[
@@ -208,12 +218,9 @@ const BROKEN: &[(&str, Trouble, &str, Option<&str>, bool)] = &[
     ("SET things:note:{t}:1 x", Trouble::OtherLayout, "things:note:{t}:1", None, false),
 ];
 
-#[tokio::test]
-async fn each_trouble_is_found_and_repaired_where_its_relation_says_how() {
-    let store = store().await;
+on_every_store!(each_trouble_is_found_and_repaired_where_its_relation_says_how, |store| {
     for &(line, trouble, key, entry, repairable) in BROKEN {
-        ask(&*store, &["FLUSHALL"]).await;
-        write(&*store, HEALTHY).await;
+        afresh(&*store).await;
         write(&*store, &[line]).await;
         let before = run(&*store, false).await;
         let expected = (trouble, key, entry);
@@ -230,32 +237,25 @@ async fn each_trouble_is_found_and_repaired_where_its_relation_says_how() {
             assert_eq!(told(&after), [], "{line}: the repair broke something else");
         }
     }
-}
+});
 
-#[tokio::test]
-async fn one_fault_is_one_finding() {
-    let store = store().await;
+on_every_store!(one_fault_is_one_finding, |store| {
     for &(line, ..) in BROKEN.iter().filter(|broken| !broken.0.contains("{t}")) {
-        ask(&*store, &["FLUSHALL"]).await;
-        write(&*store, HEALTHY).await;
+        afresh(&*store).await;
         write(&*store, &[line]).await;
         let report = run(&*store, false).await;
         assert_eq!(report.findings.len(), 1, "{line}: {:?}", report.findings);
     }
-}
+});
 
-#[tokio::test]
-async fn a_key_that_does_not_say_where_it_belongs_is_a_bad_value() {
-    let store = store().await;
+on_every_store!(a_key_that_does_not_say_where_it_belongs_is_a_bad_value, |store| {
     write(&*store, &[r#"SET thing:t:1 {"place":{}}"#, "SADD things:all:t 1"]).await;
     let report = run(&*store, false).await;
     assert_eq!(told(&report), [(Trouble::BadValue, "thing:t:1", None)]);
     assert_eq!(report.findings[0].detail, "does not say /place/map");
-}
+});
 
-#[tokio::test]
-async fn findings_past_the_limit_are_counted_only() {
-    let store = store().await;
+on_every_store!(findings_past_the_limit_are_counted_only, |store| {
     for id in 0..20 {
         ask(&*store, &["SADD", "things:all:t", &id.to_string()]).await;
     }
@@ -266,12 +266,10 @@ async fn findings_past_the_limit_are_counted_only() {
     let json = serde_json::to_value(&report).unwrap();
     assert_eq!(json["troubles"]["dangling"], 20);
     assert_eq!(json["findings"][0]["trouble"], "dangling");
-}
+});
 
-#[tokio::test]
-async fn a_repair_leaves_alone_what_changed_meanwhile() {
+on_every_store!(a_repair_leaves_alone_what_changed_meanwhile, |store| {
     // A check that judged by a pipeline and then removed would delete the entry of a thing just created.
-    let store = store().await;
     write(&*store, &["SADD things:all:t 2", "SADD things:map:t:7 2"]).await;
     let create = r#"SET thing:t:2 {"place":{"map":7}}"#;
     let meddler = Meddler { inner: Arc::clone(&store), line: create };
@@ -281,14 +279,38 @@ async fn a_repair_leaves_alone_what_changed_meanwhile() {
     assert_eq!(int(&*store, &["SISMEMBER", "things:map:t:7", "2"]).await, 1);
     assert_eq!(text(&*store, &["GET", "thing:t:2"]).await, r#"{"place":{"map":7}}"#);
     assert_eq!(told(&run(&*store, false).await), []);
-}
+});
 
-#[tokio::test]
-async fn a_check_can_run_in_a_task_of_its_own() {
-    let store = store().await;
+on_every_store!(a_check_can_run_in_a_task_of_its_own, |store| {
     let task = tokio::spawn(async move { run(&*store, false).await });
     assert!(task.await.unwrap().is_clean());
-}
+});
+
+on_cluster!(a_cluster_is_checked_on_every_primary, |store, _cluster| {
+    for number in 0..60 {
+        let thing = format!("thing:{{t{number}}}:1");
+        ask(&*store, &["SET", &thing, r#"{"place":{"map":7}}"#]).await;
+        ask(&*store, &["SADD", &format!("things:all:{{t{number}}}"), "1"]).await;
+        ask(&*store, &["SADD", &format!("things:map:{{t{number}}}:7"), "1"]).await;
+    }
+    // A ship and its index are in different slots; a thing and its index share one.
+    write(&*store, &["HSET ship:a name x", "SADD system:sol gone", "SADD things:all:{t1} 9"]).await;
+    let classifier = Classifier::new(&TABLES, &["bridge"]);
+    let mut options = Options { batch: 20, ..Options::new(classifier, Layout::Tagged) };
+    let report = check(&*store, &options, &mut |_| {}).await.unwrap();
+    assert_eq!(report.known["things"]["thing"], 60);
+    assert_eq!(report.known["things"]["map"], 60);
+    let wrong = [
+        (Trouble::Dangling, "system:sol", Some("gone")),
+        (Trouble::Dangling, "things:all:{t1}", Some("9")),
+        (Trouble::Missing, "ship:a", Some("a")),
+    ];
+    assert_eq!(told(&report), wrong);
+    options.repair = true;
+    let report = check(&*store, &options, &mut |_| {}).await.unwrap();
+    assert_eq!((report.repaired, report.is_clean()), (3, true), "{:?}", report.findings);
+    assert_eq!(told(&check(&*store, &options, &mut |_| {}).await.unwrap()), []);
+});
 
 /// A store on which somebody else writes just before every EXEC.
 struct Meddler {
