@@ -7,8 +7,9 @@ use std::time::Duration;
 use kernel::events::{EventReader, Feed, Filter, Record, Seq};
 use kernel::numbers::Dialect;
 use kernel::{Event, Store};
+use testkit::on_every_store;
 
-use crate::support::{ask, int, soon, store, text};
+use crate::support::{ask, int, soon, text};
 
 const WAIT: Duration = Duration::from_secs(5);
 
@@ -46,9 +47,7 @@ fn lines(records: &[Record]) -> Vec<String> {
         .collect()
 }
 
-#[tokio::test]
-async fn a_reader_gets_what_happens_from_now_on() {
-    let store = store().await;
+on_every_store!(a_reader_gets_what_happens_from_now_on, |store| {
     ask(&*store, &["SADD", "wk:reactors:scopes", "t1"]).await;
     tell(&*store, &stream("t1"), "CREATED", "before").await;
     let mut reader = reader(&store, "{}", &[]);
@@ -63,11 +62,9 @@ async fn a_reader_gets_what_happens_from_now_on() {
     });
     assert_eq!(line, wanted);
     assert_eq!(records.len(), 1);
-}
+});
 
-#[tokio::test]
-async fn a_waiting_reader_is_woken_by_news_and_by_a_new_scope() {
-    let store = store().await;
+on_every_store!(a_waiting_reader_is_woken_by_news_and_by_a_new_scope, |store| {
     let mut reader = reader(&store, "{}", &[]);
     assert!(reader.next(Duration::ZERO).await.unwrap().is_empty());
     let reading = tokio::spawn(async move {
@@ -81,11 +78,9 @@ async fn a_waiting_reader_is_woken_by_news_and_by_a_new_scope() {
     ask(&*store, &["SADD", "wk:reactors:scopes", "new"]).await;
     let seen = reading.await.unwrap();
     assert_eq!(seen, ["wk:rooms:events opened ABCD1234", "wk:reactors:new:events CREATED 1"]);
-}
+});
 
-#[tokio::test]
-async fn a_filter_narrows_streams_types_and_bodies() {
-    let store = store().await;
+on_every_store!(a_filter_narrows_streams_types_and_bodies, |store| {
     for scope in ["t1", "t2"] {
         ask(&*store, &["SADD", "wk:reactors:scopes", scope]).await;
     }
@@ -103,11 +98,9 @@ async fn a_filter_narrows_streams_types_and_bodies() {
     assert!(reader.next(Duration::ZERO).await.unwrap().is_empty());
     tell(&*store, &stream("t2"), "HIT", "9").await;
     assert_eq!(lines(&reader.next(WAIT).await.unwrap()), ["wk:reactors:t2:events HIT 9"]);
-}
+});
 
-#[tokio::test]
-async fn a_reader_resumes_where_another_stopped() {
-    let store = store().await;
+on_every_store!(a_reader_resumes_where_another_stopped, |store| {
     for n in 0..1_200 {
         tell(&*store, "wk:rooms:events", "voted", &n.to_string()).await;
     }
@@ -122,11 +115,9 @@ async fn a_reader_resumes_where_another_stopped() {
     }
     let wanted: Vec<String> = (0..1_200).map(|n| format!("wk:rooms:events voted {n}")).collect();
     assert_eq!(lines(&seen), wanted);
-}
+});
 
-#[tokio::test]
-async fn a_place_that_was_trimmed_is_told_as_a_gap() {
-    let store = store().await;
+on_every_store!(a_place_that_was_trimmed_is_told_as_a_gap, |store| {
     for n in 0..10 {
         tell(&*store, "wk:rooms:events", "voted", &n.to_string()).await;
     }
@@ -139,11 +130,9 @@ async fn a_place_that_was_trimmed_is_told_as_a_gap() {
     let Record::Gap(gap) = &gap[0] else { panic!("a gap") };
     let Record::Event(first) = &rest[0] else { panic!("an event") };
     assert_eq!(gap.from, first.envelope.seq);
-}
+});
 
-#[tokio::test]
-async fn a_slow_reader_that_is_overtaken_hears_of_it() {
-    let store = store().await;
+on_every_store!(a_slow_reader_that_is_overtaken_hears_of_it, |store| {
     for n in 0..600 {
         tell(&*store, "wk:rooms:events", "voted", &n.to_string()).await;
     }
@@ -156,11 +145,9 @@ async fn a_slow_reader_that_is_overtaken_hears_of_it() {
     ask(&*store, &["XTRIM", "wk:rooms:events", "MAXLEN", "1000"]).await;
     let second = lines(&slow.next(WAIT).await.unwrap());
     assert_eq!(second[..2], ["wk:rooms:events gap", "wk:rooms:events voted 800"]);
-}
+});
 
-#[tokio::test]
-async fn very_many_streams_are_read_in_turn() {
-    let store = store().await;
+on_every_store!(very_many_streams_are_read_in_turn, |store| {
     for scope in 0..600 {
         ask(&*store, &["SADD", "wk:reactors:scopes", &format!("t{scope}")]).await;
     }
@@ -176,11 +163,9 @@ async fn very_many_streams_are_read_in_turn() {
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), 600);
-}
+});
 
-#[tokio::test]
-async fn a_dropped_wait_loses_nothing() {
-    let store = store().await;
+on_every_store!(a_dropped_wait_loses_nothing, |store| {
     let mut reader = reader(&store, "{}", &[("wk:rooms:events", Seq::START)]);
     for n in 0..20 {
         let wait = reader.next(WAIT);
@@ -190,11 +175,9 @@ async fn a_dropped_wait_loses_nothing() {
     }
     tell(&*store, "wk:rooms:events", "opened", "1").await;
     assert_eq!(lines(&reader.next(WAIT).await.unwrap()), ["wk:rooms:events opened 1"]);
-}
+});
 
-#[tokio::test]
-async fn a_stream_stays_bounded() {
-    let store = store().await;
+on_every_store!(a_stream_stays_bounded, |store| {
     let mut cmds = Vec::new();
     let event = Event::new("voted", 5, "1", &1, Dialect::JavaScript).unwrap();
     cmds.resize(12_000, event.append_to("wk:rooms:events").cmd());
@@ -202,4 +185,4 @@ async fn a_stream_stays_bounded() {
     let length = int(&*store, &["XLEN", "wk:rooms:events"]).await;
     assert!((10_000..10_200).contains(&length), "{length}");
     assert_eq!(text(&*store, &["TYPE", "wk:rooms:events"]).await, "stream");
-}
+});

@@ -5,16 +5,15 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use kernel::{Clock as _, FakeClock, Lease, ServerClock, Store, SystemClock};
+use testkit::on_every_store;
 
-use crate::support::{ask, int, soon, store};
+use crate::support::{ask, int, soon};
 
 fn lease(store: &Arc<dyn Store>, life: Duration) -> Lease {
     Lease::new(store.clone(), Arc::new(SystemClock::new()), "loop", life)
 }
 
-#[tokio::test]
-async fn one_of_two_contenders_holds_it() {
-    let store = store().await;
+on_every_store!(one_of_two_contenders_holds_it, |store| {
     let (first, second) =
         (lease(&store, Duration::from_mins(1)), lease(&store, Duration::from_mins(1)));
     assert!(first.take(soon()).await.unwrap().is_some());
@@ -27,32 +26,26 @@ async fn one_of_two_contenders_holds_it() {
     assert_eq!(int(&*store, &["EXISTS", "wk:lease:loop"]).await, 1, "not its to give back");
     first.give_back(soon()).await.unwrap();
     assert!(second.take(soon()).await.unwrap().is_some());
-}
+});
 
-#[tokio::test]
-async fn a_lease_that_ran_out_is_not_renewed() {
-    let store = store().await;
+on_every_store!(a_lease_that_ran_out_is_not_renewed, |store| {
     let (first, second) =
         (lease(&store, Duration::from_mins(1)), lease(&store, Duration::from_mins(1)));
     first.take(soon()).await.unwrap();
     ask(&*store, &["DEL", "wk:lease:loop"]).await;
     assert!(first.renew(soon()).await.unwrap().is_none());
     assert!(second.take(soon()).await.unwrap().is_some());
-}
+});
 
-#[tokio::test]
-async fn a_term_ends_before_the_lease_can_be_lost() {
-    let store = store().await;
+on_every_store!(a_term_ends_before_the_lease_can_be_lost, |store| {
     let clock = FakeClock::at(0);
     let lease = Lease::new(store, Arc::new(clock.clone()), "loop", Duration::from_secs(10));
     clock.advance(Duration::from_secs(3));
     let term = lease.take(soon()).await.unwrap().unwrap();
     assert_eq!(term.until, Duration::from_secs(12));
-}
+});
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn leadership_moves_and_never_two_lead() {
-    let store = store().await;
+on_every_store!(leadership_moves_and_never_two_lead, |store| {
     let (leading, most, turns) =
         (Arc::new(AtomicI64::new(0)), Arc::new(AtomicI64::new(0)), Arc::new(AtomicU64::new(0)));
     let (stop, stopped) = tokio::sync::watch::channel(false);
@@ -89,7 +82,7 @@ async fn leadership_moves_and_never_two_lead() {
     assert_eq!(most.load(Ordering::SeqCst), 1);
     assert_eq!(leading.load(Ordering::SeqCst), 0, "stopping drops the work");
     assert_eq!(int(&*store, &["EXISTS", "wk:lease:loop"]).await, 0, "and gives the lease back");
-}
+});
 
 struct Leading(Arc<AtomicI64>);
 
@@ -106,9 +99,7 @@ impl Drop for Leading {
     }
 }
 
-#[tokio::test]
-async fn work_stops_when_the_lease_is_taken_away() {
-    let store = store().await;
+on_every_store!(work_stops_when_the_lease_is_taken_away, |store| {
     let lease = lease(&store, Duration::from_millis(150));
     let count = Arc::new(AtomicI64::new(0));
     let work = || {
@@ -129,11 +120,9 @@ async fn work_stops_when_the_lease_is_taken_away() {
     };
     tokio::time::timeout(Duration::from_secs(5), lease.lead(work, thief)).await.unwrap();
     assert_eq!(lease.holder(soon()).await.unwrap().as_deref(), Some("thief"));
-}
+});
 
-#[tokio::test]
-async fn the_clock_is_the_stores() {
-    let store = store().await;
+on_every_store!(the_clock_is_the_stores, |store| {
     let under = Arc::new(FakeClock::at(0));
     let clock = ServerClock::start(&*store, under.clone(), soon()).await.unwrap();
     let told = SystemClock::new().now_ms();
@@ -142,4 +131,4 @@ async fn the_clock_is_the_stores() {
     let before = clock.now_ms();
     clock.refresh(&*store, soon()).await.unwrap();
     assert!(clock.now_ms() >= before);
-}
+});

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
 mod check;
+mod cluster;
 mod events;
+mod faults;
 mod lease;
 mod step;
 mod support;

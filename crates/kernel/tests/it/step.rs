@@ -2,12 +2,11 @@
 
 use kernel::numbers::Dialect;
 use kernel::{Effects as _, Event, Fault, Step, Swap};
+use testkit::on_every_store;
 
-use crate::support::{ask, int, soon, store, text};
+use crate::support::{ask, int, soon, text};
 
-#[tokio::test]
-async fn a_step_writes_indexes_and_tells_at_once() {
-    let store = store().await;
+on_every_store!(a_step_writes_indexes_and_tells_at_once, |store| {
     ask(&*store, &["SET", "doc", "old", "PX", "60000"]).await;
     let event = Event::new("hit", 5, "7", &1, Dialect::Go).unwrap();
     let done = Step::new("doc")
@@ -50,31 +49,25 @@ async fn a_step_writes_indexes_and_tells_at_once() {
         .unwrap();
     assert_eq!(undone, Swap::Swapped);
     assert_eq!(int(&*store, &["EXISTS", "doc", "set", "zset", "list", "cool"]).await, 0);
-}
+});
 
-#[tokio::test]
-async fn a_changed_document_is_left_alone() {
-    let store = store().await;
+on_every_store!(a_changed_document_is_left_alone, |store| {
     ask(&*store, &["SET", "doc", "other"]).await;
     let step = Step::new("doc").expect("old").write("new").sadd("set", "a");
     assert_eq!(step.run(&*store, soon()).await.unwrap(), Swap::Changed);
     assert_eq!(text(&*store, &["GET", "doc"]).await, "other");
     assert_eq!(int(&*store, &["EXISTS", "set"]).await, 0);
-}
+});
 
-#[tokio::test]
-async fn a_document_that_is_gone_stays_gone() {
-    let store = store().await;
+on_every_store!(a_document_that_is_gone_stays_gone, |store| {
     let expecting = Step::new("doc").expect("old").write("new").sadd("set", "a");
     assert_eq!(expecting.run(&*store, soon()).await.unwrap(), Swap::Gone);
     let blind = Step::new("doc").write("new").sadd("set", "a");
     assert_eq!(blind.run(&*store, soon()).await.unwrap(), Swap::Gone);
     assert_eq!(int(&*store, &["EXISTS", "doc", "set"]).await, 0);
-}
+});
 
-#[tokio::test]
-async fn only_one_of_two_creates() {
-    let store = store().await;
+on_every_store!(only_one_of_two_creates, |store| {
     let create = Step::new("doc").absent().write_for("first", 60_000).sadd("set", "a");
     assert_eq!(create.run(&*store, soon()).await.unwrap(), Swap::Swapped);
     assert!(int(&*store, &["PTTL", "doc"]).await > 50_000);
@@ -82,11 +75,9 @@ async fn only_one_of_two_creates() {
     assert_eq!(again.run(&*store, soon()).await.unwrap(), Swap::Changed);
     assert_eq!(text(&*store, &["GET", "doc"]).await, "first");
     assert_eq!(int(&*store, &["SCARD", "set"]).await, 1);
-}
+});
 
-#[tokio::test]
-async fn every_guard_can_stop_the_step() {
-    let store = store().await;
+on_every_store!(every_guard_can_stop_the_step, |store| {
     ask(&*store, &["SET", "doc", "d"]).await;
     ask(&*store, &["SET", "other", "o"]).await;
     ask(&*store, &["HSET", "hash", "f", "v"]).await;
@@ -110,11 +101,9 @@ async fn every_guard_can_stop_the_step() {
         .while_field("hash", "f", "v")
         .while_no_field("hash", "g");
     assert_eq!(passed.run(&*store, soon()).await.unwrap(), Swap::Swapped);
-}
+});
 
-#[tokio::test]
-async fn an_index_of_the_wrong_type_refuses_the_whole_step() {
-    let store = store().await;
+on_every_store!(an_index_of_the_wrong_type_refuses_the_whole_step, |store| {
     ask(&*store, &["SET", "doc", "old"]).await;
     ask(&*store, &["SET", "broken", "text"]).await;
     ask(&*store, &["HSET", "hash", "n", "many"]).await;
@@ -134,11 +123,9 @@ async fn an_index_of_the_wrong_type_refuses_the_whole_step() {
     }
     assert_eq!(text(&*store, &["GET", "doc"]).await, "old");
     assert_eq!(int(&*store, &["EXISTS", "set"]).await, 0);
-}
+});
 
-#[tokio::test]
-async fn of_many_deletes_one_wins() {
-    let store = store().await;
+on_every_store!(of_many_deletes_one_wins, |store| {
     ask(&*store, &["SET", "doc", "old"]).await;
     let racers: Vec<_> = (0..16)
         .map(|_| {
@@ -159,14 +146,12 @@ async fn of_many_deletes_one_wins() {
     }
     assert_eq!(won, 1);
     assert_eq!(text(&*store, &["GET", "kills"]).await, "1");
-}
+});
 
-#[tokio::test]
-async fn a_step_with_very_many_writes_fits() {
-    let store = store().await;
+on_every_store!(a_step_with_very_many_writes_fits, |store| {
     let step = (0..500).fold(Step::new("doc").absent().write("d"), |step, n| {
         step.sadd(format!("set:{n}"), "a").publish("channel", "told")
     });
     assert_eq!(step.run(&*store, soon()).await.unwrap(), Swap::Swapped);
     assert_eq!(int(&*store, &["DBSIZE"]).await, 501);
-}
+});

@@ -8,8 +8,9 @@ use kernel::timers::Scopes;
 use kernel::{
     Clock, Effects as _, FakeClock, ScopeSet, Step, Store, Swap, TimerKeys, Timers, Verdict,
 };
+use testkit::on_every_store;
 
-use crate::support::{ask, int, soon, store, text};
+use crate::support::{ask, int, soon, text};
 
 const NOW: u64 = 1_700_000_000_000;
 
@@ -41,9 +42,8 @@ async fn until(done: impl AsyncFn() -> bool) {
     panic!("it never came true");
 }
 
-#[tokio::test]
-async fn only_what_is_due_is_taken_and_only_once() {
-    let (store, clock) = (store().await, FakeClock::at(NOW));
+on_every_store!(only_what_is_due_is_taken_and_only_once, |store| {
+    let clock = FakeClock::at(NOW);
     arm(&*store, "t1", "a", NOW, "pa").await;
     arm(&*store, "t1", "b", NOW + 1, "pb").await;
     let (first, second) = (timers(&store, &clock), timers(&store, &clock));
@@ -55,11 +55,10 @@ async fn only_what_is_due_is_taken_and_only_once() {
     assert!(first.settle(&taken[0], Verdict::Done, soon()).await.unwrap());
     assert_eq!(int(&*store, &["ZCARD", "wk:test:t1:due"]).await, 1);
     assert_eq!(int(&*store, &["HLEN", "wk:test:t1:due:data"]).await, 1);
-}
+});
 
-#[tokio::test]
-async fn after_a_crash_between_lease_and_act_another_server_acts() {
-    let (store, clock) = (store().await, FakeClock::at(NOW));
+on_every_store!(after_a_crash_between_lease_and_act_another_server_acts, |store| {
+    let clock = FakeClock::at(NOW);
     arm(&*store, "t1", "a", NOW, "p").await;
     let (dead, alive) = (timers(&store, &clock), timers(&store, &clock));
     let lost = dead.take("t1", soon()).await.unwrap().remove(0);
@@ -71,11 +70,10 @@ async fn after_a_crash_between_lease_and_act_another_server_acts() {
     assert!(!dead.settle(&lost, Verdict::Done, soon()).await.unwrap());
     assert!(alive.settle(&found, Verdict::Done, soon()).await.unwrap());
     assert_eq!(int(&*store, &["EXISTS", "wk:test:t1:due", "wk:test:t1:due:data"]).await, 0);
-}
+});
 
-#[tokio::test]
-async fn a_timer_armed_anew_while_it_is_served_survives() {
-    let (store, clock) = (store().await, FakeClock::at(NOW));
+on_every_store!(a_timer_armed_anew_while_it_is_served_survives, |store| {
+    let clock = FakeClock::at(NOW);
     arm(&*store, "t1", "a", NOW, "same").await;
     let server = timers(&store, &clock);
     let old = server.take("t1", soon()).await.unwrap().remove(0);
@@ -84,11 +82,10 @@ async fn a_timer_armed_anew_while_it_is_served_survives() {
     assert!(!server.settle(&old, Verdict::Done, soon()).await.unwrap());
     assert_eq!(int(&*store, &["ZCARD", "wk:test:t1:due"]).await, 1);
     assert!(server.settle(&new, Verdict::Done, soon()).await.unwrap());
-}
+});
 
-#[tokio::test]
-async fn work_and_removal_in_one_step_happen_once_even_after_a_clock_jump() {
-    let (store, clock) = (store().await, FakeClock::at(NOW));
+on_every_store!(work_and_removal_in_one_step_happen_once_even_after_a_clock_jump, |store| {
+    let clock = FakeClock::at(NOW);
     ask(&*store, &["SET", "doc", "0"]).await;
     arm(&*store, "t1", "a", NOW, "p").await;
     let (first, second) = (timers(&store, &clock), timers(&store, &clock));
@@ -113,30 +110,27 @@ async fn work_and_removal_in_one_step_happen_once_even_after_a_clock_jump() {
     assert_eq!(step.run(&*store, soon()).await.unwrap(), Swap::Swapped);
     assert_eq!(text(&*store, &["ZSCORE", "wk:test:t1:due", "b"]).await, (NOW + 50).to_string());
     assert_eq!(text(&*store, &["HGET", "wk:test:t1:due:data", "b"]).await, "- q");
-}
+});
 
-#[tokio::test]
-async fn a_timer_without_data_is_dropped() {
-    let (store, clock) = (store().await, FakeClock::at(NOW));
+on_every_store!(a_timer_without_data_is_dropped, |store| {
+    let clock = FakeClock::at(NOW);
     ask(&*store, &["ZADD", "wk:test:t1:due", "1", "ghost"]).await;
     assert!(timers(&store, &clock).take("t1", soon()).await.unwrap().is_empty());
     assert_eq!(int(&*store, &["EXISTS", "wk:test:t1:due"]).await, 0);
-}
+});
 
-#[tokio::test]
-async fn a_batch_is_bounded() {
-    let (store, clock) = (store().await, FakeClock::at(NOW));
+on_every_store!(a_batch_is_bounded, |store| {
+    let clock = FakeClock::at(NOW);
     for n in 0..5 {
         arm(&*store, "t1", &n.to_string(), NOW, "p").await;
     }
     let server = timers(&store, &clock).batch(3);
     assert_eq!(server.take("t1", soon()).await.unwrap().len(), 3);
     assert_eq!(server.take("t1", soon()).await.unwrap().len(), 2);
-}
+});
 
-#[tokio::test]
-async fn two_servers_serve_every_timer_of_every_scope_once() {
-    let (store, clock) = (store().await, FakeClock::at(NOW));
+on_every_store!(two_servers_serve_every_timer_of_every_scope_once, |store| {
+    let clock = FakeClock::at(NOW);
     for n in 0..60_u64 {
         arm(&*store, &format!("t{}", n % 3), &format!("m{n}"), NOW + n, "p").await;
     }
@@ -177,11 +171,10 @@ async fn two_servers_serve_every_timer_of_every_scope_once() {
         server.await.unwrap();
     }
     assert_eq!(int(&*store, &["EXISTS", "wk:test:t0:due", "wk:test:t1:due:data"]).await, 0);
-}
+});
 
-#[tokio::test]
-async fn one_broken_scope_does_not_stop_the_others() {
-    let (store, clock) = (store().await, FakeClock::at(NOW));
+on_every_store!(one_broken_scope_does_not_stop_the_others, |store| {
+    let clock = FakeClock::at(NOW);
     ask(&*store, &["SET", "wk:test:bad:due", "text"]).await;
     ask(&*store, &["SADD", "wk:test:scopes", "bad"]).await;
     arm(&*store, "good", "a", NOW, "p").await;
@@ -198,11 +191,10 @@ async fn one_broken_scope_does_not_stop_the_others() {
     };
     server.serve(act, stop).await;
     assert_eq!(fired.load(Ordering::SeqCst), 2);
-}
+});
 
-#[tokio::test]
-async fn a_scope_is_listed_before_its_first_write_and_dropped_after_its_last() {
-    let (store, clock) = (store().await, FakeClock::at(NOW));
+on_every_store!(a_scope_is_listed_before_its_first_write_and_dropped_after_its_last, |store| {
+    let clock = FakeClock::at(NOW);
     let set = ScopeSet::new("wk:test:scopes");
     set.ensure(&*store, &clock, "t1", soon()).await.unwrap();
     assert_eq!(set.list(&*store, soon()).await.unwrap(), ["t1"]);
@@ -220,4 +212,4 @@ async fn a_scope_is_listed_before_its_first_write_and_dropped_after_its_last() {
     clock.advance(Duration::from_secs(5));
     set.ensure(&*store, &clock, "t1", soon()).await.unwrap();
     assert_eq!(set.list(&*store, soon()).await.unwrap(), ["t1"]);
-}
+});

@@ -1,12 +1,11 @@
 //! Optimistic updates: no lost change, no key that came back, a bounded number of attempts.
 
 use kernel::{Change, Effects as _, Fault, Tries, Updated, update, update_with};
+use testkit::on_every_store;
 
-use crate::support::{ask, int, soon, store, text};
+use crate::support::{ask, int, soon, text};
 
-#[tokio::test]
-async fn an_update_writes_document_and_index_together() {
-    let store = store().await;
+on_every_store!(an_update_writes_document_and_index_together, |store| {
     ask(&*store, &["SET", "doc", "1", "PX", "60000"]).await;
     let done = update(&*store, "doc", soon(), |text| {
         assert_eq!(text, Some(&b"1"[..]));
@@ -19,11 +18,9 @@ async fn an_update_writes_document_and_index_together() {
     let gone = update(&*store, "doc", soon(), |_| Change::delete().srem("set", "a"));
     assert_eq!(gone.await.unwrap(), Updated::Done);
     assert_eq!(int(&*store, &["EXISTS", "doc", "set"]).await, 0);
-}
+});
 
-#[tokio::test]
-async fn a_missing_document_is_only_made_by_create() {
-    let store = store().await;
+on_every_store!(a_missing_document_is_only_made_by_create, |store| {
     let write = update(&*store, "doc", soon(), |_| Change::write("x").sadd("set", "a"));
     assert_eq!(write.await.unwrap(), Updated::Gone);
     let index = update(&*store, "doc", soon(), |_| Change::leave().sadd("set", "a"));
@@ -37,11 +34,9 @@ async fn a_missing_document_is_only_made_by_create() {
     let again = update(&*store, "doc", soon(), |_| Change::create("y", None));
     assert_eq!(again.await.unwrap(), Updated::Exists);
     assert_eq!(text(&*store, &["GET", "doc"]).await, "x");
-}
+});
 
-#[tokio::test]
-async fn no_increment_is_lost_between_many() {
-    let store = store().await;
+on_every_store!(no_increment_is_lost_between_many, |store| {
     ask(&*store, &["SET", "doc", "0"]).await;
     let tries = Tries { attempts: 200, pause_ms: 0..=2 };
     let racers: Vec<_> = (0..8)
@@ -63,11 +58,9 @@ async fn no_increment_is_lost_between_many() {
         racer.await.unwrap();
     }
     assert_eq!(text(&*store, &["GET", "doc"]).await, "40");
-}
+});
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_document_that_others_keep_changing_is_given_up() {
-    let store = store().await;
+on_every_store!(a_document_that_others_keep_changing_is_given_up, |store| {
     ask(&*store, &["SET", "doc", "0"]).await;
     let mut calls = 0;
     let other = store.clone();
@@ -83,11 +76,9 @@ async fn a_document_that_others_keep_changing_is_given_up() {
     assert_eq!(result, Err(Fault::Contended { key: "doc".to_owned(), attempts: 10 }));
     assert_eq!(calls, 10);
     assert_eq!(text(&*store, &["GET", "doc"]).await, "10");
-}
+});
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_document_deleted_meanwhile_is_not_recreated() {
-    let store = store().await;
+on_every_store!(a_document_deleted_meanwhile_is_not_recreated, |store| {
     ask(&*store, &["SET", "doc", "0"]).await;
     let other = store.clone();
     let result = update(&*store, "doc", soon(), |_| {
@@ -99,13 +90,11 @@ async fn a_document_deleted_meanwhile_is_not_recreated() {
     .await;
     assert_eq!(result, Ok(Updated::Gone));
     assert_eq!(int(&*store, &["EXISTS", "doc"]).await, 0);
-}
+});
 
-#[tokio::test]
-async fn an_index_of_the_wrong_type_is_reported_by_its_key() {
-    let store = store().await;
+on_every_store!(an_index_of_the_wrong_type_is_reported_by_its_key, |store| {
     ask(&*store, &["SET", "doc", "0"]).await;
     ask(&*store, &["SET", "set", "text"]).await;
     let result = update(&*store, "doc", soon(), |_| Change::write("1").sadd("set", "a")).await;
     assert!(matches!(&result, Err(Fault::Corrupt { key, .. }) if key == "set"), "{result:?}");
-}
+});
