@@ -62,7 +62,8 @@ on_cluster!(steps_timers_and_events_of_many_scopes_work, |store, _cluster| {
             }
         }
     };
-    timers.serve(act, all).await;
+    let served = timers.serve(act, all);
+    tokio::time::timeout(Duration::from_secs(20), served).await.expect("timers are served");
     let mut seen = Vec::new();
     while seen.len() < 2 * SCOPES.len() {
         for record in reader.next(Duration::from_secs(5)).await.unwrap() {

@@ -8,8 +8,8 @@ use kernel::events::{EventReader, Feed, Filter, Record, Seq};
 use kernel::numbers::Dialect;
 use kernel::timers::Scopes;
 use kernel::{
-    Change, Clock as _, Effects as _, Event, Fault, Step, Swap, SystemClock, TimerKeys, Timers,
-    Updated, Verdict, update,
+    Change, Effects as _, Event, Fault, Step, Swap, SystemClock, TimerKeys, Timers, Updated,
+    Verdict, update,
 };
 use testkit::{Faulty, How, on_every_store};
 
@@ -100,6 +100,7 @@ on_every_store!(timers_fire_once_on_a_store_that_keeps_failing, |store| {
     tokio::select! {
         () = one.serve(act, all) => {}
         () = other => unreachable!("it never ends by itself"),
+        () = tokio::time::sleep(Duration::from_secs(20)) => panic!("timers were not served"),
     }
     assert_eq!(text(&*store, &["GET", "fired"]).await, "40");
     assert_eq!(text(&*store, &["GET", "fired:m7"]).await, "1");
@@ -129,5 +130,4 @@ on_every_store!(events_are_read_once_and_in_order_on_a_store_that_keeps_failing,
     }
     assert_eq!(seen, (0..1_500).map(|n| n.to_string()).collect::<Vec<_>>());
     assert!(faults.load(Ordering::SeqCst) > 0);
-    assert!(SystemClock::new().now_ms() > 0);
 });

@@ -72,9 +72,12 @@ on_every_store!(leadership_moves_and_never_two_lead, |store| {
             })
         })
         .collect();
-    while turns.load(Ordering::SeqCst) < 4 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let four = async {
+        while turns.load(Ordering::SeqCst) < 4 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), four).await.expect("leadership moves");
     stop.send(true).unwrap();
     for contender in contenders {
         contender.await.unwrap();
