@@ -19,7 +19,7 @@ use std::fmt;
 pub use acl::{Acl, Profile, Role, acl};
 pub use classify::{Classified, Classifier, classify, scan_glob};
 pub use docs::{KeyRow, ParamRow, markdown, rows};
-pub use ids::{Arg, BadId, Flaw, Kind};
+pub use ids::{Arg, BadId, Flaw, Kind, check_namespaces};
 pub use layout::{Layout, SLOTS, UnknownLayout, slot};
 pub use pattern::{Param, Pattern};
 pub use uuid::Uuid;

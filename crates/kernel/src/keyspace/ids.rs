@@ -1,9 +1,12 @@
 //! What may stand in a key. Each placeholder has a [`Kind`]; a builder refuses a value that would break
 //! its key (or match another one) and names the field. The specs' narrower rules are checked at the edge.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use uuid::Uuid;
+
+use super::Layout;
 
 /// What a placeholder holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
@@ -75,6 +78,8 @@ pub enum Flaw {
     Shape(&'static str),
     /// Not given at all.
     Missing,
+    /// Given before, perhaps with its hash tag spelled out.
+    Twice(String),
 }
 
 impl fmt::Display for Flaw {
@@ -86,6 +91,7 @@ impl fmt::Display for Flaw {
             Flaw::Reserved(word) => write!(f, "is {word:?}, which is reserved: choose another"),
             Flaw::Shape(rule) => write!(f, "must be {rule}"),
             Flaw::Missing => f.write_str("is missing"),
+            Flaw::Twice(name) => write!(f, "is {name:?}, which spells the keys of another one"),
         }
     }
 }
@@ -111,6 +117,17 @@ pub enum Arg<'a> {
     Number(i64),
     /// A UUID, which cannot break a key.
     Uuid(Uuid),
+}
+
+impl Arg<'_> {
+    /// The most bytes it can take in a key.
+    pub(crate) fn max_len(self) -> usize {
+        match self {
+            Arg::Text(text) => text.len(),
+            Arg::Number(_) => 20,
+            Arg::Uuid(_) => 36,
+        }
+    }
 }
 
 impl<'a> From<&'a str> for Arg<'a> {
@@ -237,6 +254,23 @@ fn namespace(text: &str) -> Result<(), Flaw> {
     if TAKEN_HEADS.contains(&bare.as_str()) { Err(Flaw::Reserved(bare)) } else { Ok(()) }
 }
 
+/// Whether these job namespaces can be served together: each is sound, and no two spell the same keys.
+pub fn check_namespaces(namespaces: &[impl AsRef<str>], layout: Layout) -> Result<(), BadId> {
+    let refuse = |flaw| BadId { key: "namespaces", field: "namespace", flaw };
+    let mut heads = HashSet::new();
+    for name in namespaces.iter().map(AsRef::as_ref) {
+        namespace(name).map_err(refuse)?;
+        let head = match layout {
+            Layout::Tagged if !name.contains('{') => format!("{{{name}}}"),
+            _ => name.to_owned(),
+        };
+        if !heads.insert(head) {
+            return Err(refuse(Flaw::Twice(name.to_owned())));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -302,5 +336,18 @@ mod tests {
         for text in ["room", "{room}", "wk", "r{oo}m", "a:b", "{a", "a}"] {
             assert!(Kind::Namespace.check(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn two_namespaces_never_spell_the_same_keys() {
+        assert_eq!(check_namespaces(&["bridge", "other"], Layout::Tagged), Ok(()));
+        assert_eq!(check_namespaces(&["bridge", "{bridge}"], Layout::Plain), Ok(()));
+        let told = check_namespaces(&["bridge", "{bridge}"], Layout::Tagged).unwrap_err();
+        assert_eq!(
+            told.to_string(),
+            "namespace is \"{bridge}\", which spells the keys of another one (key namespaces)"
+        );
+        assert!(check_namespaces(&["a", "a"], Layout::Plain).is_err());
+        assert!(check_namespaces(&["room"], Layout::Plain).is_err());
     }
 }

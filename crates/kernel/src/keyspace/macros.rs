@@ -43,7 +43,7 @@ macro_rules! keyspace {
         )*
     ) => {
         /// The definitions, one static each, named like the builders.
-        #[allow(non_upper_case_globals, unused_imports)]
+        #[allow(non_upper_case_globals, unused_imports, unreachable_pub, dead_code)]
         #[allow(clippy::wildcard_imports, clippy::needless_update)]
         pub mod def {
             use super::*;
@@ -73,10 +73,11 @@ macro_rules! keyspace {
         }
 
         /// Every definition of the module.
+        #[allow(unreachable_pub, dead_code)]
         pub static KEYS: &[&$crate::keyspace::KeyDef] = &[$(&def::$name),*];
 
         /// The module's table.
-        #[allow(clippy::needless_update)]
+        #[allow(unreachable_pub, dead_code, clippy::needless_update)]
         pub static TABLE: $crate::keyspace::Table = $crate::keyspace::Table {
             module: $module,
             $($table: $said,)*
@@ -85,11 +86,13 @@ macro_rules! keyspace {
         };
 
         /// Builds the module's keys in one layout. Copy it freely.
+        #[allow(unreachable_pub, dead_code)]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         pub struct Keys {
             layout: $crate::keyspace::Layout,
         }
 
+        #[allow(unreachable_pub, dead_code)]
         impl Keys {
             /// Builders for that layout.
             pub const fn new(layout: $crate::keyspace::Layout) -> Self {

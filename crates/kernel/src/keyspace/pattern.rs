@@ -142,8 +142,7 @@ impl Pattern {
         reserved: &[(&str, &[&str])],
         value: impl Fn(usize) -> Option<Arg<'a>>,
     ) -> Result<Key, BadId> {
-        // A UUID has 36 bytes and most ids fewer: one allocation is enough for nearly every key.
-        let mut out = String::with_capacity(self.literal_len() + 40 * self.len.div_ceil(2));
+        let mut out = String::with_capacity(self.len_with(&value));
         for step in self.steps() {
             let (number, tagged) = match *step {
                 Step::Text { from, to } => {
@@ -173,6 +172,19 @@ impl Pattern {
             }
         }
         Ok(Key::trusted(out))
+    }
+
+    /// Bytes that are enough for the key, so that it is allocated once.
+    fn len_with<'a>(&self, value: impl Fn(usize) -> Option<Arg<'a>>) -> usize {
+        let part = |number: u8| value(usize::from(number)).map_or(0, Arg::max_len);
+        let steps = self.steps().iter();
+        steps
+            .map(|step| match *step {
+                Step::Text { from, to } => usize::from(to - from),
+                Step::Part(number) => part(number),
+                Step::Tag(number) => part(number) + 2,
+            })
+            .sum()
     }
 
     /// The placeholders' values when `key` has this pattern.
