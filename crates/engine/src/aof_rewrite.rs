@@ -68,6 +68,13 @@ impl Core {
         db.keys.mark_copied(key);
     }
 
+    /// Databases changed places: a running copy looks at all of them again.
+    pub(crate) fn copy_from_start(&mut self) {
+        if let Some(copy) = &mut self.copy {
+            copy.db = 0;
+        }
+    }
+
     fn begin_copy(&mut self) {
         for (index, db) in self.dbs.iter_mut().enumerate() {
             db.copied_as = index;

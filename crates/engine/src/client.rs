@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use crate::acl::User;
 use crate::command::Spec;
 use crate::out::Out;
+use crate::tracking::ClientTracking;
 
 /// A client of any door.
 #[derive(Debug)]
@@ -41,6 +42,12 @@ pub(crate) struct Client {
     /// This is the client a script calls through.
     pub(crate) in_script: bool,
     pub(crate) monitor: bool,
+    /// `CLIENT TRACKING`.
+    pub(crate) tracking: Option<Box<ClientTracking>>,
+    /// Reached by no socket: never closed for being idle.
+    pub(crate) in_process: bool,
+    /// Since when more than the soft limit waits to be sent.
+    pub(crate) over_soft_since: Option<i64>,
     pub(crate) no_evict: bool,
     pub(crate) replies: Replies,
     /// The door closes the connection once `out` is sent.
@@ -111,7 +118,7 @@ impl Client {
             lib_ver: Vec::new(),
             addr,
             laddr: String::new(),
-            fd: -1,
+            fd: 0,
             created_ms: now_ms,
             last_ms: now_ms,
             last_command: None,
@@ -128,6 +135,9 @@ impl Client {
             deny_blocking: false,
             in_script: false,
             monitor: false,
+            tracking: None,
+            in_process: false,
+            over_soft_since: None,
             no_evict: false,
             replies: Replies::On,
             closing: false,
@@ -182,6 +192,11 @@ impl Clients {
     /// Takes a client out to run its command; [`Clients::put`] gives it back.
     pub(crate) fn take(&mut self, seat: Seat) -> Box<Client> {
         self.slots[seat.slot].take().expect("a client runs one command at a time")
+    }
+
+    /// The same for a client that may be the running one.
+    pub(crate) fn try_take(&mut self, seat: Seat) -> Option<Box<Client>> {
+        self.slots[seat.slot].take()
     }
 
     pub(crate) fn put(&mut self, seat: Seat, client: Box<Client>) {

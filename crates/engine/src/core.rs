@@ -11,6 +11,7 @@ use hashbrown::{HashMap, HashSet};
 use rand::SeedableRng as _;
 use rand::rngs::SmallRng;
 
+use crate::admin::Admin;
 use crate::aof_rewrite::Copy;
 use crate::client::{Clients, OnTimeout};
 use crate::clock::Clock;
@@ -45,6 +46,8 @@ pub(crate) struct Core {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) config: Config,
     pub(crate) stats: Stats,
+    /// Users, slow log and what else operators ask for.
+    pub(crate) admin: Admin,
     pub(crate) clients: Clients,
     /// The client whose command runs; it is not in `clients` meanwhile.
     pub(crate) current: u64,
@@ -126,6 +129,7 @@ impl Core {
             clock,
             config,
             stats: Stats::new(now),
+            admin: Admin::new(now),
             clients: Clients::default(),
             current: 0,
             self_push: Vec::new(),
@@ -286,6 +290,9 @@ impl Core {
 
     /// Watchers of `key` will find their transaction refused.
     pub(crate) fn break_watches(&mut self, key: &[u8]) {
+        if self.admin.tracking.clients > 0 {
+            self.invalidate(key);
+        }
         let db = &self.dbs[self.db];
         if !db.watched.is_empty()
             && let Some(clients) = db.watched.get(key)

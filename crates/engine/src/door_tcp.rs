@@ -32,13 +32,19 @@ impl Listener {
             let _inside = runtime.enter();
             tokio::net::TcpListener::from_std(listener)?
         };
+        shared.lock().core().door_opened(addr);
         let shared = shared.clone();
         runtime.spawn(async move {
             while let Ok((stream, peer)) = listener.accept().await {
                 let _ = stream.set_nodelay(true);
                 let shared = shared.clone();
                 tokio::spawn(async move {
-                    let seat = shared.seat(peer.to_string());
+                    let fd = i64::from(std::os::fd::AsRawFd::as_raw_fd(&stream));
+                    let laddr =
+                        stream.local_addr().map(|addr| addr.to_string()).unwrap_or_default();
+                    let Some(seat) = shared.seat_socket(peer.to_string(), laddr, fd) else {
+                        return refuse(stream).await;
+                    };
                     let _ = door_stream::serve(&shared, seat, stream).await;
                     shared.unseat(seat);
                 });
@@ -51,6 +57,13 @@ impl Listener {
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
+}
+
+/// Tells a client that there are too many.
+async fn refuse(mut stream: tokio::net::TcpStream) {
+    use tokio::io::AsyncWriteExt as _;
+    // It may be gone already; there is nobody else to tell.
+    let _ = stream.write_all(b"-ERR max number of clients reached\r\n").await;
 }
 
 impl Drop for Listener {

@@ -23,6 +23,14 @@ impl ReplyError {
         Self::new(format!("ERR wrong number of arguments for '{full_name}' command"))
     }
 
+    /// `ERR unknown subcommand or wrong number of arguments for 'x'. Try CLIENT HELP.`
+    pub(crate) fn wrong_sub_args(command: &str, sub: &[u8]) -> Self {
+        let sub = String::from_utf8_lossy(&sub[..sub.len().min(128)]).into_owned();
+        Self::new(format!(
+            "ERR unknown subcommand or wrong number of arguments for '{sub}'. Try {command} HELP."
+        ))
+    }
+
     /// `ERR unknown subcommand 'x'. Try CLIENT HELP.`
     pub(crate) fn unknown_sub(command: &str, sub: &[u8]) -> Self {
         let sub = String::from_utf8_lossy(&sub[..sub.len().min(128)]).into_owned();

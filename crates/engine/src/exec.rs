@@ -59,6 +59,8 @@ impl Inner {
         core.current = client.id;
         core.current_resp3 = client.out.resp3;
         client.last_ms = core.now;
+        let tracking = client.tracking.as_deref();
+        core.admin.tracking.reader = tracking.and_then(|t| t.remembers().then_some(client.id));
         let mark = client.out.buf.len();
         let silent = begin_silence(client);
 
@@ -72,9 +74,16 @@ impl Inner {
             }
         }
 
+        if let Some(tracking) = client.tracking.as_deref_mut()
+            && client.multi.is_none()
+            && client.last_command.is_none_or(|spec| spec.full_name != "client|caching")
+        {
+            tracking.caching = false;
+        }
         let core = self.core();
         core.close_unit();
         core.current = 0;
+        core.admin.tracking.reader = None;
         if !core.self_push.is_empty() {
             let push = std::mem::take(&mut core.self_push);
             client.out.buf.splice(mark..mark, push);
@@ -88,6 +97,13 @@ impl Inner {
     pub(crate) fn after_call(&mut self) {
         while let Some((db, key)) = self.core().ready.pop_front() {
             self.serve_waiters(db, &key);
+        }
+        let core = self.core();
+        if core.admin.tracking.due() {
+            core.send_invalidations();
+        }
+        if std::mem::take(&mut core.admin.resume) {
+            self.resume_paused();
         }
     }
 
@@ -131,7 +147,10 @@ impl Inner {
 
     /// Everything that can forbid a call before it runs or is queued.
     fn admit(&mut self, client: &mut Client, spec: &'static Spec, argv: &[&[u8]]) -> Outcome {
-        if !client.authenticated && !spec.has(flag::NO_AUTH) {
+        if !client.authenticated
+            && !spec.has(flag::NO_AUTH)
+            && !self.core().admin.users.default_user().needs_no_password()
+        {
             return Err(ReplyError::fixed("NOAUTH Authentication required."));
         }
         if !client.user.unrestricted {
@@ -142,10 +161,13 @@ impl Inner {
         }
         let core = self.core();
         if core.config.cluster {
-            core.check_slots(client, spec, argv)?;
+            Core::check_slots(spec, argv)?;
         }
-        if core.config.maxmemory > 0 && spec.has(flag::DENYOOM) && core.over_memory() {
-            return Err(OOM);
+        if core.config.maxmemory > 0 && spec.has(flag::DENYOOM) {
+            if core.over_memory() {
+                return Err(OOM);
+            }
+            core.note_write(argv);
         }
         if core.write_refusal.is_some() && spec.has(flag::WRITE) {
             return Err(core.write_refusal.clone().expect("just looked"));
@@ -165,8 +187,11 @@ impl Inner {
         let mark = client.out.buf.len();
         let core = self.core();
         let dirty = core.dirty;
-        if core.monitors > 0 && !spec.has(flag::SKIP_MONITOR) && !spec.has(flag::ADMIN) {
-            core.feed_monitors(client, argv);
+        let shown = core.monitors > 0 && !spec.has(flag::ADMIN);
+        // A script is shown before the commands it calls, anything else after what it did.
+        let script = spec.has(flag::SKIP_MONITOR) && spec.group == "scripting";
+        if shown && script {
+            core.feed_monitors(client, spec, argv);
         }
         let outcome = match spec.run {
             Some(Run::Plain(run)) => core.call_plain(client, spec, run, argv),
@@ -175,6 +200,12 @@ impl Inner {
         };
         let core = self.core();
         core.log_call(dirty, argv);
+        if core.admin.tracking.reader.is_some() {
+            core.remember_read(spec, argv);
+        }
+        if shown && !spec.has(flag::SKIP_MONITOR) {
+            core.feed_monitors(client, spec, argv);
+        }
         let failed = outcome.is_err();
         if let Err(error) = outcome {
             client.out.buf.truncate(mark);
@@ -196,6 +227,18 @@ impl Inner {
             paused: true,
         }));
         self.core().blocked_clients += 1;
+    }
+
+    /// A pause is over before its time: calls it held back run now.
+    fn resume_paused(&mut self) {
+        let core = self.core();
+        let paused = |c: &&Client| c.blocked.as_ref().is_some_and(|b| b.paused);
+        let ids: Vec<u64> = core.clients.iter().filter(paused).map(|c| c.id).collect();
+        for id in ids {
+            if let Some(seat) = self.core().clients.seat(id) {
+                self.retry(seat);
+            }
+        }
     }
 
     /// Tries again the commands of clients that wait for `key`, first come first served.
@@ -272,8 +315,11 @@ impl Inner {
                 self.retry(seat);
             }
         }
-        self.core().expire_due();
-        self.core().close_unit();
+        let core = self.core();
+        core.expire_due();
+        core.close_unit();
+        core.close_idle();
+        core.limit_tracking();
         self.after_call();
     }
 

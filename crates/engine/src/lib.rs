@@ -16,6 +16,7 @@
 )]
 
 mod acl;
+mod admin;
 mod aof;
 mod aof_dump;
 mod aof_file;
@@ -24,16 +25,26 @@ mod aof_manifest;
 mod aof_rewrite;
 mod client;
 mod clock;
+mod cluster;
+mod cmd_acl;
+mod cmd_client;
+mod cmd_cluster;
+mod cmd_command;
+mod cmd_config;
 mod cmd_connection;
+mod cmd_debug;
 mod cmd_expire;
 mod cmd_hash;
+mod cmd_info;
 mod cmd_keys;
+mod cmd_latency;
 mod cmd_lcs;
 mod cmd_list;
 mod cmd_list_block;
 mod cmd_multi;
 mod cmd_pubsub;
 mod cmd_scan;
+mod cmd_server;
 mod cmd_set;
 mod cmd_string;
 mod cmd_zset;
@@ -41,6 +52,7 @@ mod cmd_zset_ops;
 mod cmd_zset_pop;
 mod cmd_zset_range;
 mod command;
+mod command_keys;
 mod config;
 mod core;
 mod ctx;
@@ -51,6 +63,7 @@ mod door_tcp;
 mod error;
 mod exec;
 mod guard;
+mod help;
 mod log;
 #[allow(dead_code, reason = "the host that runs scripts follows")]
 mod lua;
@@ -61,8 +74,10 @@ mod pubsub;
 mod random;
 mod reply;
 mod resp;
+mod settings;
 mod shared;
 mod stats;
+mod tracking;
 
 use std::sync::Arc;
 
@@ -75,17 +90,29 @@ pub use door_tcp::Listener;
 use crate::command::Run;
 use crate::shared::{Hold, Shared};
 
+/// The server whose answers these are.
+const REDIS_VERSION: &str = "7.0.15";
+
 /// The handlers of all groups.
 const HANDLERS: &[&[(&str, Run)]] = &[
+    cmd_acl::HANDLERS,
+    cmd_client::HANDLERS,
+    cmd_cluster::HANDLERS,
+    cmd_command::HANDLERS,
+    cmd_config::HANDLERS,
     cmd_connection::HANDLERS,
+    cmd_debug::HANDLERS,
     cmd_expire::HANDLERS,
     cmd_hash::HANDLERS,
+    cmd_info::HANDLERS,
     cmd_keys::HANDLERS,
+    cmd_latency::HANDLERS,
     cmd_list::HANDLERS,
     cmd_list_block::HANDLERS,
     cmd_multi::HANDLERS,
     cmd_pubsub::HANDLERS,
     cmd_scan::HANDLERS,
+    cmd_server::HANDLERS,
     cmd_set::HANDLERS,
     cmd_string::HANDLERS,
     cmd_zset::HANDLERS,
@@ -107,6 +134,29 @@ pub struct Options {
     pub dir: Option<std::path::PathBuf>,
     /// When the log is forced to the disk.
     pub fsync: Fsync,
+    /// What `SHUTDOWN` does; without it the command is refused.
+    pub on_shutdown: Option<ShutdownHook>,
+}
+
+/// What the program around the engine does when a client says `SHUTDOWN`.
+#[derive(Clone)]
+pub struct ShutdownHook(Arc<dyn Fn() + Send + Sync>);
+
+impl ShutdownHook {
+    /// The function is called with the engine's lock held: it must only pass the wish on.
+    pub fn new(hook: impl Fn() + Send + Sync + 'static) -> Self {
+        ShutdownHook(Arc::new(hook))
+    }
+
+    pub(crate) fn call(&self) {
+        (self.0)();
+    }
+}
+
+impl std::fmt::Debug for ShutdownHook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ShutdownHook")
+    }
 }
 
 impl Default for Options {
@@ -117,6 +167,7 @@ impl Default for Options {
             cluster: false,
             dir: None,
             fsync: Fsync::default(),
+            on_shutdown: None,
         }
     }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::Options;
-use crate::acl::User;
 use crate::aof::{Log, OpenError, Opened};
 use crate::client::{Client, Seat};
 use crate::config::Config;
@@ -38,9 +37,11 @@ const TICK: Duration = Duration::from_millis(100);
 
 impl Shared {
     pub(crate) fn start(options: Options) -> Result<(Arc<Self>, Opened), OpenError> {
-        let config =
-            Config { databases: options.databases, cluster: options.cluster, ..Config::default() };
-        let mut inner = Inner::new(Core::new(options.clock, config), LuaHost);
+        let mut config = Config::opened(options.databases, options.cluster);
+        config.set_text("appendonly", if options.dir.is_some() { b"yes" } else { b"no" });
+        let mut core = Core::new(options.clock, config);
+        core.admin.on_shutdown = options.on_shutdown;
+        let mut inner = Inner::new(core, LuaHost);
         let mut opened = Opened::default();
         if let Some(dir) = &options.dir {
             let (log, found) = Log::open(&mut inner, dir, options.fsync)?;
@@ -75,7 +76,27 @@ impl Shared {
         let id = core.clients.next_id();
         core.stats.connections += 1;
         let now = core.clock.now_ms();
-        core.clients.add(Box::new(Client::new(id, addr, User::unrestricted(), now)))
+        let user = Arc::clone(core.admin.users.default_user());
+        let mut client = Client::new(id, addr, user, now);
+        client.in_process = true;
+        core.clients.add(Box::new(client))
+    }
+
+    /// Seats a client that came over a socket. `None` when there are too many.
+    pub(crate) fn seat_socket(&self, addr: String, laddr: String, fd: i64) -> Option<Seat> {
+        let mut inner = self.lock();
+        let core = inner.core();
+        if core.clients.len() >= core.config.maxclients {
+            core.stats.rejected_connections += 1;
+            return None;
+        }
+        drop(inner);
+        let seat = self.seat(addr);
+        let mut inner = self.lock();
+        if let Some(client) = inner.core().clients.get_mut(seat.id) {
+            (client.laddr, client.fd, client.in_process) = (laddr, fd, false);
+        }
+        Some(seat)
     }
 
     /// A connection ended: nothing of it stays.
@@ -83,12 +104,7 @@ impl Shared {
         let mut inner = self.lock();
         let core = inner.core();
         let Some(mut client) = core.clients.remove(seat) else { return };
-        core.unwatch(&mut client);
-        core.pubsub.forget(&client);
-        if let Some(blocked) = client.blocked.take() {
-            core.forget_waiter(client.id, &blocked);
-        }
-        core.monitors -= usize::from(client.monitor);
+        core.detach(&mut client);
     }
 
     /// After a batch, before its replies leave: what changed goes to the log; a new wait is timed. An error
@@ -125,8 +141,10 @@ impl Shared {
     fn look_after_log(self: &Arc<Self>, inner: &mut Inner) {
         let Inner { core: Some(core), log: Some(log), .. } = &mut *inner else { return };
         log.heal(core);
+        let wanted = std::mem::take(&mut core.admin.rewrite_wanted);
         let config = &core.config;
-        if log.needs_new_files()
+        if wanted
+            || log.needs_new_files()
             || log.is_overgrown(config.rewrite_min_bytes, config.rewrite_percent)
         {
             self.rewrite_in_background(inner);

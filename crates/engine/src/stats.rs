@@ -1,4 +1,4 @@
-//! Counters for `INFO`, per command and overall.
+//! Counters for `INFO`, per command and overall, and how long commands take.
 
 use crate::command::{Spec, TABLE};
 
@@ -9,6 +9,73 @@ pub(crate) struct CommandStats {
     pub(crate) usec: u64,
     pub(crate) rejected: u64,
     pub(crate) failed: u64,
+    /// Made at the first call.
+    pub(crate) times: Option<Box<Histogram>>,
+}
+
+/// Durations from a microsecond to half an hour, in steps of about three per cent.
+#[derive(Debug, Clone)]
+pub(crate) struct Histogram {
+    counts: [u32; OCTAVES * STEPS],
+    pub(crate) total: u64,
+}
+
+const STEPS: usize = 32;
+const OCTAVES: usize = 32;
+const FIRST: u32 = 10; // 1024 ns
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram { counts: [0; OCTAVES * STEPS], total: 0 }
+    }
+}
+
+impl Histogram {
+    pub(crate) fn add(&mut self, nanos: u64) {
+        let nanos = nanos.max(1 << FIRST);
+        let octave = nanos.ilog2() - FIRST;
+        let step = (nanos >> (octave + FIRST - 5)) as usize & (STEPS - 1);
+        let at = (octave as usize * STEPS + step).min(OCTAVES * STEPS - 1);
+        self.counts[at] = self.counts[at].saturating_add(1);
+        self.total += 1;
+    }
+
+    /// The largest duration that counts at a place.
+    fn top(at: usize) -> u64 {
+        let (octave, step) = (at / STEPS, at % STEPS);
+        let width = 1u64 << (octave as u32 + FIRST - 5);
+        (1u64 << (octave as u32 + FIRST)) + width * (step as u64 + 1) - 1
+    }
+
+    /// The duration that this share of calls did not exceed, in nanoseconds.
+    pub(crate) fn at_percentile(&self, percentile: f64) -> u64 {
+        let wanted = ((percentile / 100.0 * self.total as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        for (at, count) in self.counts.iter().enumerate() {
+            seen += u64::from(*count);
+            if seen >= wanted {
+                return Self::top(at);
+            }
+        }
+        0
+    }
+
+    /// Microseconds and how many calls took at most that, at powers of two, where the number changes.
+    pub(crate) fn powers(&self) -> Vec<(u64, u64)> {
+        let mut seen = 0;
+        let mut lines = Vec::new();
+        for octave in 0..OCTAVES {
+            // The first step of an octave still counts as its power of two.
+            let from = if octave == 0 { 0 } else { (octave - 1) * STEPS + 1 };
+            let new: u64 = self.counts[from..=octave * STEPS].iter().map(|n| u64::from(*n)).sum();
+            if new > 0 {
+                seen += new;
+                let power = 1u64 << (octave as u32 + FIRST);
+                lines.push(((power + power / 128 - 1) / 1000, seen));
+            }
+        }
+        lines
+    }
 }
 
 /// Counters since the start or `CONFIG RESETSTAT`.
@@ -61,5 +128,30 @@ impl Stats {
         if self.errors.len() < CODES_MAX || self.errors.contains_key(&code) {
             *self.errors.entry(code).or_default() += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Histogram;
+
+    #[test]
+    fn percentiles_are_within_three_per_cent() {
+        let mut times = Histogram::default();
+        for micros in 1..=1000 {
+            times.add(micros * 1000);
+        }
+        let half = times.at_percentile(50.0);
+        assert!((500_000..=516_000).contains(&half), "{half}");
+        assert!(times.at_percentile(100.0) >= 1_000_000);
+    }
+
+    #[test]
+    fn powers_of_two_add_up() {
+        let mut times = Histogram::default();
+        for nanos in [500, 3_000, 3_000, 20_000] {
+            times.add(nanos);
+        }
+        assert_eq!(times.powers(), [(1, 1), (4, 3), (33, 4)]);
     }
 }
