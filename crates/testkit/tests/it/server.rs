@@ -67,3 +67,19 @@ fn a_killed_test_process_leaves_no_server_and_no_directory() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
+
+#[test]
+fn a_missing_program_is_a_failure_that_says_how_to_install_it() {
+    for (store, told) in [("redis", "apt-get install -y redis-server"), ("valkey", "make tools")] {
+        let output = std::process::Command::new(std::env::current_exe().expect("ourselves"))
+            .args(["server::a_dropped_server_is_gone", "--exact", "--nocapture"])
+            .env("WORLDKEEP_TEST_STORES", store)
+            .env("WORLDKEEP_VALKEY", "nowhere/valkey-server")
+            .env("PATH", "nowhere")
+            .output()
+            .expect("it can be started");
+        assert!(!output.status.success());
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains(told), "{text}");
+    }
+}
