@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::{Connection, Engine};
+use engine::{Connection, Engine, Fsync};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use kernel::{
@@ -27,22 +27,49 @@ pub struct Embedded {
     engine: Engine,
     place: String,
     since_ms: u64,
+    persistence: &'static str,
+    warnings: Vec<String>,
 }
 
 impl Embedded {
     /// Nothing on disk.
     pub fn memory() -> Self {
-        Self::over(Engine::memory(), "memory".to_owned())
+        let warning = "the data is in memory only and ends with the process: name a directory";
+        Embedded {
+            engine: Engine::memory(),
+            place: "memory".to_owned(),
+            since_ms: crate::wall_ms(),
+            persistence: "none",
+            warnings: vec![warning.to_owned()],
+        }
     }
 
-    /// Durable in a directory, which has one owner at a time.
+    /// Durable in a directory, which has one owner at a time; the log is synced every second.
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
-        let path = dir.display().to_string();
-        Err(OpenError::Directory { path, reason: "the log on disk is not built in yet".to_owned() })
+        Self::open_with(dir, Fsync::EverySecond)
     }
 
-    fn over(engine: Engine, place: String) -> Self {
-        Embedded { engine, place, since_ms: crate::wall_ms() }
+    /// The same with a choice of when the log is forced to the disk.
+    pub fn open_with(dir: &Path, fsync: Fsync) -> Result<Self, OpenError> {
+        let options = engine::Options { dir: Some(dir.to_owned()), fsync, ..Default::default() };
+        let (engine, opened) = Engine::open(options).map_err(|error| explain(dir, &error))?;
+        let mut warnings = Vec::new();
+        if let Some((file, bytes)) = opened.cut {
+            let file = file.display();
+            warnings.push(format!("a write torn by a crash was cut from {file}: {bytes} bytes"));
+        }
+        if opened.errors > 0 {
+            let count = opened.errors;
+            warnings
+                .push(format!("{count} commands of the log answered with an error when loaded"));
+        }
+        let persistence = match fsync {
+            Fsync::Always => "append-only log, synced at every write",
+            Fsync::EverySecond => "append-only log, synced every second",
+            Fsync::No => "append-only log, synced when the system likes",
+        };
+        let place = dir.display().to_string();
+        Ok(Embedded { engine, place, since_ms: crate::wall_ms(), persistence, warnings })
     }
 
     /// As a store.
@@ -58,6 +85,24 @@ impl Embedded {
     /// The engine itself.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+}
+
+fn explain(dir: &Path, error: &engine::OpenError) -> OpenError {
+    let path = dir.display().to_string();
+    match error {
+        engine::OpenError::Locked(_) => OpenError::Directory {
+            path,
+            reason: "another process uses it; stop that one or name another with --data".to_owned(),
+        },
+        engine::OpenError::Directory { error, .. } => OpenError::Directory {
+            path,
+            reason: format!(
+                "{}; name one that can be written with --data",
+                crate::error::plain(error)
+            ),
+        },
+        other => OpenError::Damaged { path, reason: other.to_string() },
     }
 }
 
@@ -153,8 +198,6 @@ impl Store for Direct {
     }
 
     fn status(&self) -> Status {
-        let memory = self.embedded.place == "memory";
-        let warning = "the data is in memory only and ends with the process: name a directory";
         Status {
             kind: Kind::Embedded,
             place: self.embedded.place.clone(),
@@ -163,9 +206,9 @@ impl Store for Direct {
             since_ms: self.embedded.since_ms,
             reason: None,
             reconnects: 0,
-            persistence: if memory { "none" } else { "append-only log" }.to_owned(),
+            persistence: self.embedded.persistence.to_owned(),
             eviction: "noeviction".to_owned(),
-            warnings: if memory { vec![warning.to_owned()] } else { Vec::new() },
+            warnings: self.embedded.warnings.clone(),
         }
     }
 }

@@ -15,6 +15,17 @@ pub enum OpenError {
         /// What is wrong with it, and what to do.
         reason: String,
     },
+    /// What the directory holds cannot be loaded; nothing was changed.
+    #[error(
+        "cannot load the data in {path}: {reason}; restore a copy of the directory, or cut the file \
+         at that byte (truncate -s BYTE FILE) to keep what stands before it"
+    )]
+    Damaged {
+        /// Where.
+        path: String,
+        /// Which file, and what is wrong with it.
+        reason: String,
+    },
     /// Nobody answers there.
     #[error("cannot reach Redis at {place}: {reason}; start it or correct the address")]
     Unreachable {
@@ -63,9 +74,10 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// 2 usage or configuration, 5 refused (login, rights), 6 backend unreachable.
+    /// 1 damaged data, 2 usage or configuration, 5 refused (login, rights), 6 backend unreachable.
     pub fn exit_code(&self) -> u8 {
         match self {
+            OpenError::Damaged { .. } => 1,
             OpenError::Usage(_) | OpenError::Directory { .. } => 2,
             OpenError::Login { .. } | OpenError::NotAllowed { .. } => 5,
             OpenError::Unreachable { .. } | OpenError::Tls { .. } | OpenError::NotRedis { .. } => 6,

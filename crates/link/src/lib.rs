@@ -32,6 +32,7 @@ use std::time::Duration;
 use kernel::{Deadline, Kind, Store};
 
 pub use embedded::Embedded;
+pub use engine::Fsync;
 pub use engine::Listener as RespListener;
 pub use error::OpenError;
 pub use place::{Access, Address, Login, Place, Role, Servers, Tls};
@@ -72,7 +73,12 @@ pub async fn open(place: &str, options: Options) -> Result<Arc<dyn Store>, OpenE
 pub async fn open_place(place: &Place, options: Options) -> Result<Arc<dyn Store>, OpenError> {
     match place {
         Place::Memory => Ok(Embedded::memory().store()),
-        Place::Directory(dir) => Ok(Embedded::open(dir)?.store()),
+        Place::Directory(dir) => {
+            // A long log takes its time to load.
+            let dir = dir.clone();
+            let opened = tokio::task::spawn_blocking(move || Embedded::open(&dir)).await;
+            Ok(opened.expect("opening does not panic")?.store())
+        }
         Place::Servers(servers) => open_servers(servers, options).await,
     }
 }

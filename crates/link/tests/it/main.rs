@@ -2,6 +2,7 @@
 
 mod basics;
 mod cluster;
+mod embedded;
 mod faults;
 mod heal;
 mod listen;
