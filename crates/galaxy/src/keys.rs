@@ -1,7 +1,7 @@
 //! Keys of the galaxy (seed 002), with the seed's ownership matrix as data. No key has a scope: one leader
 //! writes, so both layouts are the seed's bytes. Online counts share the slot of `connections:online`.
 
-use kernel::keyspace::{At, Belongs, Held, Index, Life, Role};
+use kernel::keyspace::{At, Belongs, Held, Index, Life, Named, Role};
 
 const PHYSICS: &str = "physics";
 const TICK: &str = "tick-engine";
@@ -42,7 +42,7 @@ const fn system(names: &'static str, fills: &'static str) -> Index {
         names,
         fills,
         held: Held::Members,
-        may_dangle: false,
+        named: Named::Live,
         complete: Some(&[("system_id", At::Field("system_id", "sol"))]),
     }
 }
@@ -105,7 +105,7 @@ kernel::keyspace! {
     seed rules(ship_id: Uuid) = "automation:{ship_id}:rules", Set, Life::None,
         writers = &[GATEWAY, TICK], belongs = OF_SHIP,
         index = Some(Index {
-            names: "rule", fills: "rule_id", held: Held::Members, may_dangle: false,
+            names: "rule", fills: "rule_id", held: Held::Members, named: Named::Live,
             complete: Some(&[]),
         });
     /// One automation rule: trigger, actions, mode, priority.
@@ -136,7 +136,7 @@ kernel::keyspace! {
     seed player_ships(player_id: Uuid) = "player:{player_id}:ships", Set, Life::None,
         writers = &[PLAYERS],
         index = Some(Index {
-            names: "ship", fills: "ship_id", held: Held::Members, may_dangle: true, complete: None,
+            names: "ship", fills: "ship_id", held: Held::Members, named: Named::Any, complete: None,
         });
 
     /// A jump gate's state, one field per component.

@@ -1,15 +1,15 @@
 //! Keys of the job queue (seed 004). `ns` is the namespace, `bridge` in the seed; tagged, it is the hash tag,
 //! unless it brings one. Own keys are the names that the seed's program reserved, and `{ns}:x:`.
 
-use kernel::keyspace::{Belongs, Held, Index, Life, Placed, Secrecy};
+use kernel::keyspace::{Belongs, Held, Index, Life, Named, Placed, Secrecy};
 
 /// What an ended job leaves behind.
 const RETAINED: Life =
     Life::Sometimes("none while the job lives; one day after it completed or failed");
 
 /// Entries that are job ids.
-const fn jobs(held: Held, may_dangle: bool) -> Index {
-    Index { names: "data", fills: "job_id", held, may_dangle, complete: None }
+const fn jobs(held: Held, named: Named) -> Index {
+    Index { names: "data", fills: "job_id", held, named, complete: None }
 }
 
 const fn placed(word: &'static str, in_any: &'static [&'static str]) -> Placed {
@@ -33,7 +33,7 @@ kernel::keyspace! {
     /// Ids of all registered workers.
     seed workers_active(ns: Namespace) = "{ns}:workers:active", Set, Life::None,
         index = Some(Index {
-            names: "worker", fills: "server_id", held: Held::Members, may_dangle: false,
+            names: "worker", fills: "server_id", held: Held::Members, named: Named::Live,
             complete: Some(&[]),
         });
 
@@ -61,19 +61,19 @@ kernel::keyspace! {
 
     /// Ids of the jobs that are ready, the next one at the head.
     seed waiting(ns: Namespace) = "{ns}:jobs:waiting", List, Life::None,
-        index = Some(jobs(Held::Members, false));
+        index = Some(jobs(Held::Members, Named::Live));
     /// Ids of the jobs in progress.
     seed active(ns: Namespace) = "{ns}:jobs:active", Set, Life::None,
-        index = Some(jobs(Held::Members, false));
+        index = Some(jobs(Held::Members, Named::Live));
     /// Ids of the jobs for later: score = Unix ms at which they run.
     seed delayed(ns: Namespace) = "{ns}:jobs:delayed", Zset, Life::None,
-        index = Some(jobs(Held::Members, false));
+        index = Some(jobs(Held::Members, Named::Live));
     /// Ids of the recurring jobs: score = Unix ms at which they fire next.
     seed cron(ns: Namespace) = "{ns}:jobs:cron", Zset, Life::None,
-        index = Some(jobs(Held::Members, false));
+        index = Some(jobs(Held::Members, Named::Live));
     /// Ids of the jobs that failed for good, the newest first.
     seed deadletter(ns: Namespace) = "{ns}:jobs:deadletter", List, Life::None,
-        index = Some(jobs(Held::Members, false));
+        index = Some(jobs(Held::Members, Named::Live));
 
     /// How many jobs of a type run now.
     seed concurrent(ns: Namespace, job_type: JobType) = "{ns}:ratelimit:concurrent:{jobType}", Int,
@@ -99,35 +99,35 @@ kernel::keyspace! {
 
     /// Claimed jobs: score = Unix ms at which the lease ends.
     own leases(ns: Namespace) = "{ns}:x:leases", Zset, Life::None,
-        index = Some(jobs(Held::Members, false));
+        index = Some(jobs(Held::Members, Named::Live));
     /// Ids of the jobs that one worker holds.
     own owner(ns: Namespace, server_id: Host) = "{ns}:x:owner:{serverId}", Set, Life::None,
-        index = Some(jobs(Held::Members, false));
+        index = Some(jobs(Held::Members, Named::Live));
     /// How often a job was taken back from a dead worker: field = job id.
     own recoveries(ns: Namespace) = "{ns}:x:recoveries", Hash, Life::None,
-        index = Some(jobs(Held::Fields, true));
+        index = Some(jobs(Held::Fields, Named::Any));
     /// Unix ms at which each active job was claimed: field = job id.
     own claimed(ns: Namespace) = "{ns}:x:claimed", Hash, Life::None,
-        index = Some(jobs(Held::Fields, false));
+        index = Some(jobs(Held::Fields, Named::Live));
     /// Told after each insertion into `waiting`: the job's type.
     own wake(ns: Namespace) = "{ns}:x:wake", Channel, Life::None;
     /// Told to abort a running job: its id.
     own cancel(ns: Namespace) = "{ns}:x:cancel", Channel, Life::None;
     /// Ids of active jobs whose cancellation was asked for.
     own cancelled(ns: Namespace) = "{ns}:x:cancelled", Set, Life::None,
-        index = Some(jobs(Held::Members, true));
+        index = Some(jobs(Held::Members, Named::Any));
     /// The job that holds a uniqueness key.
     own unique(ns: Namespace, digest: Host) = "{ns}:x:unique:{digest}", String,
         Life::Computed("the uniqueness window");
     /// What a parked job still waits for.
     own deps(ns: Namespace, job_id: JobId) = "{ns}:x:deps:{jobId}", Set, Life::None,
-        index = Some(jobs(Held::Members, true));
+        index = Some(jobs(Held::Members, Named::Any));
     /// Jobs that wait for this one.
     own children(ns: Namespace, job_id: JobId) = "{ns}:x:children:{jobId}", Set, Life::None,
-        index = Some(jobs(Held::Members, true));
+        index = Some(jobs(Held::Members, Named::Any));
     /// Ids of the jobs that wait for others.
     own parked(ns: Namespace) = "{ns}:x:parked", Set, Life::None,
-        index = Some(jobs(Held::Members, false));
+        index = Some(jobs(Held::Members, Named::Live));
     /// Outcomes of one day per type.
     own stats(ns: Namespace, day: Day) = "{ns}:x:stats:{day}", Hash, Life::Secs(90 * 86_400);
     /// Counters and callback of a batch.

@@ -197,6 +197,18 @@ pub enum Held {
     Values,
 }
 
+/// What must be true of the keys an index names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Named {
+    /// They exist.
+    Live,
+    /// They may be gone.
+    Any,
+    /// They do not exist, and none is named twice: ids to use again.
+    Free,
+}
+
 /// Where the key that is named says into which index it belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -216,8 +228,8 @@ pub struct Index {
     pub fills: &'static str,
     /// Where the entries are.
     pub held: Held,
-    /// Whether an entry may outlive its key; if not, the check reports it and repair removes it.
-    pub may_dangle: bool,
+    /// Whether the keys named must exist; an entry that breaks the rule is reported, and repair removes it.
+    pub named: Named,
     /// `Some`: every such key must be in its index, and these placeholders of the index are found there
     /// (the rest have the key's own values). `None`: some keys are in no index of this kind.
     pub complete: Option<&'static [(&'static str, At)]>,
@@ -416,5 +428,20 @@ impl Table {
     /// The definition of that name.
     pub fn def(&self, name: &str) -> Option<&'static KeyDef> {
         self.keys.iter().copied().find(|def| def.name == name)
+    }
+
+    /// Whether a role may read (or write) a key, by the ownership that the ACL rules enforce. The module's
+    /// own name may do all of it.
+    pub fn may(&self, role: &str, def: &KeyDef, write: bool) -> bool {
+        let known = self.roles.iter().find(|known| known.name == role);
+        let one = [role];
+        let names = match known {
+            Some(known) if !known.acts_as.is_empty() => known.acts_as,
+            _ => &one[..],
+        };
+        let among = |roles: &[&str]| roles.iter().any(|role| names.contains(role));
+        let whole = self.roles.is_empty() && role == self.module;
+        let reads = || among(def.readers) || known.is_some_and(|known| known.reads_all);
+        whole || among(def.writers()) || (!write && reads())
     }
 }

@@ -1,7 +1,7 @@
 //! Keys of the monsters (seed 001). All carry the tenant, which is the hash tag in the tagged layout. Own
 //! keys are under `wk:monsters:`.
 
-use kernel::keyspace::{At, Belongs, Held, Index, Life};
+use kernel::keyspace::{At, Belongs, Held, Index, Life, Named};
 
 kernel::keyspace! {
     module = "monsters" by "tenant_id",
@@ -20,7 +20,7 @@ kernel::keyspace! {
     seed map(tenant_id: Uuid, world_id: U8, channel_id: U8, map_id: U32, instance: Uuid)
         = "atlas:monster-map:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}", Set, Life::None,
         index = Some(Index {
-            names: "monster", fills: "unique_id", held: Held::Members, may_dangle: false,
+            names: "monster", fills: "unique_id", held: Held::Members, named: Named::Live,
             complete: Some(&[
                 ("world_id", At::Json("/worldId")), ("channel_id", At::Json("/channelId")),
                 ("map_id", At::Json("/mapId")), ("instance", At::Json("/instance")),
@@ -29,7 +29,11 @@ kernel::keyspace! {
     /// The last sequential id: 1000000000 to 2000000000, then around again.
     seed ids_next(tenant_id: Uuid) = "atlas:monster-ids:{tenantId}:next", Int, Life::None;
     /// Ids to use again, the last released first.
-    seed ids_free(tenant_id: Uuid) = "atlas:monster-ids:{tenantId}:free", List, Life::None;
+    seed ids_free(tenant_id: Uuid) = "atlas:monster-ids:{tenantId}:free", List, Life::None,
+        index = Some(Index {
+            names: "monster", fills: "unique_id", held: Held::Members, named: Named::Free,
+            complete: None,
+        });
     /// A skill that a monster may not use yet; `monsterId` is the unique id of the instance.
     seed cooldown(tenant_id: Uuid, monster_id: U32, skill_id: U32)
         = "atlas:monster-cooldown:{tenantId}:{monsterId}:{skillId}", String,

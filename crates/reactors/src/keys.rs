@@ -1,7 +1,7 @@
 //! Keys of the reactors (seed 000). Plain keys of a reactor are global, as the seed has them; tagged, all of
 //! a tenant's share its slot. Own keys are under `wk:reactors:`.
 
-use kernel::keyspace::{At, Held, Index, Life};
+use kernel::keyspace::{At, Held, Index, Life, Named};
 
 kernel::keyspace! {
     module = "reactors" by "tenant_id",
@@ -17,7 +17,7 @@ kernel::keyspace! {
     seed all(tenant_id: Uuid) = "reactors:all", Set, Life::None,
         tagged = Some("reactors:all:{tenantId}"),
         index = Some(Index {
-            names: "reactor", fills: "id", held: Held::Members, may_dangle: false,
+            names: "reactor", fills: "id", held: Held::Members, named: Named::Live,
             complete: Some(&[]),
         });
     /// One reactor: tenant, field, classification, game data, state.
@@ -27,7 +27,7 @@ kernel::keyspace! {
     seed map(tenant_id: Uuid, world_id: U8, channel_id: U8, map_id: U32, instance: Uuid)
         = "reactors:map:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}", Set, Life::None,
         index = Some(Index {
-            names: "reactor", fills: "id", held: Held::Members, may_dangle: false,
+            names: "reactor", fills: "id", held: Held::Members, named: Named::Live,
             complete: Some(&[
                 ("tenant_id", At::Json("/tenant/id")), ("world_id", At::Json("/worldId")),
                 ("channel_id", At::Json("/channelId")), ("map_id", At::Json("/mapId")),
@@ -48,7 +48,7 @@ kernel::keyspace! {
     /// Which reactor holds a spot: field = world, channel, map, instance, classification, x and y.
     own spots(tenant_id: Uuid) = "wk:reactors:{tenantId}:spots", Hash, Life::None,
         index = Some(Index {
-            names: "reactor", fills: "id", held: Held::Values, may_dangle: false, complete: None,
+            names: "reactor", fills: "id", held: Held::Values, named: Named::Live, complete: None,
         });
     /// What happened to the tenant's reactors.
     own events(tenant_id: Uuid) = "wk:reactors:{tenantId}:events", Stream, Life::None;

@@ -467,3 +467,16 @@ fn the_json_form_has_every_key() {
     assert_eq!(claims["secrecy"], "secret");
     assert_eq!(claims["params"][0]["kind"], "code");
 }
+
+#[test]
+fn ownership_can_be_asked_without_a_server() {
+    use galaxy::keys::def;
+    let may = |role, def, write| galaxy::keys::TABLE.may(role, def, write);
+    assert!(may("physics", &def::ship, true) && !may("api-gateway", &def::ship, true));
+    assert!(may("api-gateway", &def::ship, false) && !may("players", &def::ship, false));
+    assert!(may("tick-engine", &def::online, false) && !may("tick-engine", &def::online, true));
+    assert!(may("game-engine", &def::ship, true) && may("game-engine", &def::tick, true));
+    assert!(!may("game-engine", &def::online, true) && !may("stranger", &def::tick, false));
+    assert!(rooms::keys::TABLE.may("rooms", &rooms::keys::def::meta, true));
+    assert!(!rooms::keys::TABLE.may("jobs", &rooms::keys::def::meta, false));
+}

@@ -11,7 +11,7 @@ use super::batch::{Seen, VALUES, command};
 use super::report::{Finding, Trouble};
 use super::suspect::{Case, Entry, Suspect, Target, contains, is_in, place, source};
 use crate::fault::Fault;
-use crate::keyspace::{Held, Index, Key, KeyDef, Type};
+use crate::keyspace::{Held, Index, Key, KeyDef, Named, Type};
 use crate::reply;
 
 /// Beyond so many entries a list is not remembered; each question about it goes to the server.
@@ -184,15 +184,19 @@ impl Run<'_> {
 
     /// Every entry of an index names a key that is there and belongs into this index.
     async fn entries(&mut self, one: &Seen<'_>, index: Index) -> Result<(), Fault> {
-        if index.may_dangle {
+        if index.named == Named::Any {
             return Ok(());
         }
         let def = one.found.def;
         if def.type_ == Type::List {
             let mut from = 0;
+            let mut before = HashSet::new();
             loop {
                 let page = self.page_of_list(one.key, from).await?;
                 let entries: Vec<_> = page.iter().cloned().map(Entry::plain).collect();
+                if index.named == Named::Free && before.len() < REMEMBERED {
+                    self.twice(one, &entries, &mut before).await?;
+                }
                 self.page(one, index, entries).await?;
                 from += page.len();
                 if page.len() < self.options.batch {
@@ -252,7 +256,18 @@ impl Run<'_> {
         let placed = index.complete.is_some_and(|places| !places.is_empty());
         let mut living = Vec::new();
         for ((entry, target), answer) in named.into_iter().zip(&answers) {
-            if reply::int(answer) == Some(0) {
+            let there = reply::int(answer) != Some(0);
+            if index.named == Named::Free {
+                if there {
+                    let base = Suspect::new(
+                        Case::InUse { entry },
+                        one.found.def,
+                        one.key.to_vec(),
+                        layout,
+                    );
+                    self.suspect(Suspect { target: Some(target), ..base }).await?;
+                }
+            } else if !there {
                 self.dangling(one, entry, Some(target)).await?;
             } else if placed {
                 living.push((entry, target));
@@ -272,6 +287,24 @@ impl Run<'_> {
                     })
                     .await?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// No free id is offered twice.
+    async fn twice(
+        &mut self,
+        one: &Seen<'_>,
+        entries: &[Entry],
+        before: &mut HashSet<u64>,
+    ) -> Result<(), Fault> {
+        for entry in entries {
+            if !before.insert(hash(&entry.name)) {
+                let layout = one.layout(self.options.layout);
+                let case = Case::Twice { entry: entry.clone() };
+                let suspect = Suspect::new(case, one.found.def, one.key.to_vec(), layout);
+                self.suspect(suspect).await?;
             }
         }
         Ok(())

@@ -16,6 +16,10 @@ pub enum Trouble {
     BadValue,
     /// An index entry that names nothing.
     Dangling,
+    /// An id that is free by its index and in use.
+    InUse,
+    /// An id that is free twice.
+    Twice,
     /// An index entry in the wrong index.
     Misplaced,
     /// A key that its index does not list.

@@ -32,6 +32,10 @@ pub(super) enum Case {
     Life { holder: Key },
     /// The key (an index) holds an entry that names nothing.
     Dangling { entry: Entry },
+    /// The key (a list of free ids) holds one that is in use.
+    InUse { entry: Entry },
+    /// The key (a list of free ids) holds one twice.
+    Twice { entry: Entry },
     /// The key (an index) holds an entry that belongs into another one.
     Misplaced { entry: Entry, belongs: Key },
     /// The key is not in its index.
@@ -75,6 +79,13 @@ impl Suspect {
             Case::Dangling { entry } => {
                 let detail = format!("holds an entry for {target}, which does not exist");
                 (Trouble::Dangling, Some(&entry.name), detail)
+            }
+            Case::InUse { entry } => {
+                let detail = format!("offers an id that {target} has");
+                (Trouble::InUse, Some(&entry.name), detail)
+            }
+            Case::Twice { entry } => {
+                (Trouble::Twice, Some(&entry.name), "offers an id twice".to_owned())
             }
             Case::Misplaced { entry, belongs } => {
                 let detail = format!("holds an entry that belongs into {belongs}");
@@ -125,6 +136,13 @@ impl Suspect {
                 Ok(own == -1 || (own >= 0 && theirs >= 0 && (own - theirs).abs() > 1_000))
             }
             Case::Dangling { entry } => Ok(gone && self.still_in(eye, entry).await?),
+            Case::InUse { entry } => Ok(!gone && self.still_in(eye, entry).await?),
+            Case::Twice { entry } => {
+                let mut cmd = command("LPOS", &self.key);
+                cmd.arg(&entry.name).arg("COUNT").arg(2);
+                let places = eye.ask(&cmd).await?;
+                Ok(reply::list(&places).is_some_and(|places| places.len() == 2))
+            }
             Case::Misplaced { entry, belongs } => {
                 let there = self.belongs_into(eye, self.def, belongs).await?;
                 Ok(!gone && there && self.still_in(eye, entry).await?)
@@ -185,7 +203,12 @@ impl Suspect {
     /// What puts it right, when its relation says how.
     async fn cure(&self, eye: &mut Eye<'_>) -> Result<Option<Cmd>, Fault> {
         Ok(match &self.case {
-            Case::Dangling { entry } | Case::Misplaced { entry, .. } => {
+            Case::Twice { entry } => {
+                let mut cmd = command("LREM", &self.key);
+                cmd.arg(1).arg(&entry.name);
+                Some(cmd)
+            }
+            Case::Dangling { entry } | Case::InUse { entry } | Case::Misplaced { entry, .. } => {
                 Some(remove(self.def, &self.key, entry))
             }
             // A score or a place in a list cannot be guessed.

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::{At, Held, KeyDef, Layout, Life, Origin, Secrecy, Table};
+use super::{At, Held, KeyDef, Layout, Life, Named, Origin, Secrecy, Table};
 
 /// The document. A test holds the committed file to it.
 pub fn markdown(tables: &[&Table]) -> String {
@@ -106,9 +106,11 @@ fn relation(def: &KeyDef) -> Vec<String> {
             }
             None => {}
         }
-        if index.may_dangle {
-            line.push_str("; an entry may outlive what it names");
-        }
+        line.push_str(match index.named {
+            Named::Live => "",
+            Named::Any => "; an entry may outlive what it names",
+            Named::Free => " that does not exist, and none is there twice",
+        });
         lines.push(line + ".\n");
     }
     if let Some(belongs) = def.belongs {

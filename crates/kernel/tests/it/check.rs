@@ -12,10 +12,10 @@ use testkit::{on_cluster, on_every_store};
 use crate::support::{ask, int, text};
 
 mod things {
-    use kernel::keyspace::{At, Belongs, Held, Index, Life};
+    use kernel::keyspace::{At, Belongs, Held, Index, Life, Named};
 
     const fn names(held: Held, complete: Option<&'static [(&'static str, At)]>) -> Index {
-        Index { names: "thing", fills: "id", held, may_dangle: false, complete }
+        Index { names: "thing", fills: "id", held, named: Named::Live, complete }
     }
 
     kernel::keyspace! {
@@ -42,13 +42,16 @@ mod things {
         /// What somebody wrote about a thing.
         seed note(tenant: Word, id: U32) = "things:note:{tenant}:{id}", String, Life::None,
             belongs = Some(Belongs { to: "thing", with: &[], drop: false });
+        /// Ids to use again.
+        seed free(tenant: Word) = "things:free:{tenant}", List, Life::None,
+            index = Some(Index { named: Named::Free, ..names(Held::Members, None) });
         /// The last id.
         seed next(tenant: Word) = "things:next:{tenant}", Int, Life::None;
     }
 }
 
 mod ships {
-    use kernel::keyspace::{At, Held, Index, Life};
+    use kernel::keyspace::{At, Held, Index, Life, Named};
 
     kernel::keyspace! {
         module = "ships", about = "Ships.", prefixes = &["ship:", "system:"],
@@ -58,7 +61,7 @@ mod ships {
         /// Ships of a system.
         seed system(system: Word) = "system:{system}", Set, Life::None,
             index = Some(Index {
-                names: "ship", fills: "id", held: Held::Members, may_dangle: false,
+                names: "ship", fills: "id", held: Held::Members, named: Named::Live,
                 complete: Some(&[("system", At::Field("system_id", "sol"))]),
             });
     }
@@ -78,13 +81,13 @@ mod rooms {
 }
 
 mod work {
-    use kernel::keyspace::{Held, Index, Life, Placed};
+    use kernel::keyspace::{Held, Index, Life, Named, Placed};
 
     const JOBS: Option<Index> = Some(Index {
         names: "data",
         fills: "id",
         held: Held::Members,
-        may_dangle: false,
+        named: Named::Live,
         complete: None,
     });
 
@@ -120,6 +123,7 @@ const HEALTHY: &[&str] = &[
     "SET things:rest:t:1:9 1 PX 60000",
     "SET things:note:t:1 hello",
     "SET things:next:t 1000000001",
+    "RPUSH things:free:t 4 5 6 7",
     "HSET ship:a name x",
     "SADD system:sol a",
     "HSET ship:b system_id far",
@@ -183,7 +187,7 @@ on_every_store!(a_healthy_store_is_clean_and_foreign_keys_are_no_fault, |store| 
     assert_eq!(report.foreign, 2);
     assert_eq!(report.known["things"]["thing"], 1);
     assert_eq!(report.known["work"]["data"], 2);
-    assert!(heard.len() > 2 && heard.iter().all(|progress| progress.total == 22));
+    assert!(heard.len() > 2 && heard.iter().all(|progress| progress.total == 23));
     assert_eq!(heard.last().unwrap().scanned, report.scanned);
 });
 
@@ -204,6 +208,8 @@ const BROKEN: &[(&str, Trouble, &str, Option<&str>, bool)] = &[
     ("ZADD things:ages:t 5 2", Trouble::Dangling, "things:ages:t", Some("2"), true),
     ("RPUSH bridge:waiting j9", Trouble::Dangling, "bridge:waiting", Some("j9"), true),
     ("ZADD bridge:delayed 1 j9", Trouble::Dangling, "bridge:delayed", Some("j9"), true),
+    ("RPUSH things:free:t 1", Trouble::InUse, "things:free:t", Some("1"), true),
+    ("RPUSH things:free:t 4", Trouble::Twice, "things:free:t", Some("4"), true),
     ("SADD things:map:t:9 1", Trouble::Misplaced, "things:map:t:9", Some("1"), true),
     ("SADD system:sol b", Trouble::Misplaced, "system:sol", Some("b"), true),
     ("SREM things:all:t 1", Trouble::Missing, "thing:t:1", Some("1"), true),
