@@ -29,6 +29,7 @@ use crate::wire::Opener;
 
 const PAUSE: Duration = Duration::from_millis(20);
 const CONNECT: Duration = Duration::from_millis(100); // then perhaps another node owns the slot
+const REDIRECTIONS: u32 = 4; // then two nodes disagree, and a moment's rest does good
 const LOOK_OFTEN: Duration = Duration::from_millis(100); // while something is missing
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -98,6 +99,15 @@ async fn keep(nodes: Arc<Nodes>) {
     }
 }
 
+/// Whom a command is for; looked up anew at every try.
+#[derive(Clone, Copy)]
+enum To {
+    Slot(u16),
+    /// The primary with the n-th lowest slots.
+    Primary(usize),
+    Any,
+}
+
 /// Where to try next, and whether as a guest of a slot on its way.
 struct Next {
     node: Arc<Node>,
@@ -111,23 +121,25 @@ impl Nodes {
         up.or(primaries.first()).cloned()
     }
 
-    fn pick(&self, slot: Option<u16>) -> Option<Arc<Node>> {
-        match slot {
-            Some(slot) => self.topology.owner(slot),
-            None => self.any(),
+    fn pick(&self, to: To) -> Option<Arc<Node>> {
+        match to {
+            To::Slot(slot) => self.topology.owner(slot),
+            To::Primary(at) => self.topology.primaries().get(at).cloned(),
+            To::Any => self.any(),
         }
     }
 
-    // One command, one reply, to the owner of a slot, wherever that is until the deadline.
-    async fn ask(&self, slot: Option<u16>, bytes: Bytes, by: Deadline) -> Result<Value, Fault> {
+    // One command, one reply, to whoever it is for, wherever that is until the deadline.
+    async fn ask(&self, to: To, bytes: Bytes, by: Deadline) -> Result<Value, Fault> {
         let mut next = None;
+        let mut redirections = 0;
         let mut why = "the slot has no owner".to_owned();
         loop {
             if by.left().is_zero() {
                 return Err(Fault::Unavailable(why));
             }
             let found = next.take();
-            let found = found.or_else(|| self.pick(slot).map(|node| Next { node, asking: false }));
+            let found = found.or_else(|| self.pick(to).map(|node| Next { node, asking: false }));
             let Some(Next { node, asking }) = found else {
                 self.pause(by).await;
                 continue;
@@ -136,7 +148,8 @@ impl Nodes {
                 Ok((Value::ServerError(error), from)) if is_passing(error.code()) => {
                     why = sentence(&error);
                     next = self.redirected(&error, &from);
-                    if next.is_none() {
+                    redirections += 1;
+                    if next.is_none() || redirections % REDIRECTIONS == 0 {
                         self.pause(by).await;
                     }
                 }
@@ -197,20 +210,19 @@ impl Nodes {
     async fn call(&self, cmd: &Cmd, by: Deadline) -> Result<Value, Fault> {
         let bytes = || Bytes::from(cmd.get_packed_command());
         match target(cmd) {
-            Target::Slot(slot) => reply::outcome(self.ask(Some(slot), bytes(), by).await?),
-            Target::Any => reply::outcome(self.ask(None, bytes(), by).await?),
+            Target::Slot(slot) => reply::outcome(self.ask(To::Slot(slot), bytes(), by).await?),
+            Target::Any => reply::outcome(self.ask(To::Any, bytes(), by).await?),
             Target::All(how) => self.call_all(bytes(), how, by).await,
             Target::Scan => self.scan(cmd, by).await,
         }
     }
 
     async fn call_all(&self, bytes: Bytes, how: Combine, by: Deadline) -> Result<Value, Fault> {
-        let primaries = self.topology.primaries();
-        let asked = primaries.iter().map(|node| node.ask(&bytes, 1, by));
-        let mut values = Vec::with_capacity(primaries.len());
+        let count = self.topology.primaries().len();
+        let asked = (0..count).map(|at| self.ask(To::Primary(at), bytes.clone(), by));
+        let mut values = Vec::with_capacity(count);
         for answer in join_all(asked).await {
-            let value = answer?.pop().expect("one reply was asked for");
-            values.push(reply::outcome(value)?);
+            values.push(reply::outcome(answer?)?);
         }
         Ok(combine(how, values))
     }
@@ -220,22 +232,22 @@ impl Nodes {
         let cursor =
             words(cmd).nth(1).and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
         let (own, at) = split_cursor(cursor.ok_or_else(|| refused("invalid cursor"))?);
-        let primaries = self.topology.primaries();
-        let Some(node) = primaries.get(at) else {
+        let count = self.topology.primaries().len();
+        if at >= count {
             // Fewer primaries than when the walk began: it has seen what there is.
             let end = vec![Value::BulkString(b"0".to_vec()), Value::Array(Vec::new())];
             return Ok(Value::Array(end));
-        };
+        }
         let mut here = redis::cmd("SCAN");
         here.arg(own);
         words(cmd).skip(2).for_each(|word| {
             here.arg(word);
         });
-        let value = node.ask(&here.get_packed_command().into(), 1, by).await?.pop();
-        let value = reply::outcome(value.expect("one reply was asked for"))?;
+        let value = self.ask(To::Primary(at), here.get_packed_command().into(), by).await?;
+        let value = reply::outcome(value)?;
         let Value::Array(mut parts) = value else { return Ok(value) };
         let next: Option<u64> = parts.first().and_then(reply::text).and_then(|t| t.parse().ok());
-        let joined = next.and_then(|own| join_cursor(own, at, primaries.len()));
+        let joined = next.and_then(|own| join_cursor(own, at, count));
         let joined =
             joined.ok_or_else(|| refused("the cursor of a node is too large to carry on"))?;
         parts[0] = Value::BulkString(joined.to_string().into_bytes());
@@ -249,7 +261,7 @@ impl Nodes {
         args: &[&[u8]],
         by: Deadline,
     ) -> Result<Value, Fault> {
-        let at = keys.first().map(|key| slot(key));
+        let at = keys.first().map_or(To::Any, |key| To::Slot(slot(key)));
         let known = eval("EVALSHA", script.sha(), keys, args);
         let mut value = self.ask(at, known.into(), by).await?;
         if reply::code(&value) == Some("NOSCRIPT") {
@@ -333,7 +345,7 @@ impl Source for Nodes {
         by: Deadline,
     ) -> BoxFuture<'a, Result<Held, Fault>> {
         Box::pin(async move {
-            let at = (!key.is_empty()).then(|| slot(key));
+            let at = if key.is_empty() { To::Any } else { To::Slot(slot(key)) };
             loop {
                 let held = match self.pick(at) {
                     Some(node) => node.hold(idle, Deadline::after(CONNECT * 3).min(by)).await,

@@ -109,6 +109,11 @@ async fn open_servers(servers: &Servers, options: Options) -> Result<Arc<dyn Sto
     Ok(Arc::new(Remote::new(node, kind, place, insecure)))
 }
 
+/// Whether steps must keep to one slot: a module whose steps span slots refuses the plain layout there.
+pub fn is_cluster(store: &dyn Store) -> bool {
+    store.status().kind == Kind::Cluster
+}
+
 /// Unix milliseconds, for people to read in a status; nothing is decided by it.
 fn wall_ms() -> u64 {
     kernel::Clock::now_ms(&kernel::SystemClock::new())

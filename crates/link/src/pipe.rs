@@ -43,7 +43,7 @@ impl Ticket {
     const TAKEN: u8 = 1;
     const WITHDRAWN: u8 = 2;
 
-    fn become_(&self, state: u8) -> bool {
+    fn turn(&self, state: u8) -> bool {
         self.0.compare_exchange(0, state, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }
@@ -53,7 +53,7 @@ struct Withdraw(Arc<Ticket>);
 
 impl Drop for Withdraw {
     fn drop(&mut self) {
-        self.0.become_(Ticket::WITHDRAWN);
+        self.0.turn(Ticket::WITHDRAWN);
     }
 }
 
@@ -158,9 +158,9 @@ impl Pipe {
         }
         match timeout_at(by.instant().into(), answered).await {
             Ok(Ok(result)) => result,
-            Ok(Err(_)) if withdraw.0.become_(Ticket::WITHDRAWN) => Err(self.not_sent()),
+            Ok(Err(_)) if withdraw.0.turn(Ticket::WITHDRAWN) => Err(self.not_sent()),
             Ok(Err(_)) => Err(Lost::Unknown("the connection ended".to_owned())),
-            Err(_) if withdraw.0.become_(Ticket::WITHDRAWN) => Err(late()),
+            Err(_) if withdraw.0.turn(Ticket::WITHDRAWN) => Err(late()),
             Err(_) => Err(Lost::Unknown(format!(
                 "{} did not answer in {:?}",
                 self.address,
@@ -210,7 +210,7 @@ fn end(why: String, requests: &mut mpsc::Receiver<Request>, shared: &Shared) {
         let _ = pending.answer.send(Err(lost));
     }
     while let Ok(request) = requests.try_recv() {
-        if request.ticket.become_(Ticket::TAKEN) {
+        if request.ticket.turn(Ticket::TAKEN) {
             let _ = request.answer.send(Err(Lost::NotSent(why.clone())));
         }
     }
@@ -233,7 +233,7 @@ async fn write(
         {
             let mut pending = shared.pending.lock();
             for request in batch.drain(..) {
-                if !request.ticket.become_(Ticket::TAKEN) {
+                if !request.ticket.turn(Ticket::TAKEN) {
                     continue;
                 }
                 pending.push_back(Pending {

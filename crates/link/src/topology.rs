@@ -79,8 +79,10 @@ impl Topology {
     /// Asks for the whole picture: primaries that are connected first, then everybody else we heard of.
     pub(crate) async fn refresh(&self) -> Result<(), Trouble> {
         let mut last = Trouble::Gone("no node of the Cluster is known".to_owned());
-        let connected: Vec<_> =
-            self.nodes.lock().values().filter_map(|node| node.pipe_now()).collect();
+        // Owners first: a former primary that just came back may still believe in its own past.
+        let mut known = self.primaries();
+        known.extend(self.nodes.lock().values().cloned());
+        let connected: Vec<_> = known.iter().filter_map(|node| node.pipe_now()).collect();
         for pipe in connected {
             let bytes = redis::cmd("CLUSTER").arg("SLOTS").get_packed_command();
             if let Ok(mut values) = pipe.ask(bytes.into(), 1, Deadline::after(ANSWER)).await {

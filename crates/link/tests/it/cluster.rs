@@ -18,7 +18,7 @@ static ONCE: Script = Script::new(
 );
 
 on_cluster!(commands_pipelines_and_scripts_find_their_slots, |store, _cluster| {
-    assert_eq!(store.status().kind, Kind::Cluster);
+    assert!(link::is_cluster(&*store));
     let sets: Vec<_> = (0..100).map(|at| cmd(&format!("SET key:{at} {at}"))).collect();
     let done = store.pipeline(&sets, soon()).await.expect("sent");
     assert!(done.iter().all(|result| result == &Ok(Value::Okay)), "{done:?}");
@@ -140,6 +140,7 @@ on_cluster!(a_killed_primary_is_replaced_and_no_step_is_repeated, |store, cluste
         store.call(&cmd(&format!("SET after:{at} x")), soon()).await.expect("healed");
     }
     let healed = healed.elapsed();
+    assert!(matches!(store.call(&cmd("DBSIZE"), ms(2000)).await, Ok(Value::Int(60..))));
     let (done, unknown, refused) = load.end().await;
     println!(
         "failover {whole:?}, healthy {healed:?} after that; {done} claimed, {unknown} unknown, {refused} refused"
