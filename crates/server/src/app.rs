@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::http::{HeaderMap, StatusCode};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, Method};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use kernel::{Clock, Store};
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
-use tower_http::timeout::TimeoutLayer;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::access::{ACCESS, Table};
+use crate::checks::Checks;
 use crate::hub::Hub;
 use crate::keyspace::Keyspace;
 use crate::limits::Limits;
@@ -43,6 +43,8 @@ pub struct App {
     pub limits: Limits,
     /// Definitions and counts of keys.
     pub keyspace: Arc<Keyspace>,
+    /// The consistency check.
+    pub checks: Checks,
     /// Events for sockets.
     pub hub: Arc<Hub>,
     /// Cancelled when the server begins to stop: not ready, sockets say goodbye, loops end.
@@ -95,6 +97,7 @@ impl App {
             hub: Hub::new(Arc::clone(&store), feeds, stopping.clone()),
             limits: Limits::new(&settings),
             keyspace,
+            checks: Checks::default(),
             store,
             stopping,
             tasks: TaskTracker::new(),
@@ -223,14 +226,26 @@ pub fn router(app: &Arc<App>) -> Router {
         .method_not_allowed_fallback(|| async { Refusal::from(reply::METHOD_NOT_ALLOWED) })
         .layer(DefaultBodyLimit::max(app.settings.size("limits.body_bytes")))
         .layer(from_fn_with_state(Arc::clone(app), caller::identify))
-        .layer(TimeoutLayer::with_status_code(
-            StatusCode::REQUEST_TIMEOUT,
-            app.settings.millis("limits.request_ms"),
-        ))
+        .layer(from_fn_with_state(Arc::clone(app), time_limit))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(reply::speak))
         .layer(from_fn(guard::outer))
         .with_state(Arc::clone(app))
+}
+
+/// No request takes longer than the setting. A check walks the whole store and reports its progress instead.
+async fn time_limit(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    if request.uri().path() == "/api/check" && *request.method() == Method::POST {
+        return next.run(request).await;
+    }
+    let limit = app.settings.millis("limits.request_ms");
+    if limit.is_zero() {
+        return next.run(request).await;
+    }
+    match tokio::time::timeout(limit, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => Refusal::from(reply::TIMEOUT).into_response(),
+    }
 }
 
 #[allow(clippy::needless_pass_by_value)] // The layer hands it over so.

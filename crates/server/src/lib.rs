@@ -7,6 +7,7 @@
 pub mod access;
 pub mod app;
 pub mod caller;
+pub mod checks;
 pub mod extract;
 pub mod guard;
 pub mod hub;

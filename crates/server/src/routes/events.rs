@@ -303,8 +303,8 @@ impl Session {
             after.into_iter().filter(|(stream, _)| self.may_stream(stream)).collect();
         let mut standing: Places = places
             .iter()
-            .filter(|(s, _)| self.may_stream(s))
-            .map(|(s, seq)| (s.clone(), *seq))
+            .filter(|(stream, _)| self.may_stream(stream) && self.wants_stream(&filter, stream))
+            .map(|(stream, seq)| (stream.clone(), *seq))
             .collect();
         standing.extend(after.iter().map(|(stream, seq)| (stream.clone(), *seq)));
         self.filter = Some(filter.clone());
@@ -378,6 +378,13 @@ impl Session {
             Record::Event(told) => may_event(&self.caller, &told.envelope),
             Record::Gap(gap) => self.may_stream(&gap.stream),
         }
+    }
+
+    fn wants_stream(&self, filter: &Filter, stream: &str) -> bool {
+        self.app.keyspace.classifier.classify(stream.as_bytes()).is_some_and(|found| {
+            let scope = found.def.scope.and_then(|scope| found.param(scope));
+            filter.wants_stream(found.def.module, scope)
+        })
     }
 
     fn may_stream(&self, stream: &str) -> bool {

@@ -11,6 +11,7 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use crate::app::App;
 
+mod check;
 mod events;
 pub(crate) mod galaxy;
 mod health;
@@ -78,6 +79,7 @@ pub(crate) fn core() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(overview::overview))
         .routes(routes!(events::socket))
         .routes(routes!(events::latest))
+        .routes(routes!(check::show, check::run))
         .routes(routes!(keys::keys))
         .routes(routes!(keys::show))
         .routes(routes!(session::open, session::show, session::close))

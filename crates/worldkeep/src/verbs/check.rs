@@ -1,8 +1,116 @@
-//! `worldkeep check`.
+//! `worldkeep check`: walks a store opened here, or asks the running server to. Shows progress on a terminal;
+//! exit code 1 while faults remain.
+
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use kernel::Store;
+use kernel::check::{Options, Progress, check};
+use kernel::keyspace::Classifier;
+use reqwest::Method;
+use serde_json::{Value, json};
 
 use crate::cli::{Check, Global};
+use crate::client::Client;
 use crate::exit::Failure;
+use crate::open::{self, Target};
+use crate::{config, print};
 
-pub(super) fn run(_: &Global, _: &Check) -> Result<(), Failure> {
-    Err(Failure::failed("`check` waits for the keyspace tables"))
+pub(super) fn run(global: &Global, flags: &Check) -> Result<(), Failure> {
+    if flags.repair {
+        open::confirm(global, "remove and rewrite index entries, orphans and lives that are wrong")?;
+    }
+    let report = super::wait(async {
+        match open::target(global).await? {
+            Target::Store(store) => on_store(global, flags, store).await,
+            Target::Server(client) => on_server(global, flags, &client).await,
+        }
+    })?;
+    let remaining = tell(global, &report);
+    if remaining > 0 {
+        return Err(Failure { code: 1, message: String::new() });
+    }
+    Ok(())
+}
+
+async fn on_store(global: &Global, flags: &Check, store: Arc<dyn Store>) -> Result<Value, Failure> {
+    let settings = config::load(global.config.as_deref(), std::env::vars(), &[])?;
+    let classifier = Classifier::new(&super::tables(None)?, &settings.list("jobs.namespaces"));
+    let options = Options { repair: flags.repair, ..Options::new(classifier, flags.layout.into()) };
+    let bar = bar(global);
+    let mut progress = |now: Progress| show(&bar, now.scanned, now.total, now.findings);
+    let report = check(&*store, &options, &mut progress).await;
+    bar.finish_and_clear();
+    let report = report?;
+    let mut value = json!(report);
+    value["findings_total"] = report.findings_total().into();
+    Ok(value)
+}
+
+async fn on_server(global: &Global, flags: &Check, client: &Client) -> Result<Value, Failure> {
+    let bar = bar(global);
+    let body = json!({ "repair": flags.repair });
+    let work = client.call(Method::POST, "/api/check", Some(&body));
+    tokio::pin!(work);
+    let done = loop {
+        tokio::select! {
+            done = &mut work => break done,
+            () = tokio::time::sleep(Duration::from_millis(500)) => {
+                if let Ok(now) = client.call(Method::GET, "/api/check", None).await {
+                    let number = |name: &str| now[name].as_u64().unwrap_or(0);
+                    show(&bar, number("scanned"), number("total"), number("findings_total"));
+                }
+            }
+        }
+    };
+    bar.finish_and_clear();
+    done
+}
+
+/// On a terminal only: elsewhere progress is noise.
+fn bar(global: &Global) -> ProgressBar {
+    if global.quiet || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(0);
+    let style = ProgressStyle::with_template("{bar:30} {pos} of {len} keys, {per_sec}, {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
+fn show(bar: &ProgressBar, scanned: u64, total: u64, findings: u64) {
+    bar.set_length(total.max(scanned));
+    bar.set_position(scanned);
+    bar.set_message(format!("{findings} found"));
+}
+
+/// Prints the report; gives how many faults remain.
+fn tell(global: &Global, report: &Value) -> u64 {
+    let number = |name: &str| report[name].as_u64().unwrap_or(0);
+    let (found, repaired) = (number("findings_total"), number("repaired"));
+    let remaining = found.saturating_sub(repaired);
+    if global.json {
+        print::json(report);
+        return remaining;
+    }
+    for finding in report["findings"].as_array().into_iter().flatten() {
+        let text = |name: &str| finding[name].as_str().unwrap_or_default();
+        let entry = finding["entry"].as_str().map(|entry| format!(" [{entry}]")).unwrap_or_default();
+        let done = if finding["repaired"] == json!(true) { " (repaired)" } else { "" };
+        let trouble = text("trouble").replace('_', " ");
+        print::line(format!("{trouble}: {}{entry}: {}{done}", text("key"), text("detail")));
+    }
+    if number("left_off") > 0 {
+        print::line(format!("… and {} more", number("left_off")));
+    }
+    if !global.quiet {
+        print::line(format!(
+            "{} keys looked at, {} of others; {found} faults, {repaired} repaired, {remaining} remain",
+            number("scanned"),
+            number("foreign"),
+        ));
+    }
+    remaining
 }

@@ -1,0 +1,245 @@
+//! `/ws/events`: live, filtered, resumed, bounded.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use reqwest::Method;
+use serde_json::{Value, json};
+use server::access::Role;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+use crate::support::{Running, start, start_strict};
+
+struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
+
+/// Opens a socket, or gives the status that refused it.
+async fn open(running: &Running, query: &str, headers: &[(&'static str, &str)]) -> Result<Socket, u16> {
+    let mut request = format!("ws://{}/ws/events{query}", running.addr).into_client_request().unwrap();
+    for (name, value) in headers {
+        request.headers_mut().insert(*name, value.parse().unwrap());
+    }
+    match connect_async(request).await {
+        Ok((socket, _)) => Ok(Socket(socket)),
+        Err(Error::Http(response)) => Err(response.status().as_u16()),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+impl Socket {
+    async fn say(&mut self, value: Value) {
+        self.0.send(Message::text(value.to_string())).await.unwrap();
+    }
+
+    async fn message(&mut self) -> Message {
+        loop {
+            let next = tokio::time::timeout(Duration::from_secs(10), self.0.next()).await;
+            match next.expect("a message in time").expect("the socket is open").unwrap() {
+                Message::Ping(_) | Message::Pong(_) => {}
+                other => return other,
+            }
+        }
+    }
+
+    async fn hear(&mut self) -> Value {
+        match self.message().await {
+            Message::Text(text) => serde_json::from_str(&text).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn close_code(&mut self) -> u16 {
+        loop {
+            match self.message().await {
+                Message::Close(frame) => return frame.map_or(1005, |frame| frame.code.into()),
+                Message::Text(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    async fn subscribe(&mut self, ask: Value) -> Value {
+        self.say(ask).await;
+        let answer = self.hear().await;
+        assert_eq!(answer["type"], "subscribed", "{answer}");
+        answer["streams"].clone()
+    }
+}
+
+const ROOMS: &str = "wk:rooms:events";
+
+async fn add(running: &Running, stream: &str, id: &str, kind: &str, body: &str) {
+    running
+        .store(&["XADD", stream, id, "type", kind, "at", "5", "id", "e1", "body", body])
+        .await;
+}
+
+testkit::on_every_store!(events_arrive_live_as_envelopes, |store| {
+    let running = start(store, &[]).await;
+    let mut socket = open(&running, "", &[]).await.ok().unwrap();
+    let streams = socket.subscribe(json!({ "type": "subscribe" })).await;
+    assert_eq!(streams[ROOMS], "0-0");
+    add(&running, ROOMS, "7-1", "created", r#"{"players":1.50}"#).await;
+    let event = socket.hear().await;
+    let wanted = json!({ "module": "rooms", "scope": null, "seq": "7-1", "at": 5, "type": "created",
+        "id": "e1", "body": { "players": 1.5 }, "stream": ROOMS });
+    assert_eq!(event, wanted);
+});
+
+testkit::on_every_store!(filters_take_only_what_they_name, |store| {
+    let running = start(store, &[]).await;
+    let mut socket = open(&running, "", &[]).await.ok().unwrap();
+    let ask = json!({ "type": "subscribe", "modules": ["galaxy", "rooms"], "types": ["b"], "where": { "n": 2 } });
+    let streams = socket.subscribe(ask).await;
+    assert!(streams.get("bridge:events:stream").is_none(), "{streams}");
+    add(&running, "bridge:events:stream", "1-1", "b", r#"{"n":2}"#).await;
+    add(&running, ROOMS, "1-1", "a", r#"{"n":2}"#).await;
+    add(&running, ROOMS, "1-2", "b", r#"{"n":1}"#).await;
+    add(&running, ROOMS, "1-3", "b", r#"{"n":2}"#).await;
+    assert_eq!(socket.hear().await["seq"], "1-3");
+    // Sent again, it replaces what was wanted.
+    socket.subscribe(json!({ "type": "subscribe", "modules": ["jobs"] })).await;
+    add(&running, ROOMS, "2-1", "b", r#"{"n":2}"#).await;
+    add(&running, "bridge:events:stream", "2-1", "completed", "{}").await;
+    let event = socket.hear().await;
+    assert_eq!((&event["module"], &event["scope"]), (&json!("jobs"), &json!("bridge")));
+});
+
+testkit::on_every_store!(a_socket_resumes_where_it_was_without_loss_or_repeat, |store| {
+    let running = start(store, &[]).await;
+    for n in 1..=1500 {
+        add(&running, ROOMS, &format!("{n}-0"), "tick", "{}").await;
+    }
+    let mut socket = open(&running, "", &[]).await.ok().unwrap();
+    socket.subscribe(json!({ "type": "subscribe", "after": { ROOMS: "500-0" } })).await;
+    add(&running, ROOMS, "1501-0", "tick", "{}").await;
+    for n in 501..=1501 {
+        assert_eq!(socket.hear().await["seq"], format!("{n}-0"));
+    }
+});
+
+testkit::on_every_store!(what_was_trimmed_is_told_as_a_gap, |store| {
+    let running = start(store, &[]).await;
+    for n in 1..=10 {
+        add(&running, ROOMS, &format!("{n}-0"), "tick", "{}").await;
+    }
+    running.store(&["XTRIM", ROOMS, "MAXLEN", "3"]).await;
+    let mut socket = open(&running, "", &[]).await.ok().unwrap();
+    socket.subscribe(json!({ "type": "subscribe", "after": { ROOMS: "2-0" } })).await;
+    assert_eq!(socket.hear().await, json!({ "type": "gap", "stream": ROOMS, "from": "8-0" }));
+    assert_eq!(socket.hear().await["seq"], "8-0");
+});
+
+testkit::on_every_store!(new_tenants_are_found_and_strangers_hidden, |store| {
+    let running = start_strict(store).await;
+    let mine = "083839c6-c47c-42a6-9585-76492795d123";
+    let other = "11111111-1111-4111-8111-111111111111";
+    let token = running.limited_token(Role::Reader, Some(&[mine]), None).await;
+    let auth = format!("Bearer {token}");
+    let mut socket = open(&running, "", &[("authorization", &auth)]).await.ok().unwrap();
+    socket.subscribe(json!({ "type": "subscribe" })).await;
+    let now = running.app.now_ms();
+    for tenant in [other, mine] {
+        running.store(&["SADD", "wk:monsters:scopes", tenant]).await;
+        let id = format!("{now}-0");
+        add(&running, &format!("wk:monsters:{tenant}:events"), &id, "KILLED", "{}").await;
+    }
+    let event = socket.hear().await;
+    assert_eq!(event["scope"], mine, "only the tenant of the token");
+    // Nor by asking for it.
+    let theirs = format!("wk:monsters:{other}:events");
+    let streams = socket.subscribe(json!({ "type": "subscribe", "after": { theirs.as_str(): "0-0" } })).await;
+    assert!(streams.get(&theirs).is_none(), "{streams}");
+    add(&running, &format!("wk:monsters:{other}:events"), &format!("{}-1", now + 1), "KILLED", "{}").await;
+    add(&running, &format!("wk:monsters:{mine}:events"), &format!("{}-1", now + 1), "DONE", "{}").await;
+    assert_eq!(socket.hear().await["type"], "DONE");
+});
+
+testkit::on_every_store!(sockets_open_by_ticket_once, |store| {
+    let running = start_strict(store).await;
+    let token = running.token(Role::Reader).await;
+    assert_eq!(open(&running, "", &[]).await.err(), Some(401));
+    assert_eq!(open(&running, &format!("?token={token}"), &[]).await.err(), Some(401), "no token in a URL");
+    let ticket = running.ask(Method::POST, "/api/ws-ticket").bearer_auth(&token);
+    let ticket: Value = ticket.send().await.unwrap().json().await.unwrap();
+    let query = format!("?ticket={}", ticket["ticket"].as_str().unwrap());
+    let own = format!("http://{}", running.addr);
+    assert_eq!(open(&running, &query, &[("origin", "http://evil.example")]).await.err(), Some(403));
+    assert!(open(&running, &query, &[("origin", &own)]).await.is_ok(), "a refused origin spends no ticket");
+    assert_eq!(open(&running, &query, &[("origin", &own)]).await.err(), Some(401), "good once");
+    // A cookie alone opens no socket.
+    let login = running.ask(Method::POST, "/api/session").json(&json!({ "token": token }));
+    let response = login.send().await.unwrap();
+    let cookie = response.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    assert_eq!(open(&running, "", &[("cookie", &cookie)]).await.err(), Some(401));
+});
+
+testkit::on_every_store!(nonsense_is_answered_and_then_closed, |store| {
+    let running = start(store, &[]).await;
+    let mut socket = open(&running, "", &[]).await.ok().unwrap();
+    socket.say(json!({ "type": "ping" })).await;
+    assert_eq!(socket.hear().await["type"], "pong");
+    socket.say(json!({ "type": "subscribe", "modules": ["nothing"] })).await;
+    assert_eq!(socket.hear().await["code"], "bad_message");
+    socket.say(json!({ "type": "subscribe", "after": { "x": "not a sequence" } })).await;
+    assert_eq!(socket.hear().await["code"], "bad_message");
+    socket.say(json!("what")).await;
+    assert_eq!(socket.close_code().await, 1008);
+    let mut socket = open(&running, "", &[]).await.ok().unwrap();
+    let _ = socket.0.send(Message::text("x".repeat(70_000))).await;
+    assert_eq!(socket.close_code().await, 1009);
+});
+
+testkit::on_every_store!(sockets_are_capped_and_silent_ones_closed, |store| {
+    let settings = [("limits.sockets_per_account", "2"), ("limits.socket_idle_s", "1")];
+    let running = start(store, &settings).await;
+    let mut first = open(&running, "", &[]).await.ok().unwrap();
+    let _second = open(&running, "", &[]).await.ok().unwrap();
+    assert_eq!(open(&running, "", &[]).await.err(), Some(429));
+    assert_eq!(first.close_code().await, 4008, "nothing was heard for a second");
+});
+
+testkit::on_every_store!(a_slow_reader_is_closed_and_others_go_on, |store| {
+    let running = start(store, &[("limits.socket_queue_bytes", "20000")]).await;
+    let mut slow = open(&running, "", &[]).await.ok().unwrap();
+    slow.subscribe(json!({ "type": "subscribe" })).await;
+    let mut quick = open(&running, "", &[]).await.ok().unwrap();
+    quick.subscribe(json!({ "type": "subscribe" })).await;
+    // More than the kernel's buffers and the queue hold: the slow one reads nothing meanwhile.
+    let body = format!("{{\"x\":\"{}\"}}", "y".repeat(100_000));
+    let count = 150;
+    let reading = tokio::spawn(async move {
+        for _ in 0..count {
+            assert_eq!(quick.hear().await["type"], "big");
+        }
+    });
+    for n in 1..=count {
+        add(&running, ROOMS, &format!("{n}-0"), "big", &body).await;
+    }
+    reading.await.unwrap();
+    tokio::time::timeout(Duration::from_secs(20), async {
+        while running.app.hub.listeners() > 1 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    })
+    .await
+    .expect("the slow one is let go");
+});
+
+testkit::on_every_store!(older_events_are_read_without_a_socket, |store| {
+    let running = start(store, &[]).await;
+    for n in 1..=5 {
+        add(&running, ROOMS, &format!("{n}-0"), "tick", "{}").await;
+        add(&running, "galaxy:admin", &format!("{n}-1"), "paused", "{}").await;
+    }
+    let page = running.json("/api/events?limit=3").await;
+    let seqs: Vec<_> = page["items"].as_array().unwrap().iter().map(|e| e["seq"].clone()).collect();
+    assert_eq!(seqs, ["5-1", "5-0", "4-1"]);
+    let next = running.json(&format!("/api/events?limit=3&cursor={}", page["cursor"].as_str().unwrap())).await;
+    assert_eq!(next["items"][0]["seq"], "4-0");
+    let only = running.json("/api/events?module=galaxy&type=paused").await;
+    assert_eq!(only["items"].as_array().unwrap().len(), 5);
+    assert!(only["cursor"].is_null());
+});

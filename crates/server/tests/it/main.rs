@@ -1,0 +1,11 @@
+//! The server over real sockets, on every store.
+
+mod access;
+mod docs;
+mod errors;
+mod events;
+mod keys;
+mod pages;
+mod sessions;
+mod stopping;
+mod support;

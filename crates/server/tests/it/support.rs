@@ -1,0 +1,109 @@
+//! A server of one's own on a free loopback port, and a client that sends exactly what it is told.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::{Cmd, Deadline, Store, SystemClock, Value};
+use reqwest::{Method, RequestBuilder};
+use server::App;
+use server::access::Role;
+use server::settings::{Settings, Source};
+use server::tokens::{self, NewToken};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+pub struct Running {
+    pub app: Arc<App>,
+    pub addr: SocketAddr,
+    pub stop: CancellationToken,
+    pub done: Option<tokio::task::JoinHandle<std::io::Result<()>>>,
+    client: reqwest::Client,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// Starts with these settings over the defaults.
+pub async fn start(store: Arc<dyn Store>, settings: &[(&str, &str)]) -> Running {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut all = Settings::new();
+    for (name, text) in settings {
+        all.set(name, text, Source::Default).unwrap();
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let app = App::new(all, store, Arc::new(SystemClock::new())).unwrap();
+    let stop = CancellationToken::new();
+    let done = tokio::spawn(server::serve(Arc::clone(&app), listener, stop.clone()));
+    let client = reqwest::Client::builder().timeout(Duration::from_secs(10)).build().unwrap();
+    Running { app, addr, stop, done: Some(done), client }
+}
+
+/// The same without loopback's rights, as from elsewhere.
+pub async fn start_strict(store: Arc<dyn Store>) -> Running {
+    start(store, &[("loopback_admin", "false"), ("limits.anonymous_per_second", "0")]).await
+}
+
+impl Running {
+    pub fn ask(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("http://{}{path}", self.addr))
+    }
+
+    pub fn get(&self, path: &str) -> RequestBuilder {
+        self.ask(Method::GET, path)
+    }
+
+    pub async fn status(&self, path: &str) -> u16 {
+        self.get(path).send().await.unwrap().status().as_u16()
+    }
+
+    pub async fn json(&self, path: &str) -> serde_json::Value {
+        self.get(path).send().await.unwrap().json().await.unwrap()
+    }
+
+    pub async fn token(&self, role: Role) -> String {
+        self.limited_token(role, None, None).await
+    }
+
+    pub async fn limited_token(
+        &self,
+        role: Role,
+        tenants: Option<&[&str]>,
+        namespaces: Option<&[&str]>,
+    ) -> String {
+        let list = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
+        let new = NewToken {
+            name: format!("{role:?}"),
+            role,
+            tenants: tenants.map(list),
+            namespaces: namespaces.map(list),
+            payloads: false,
+            days: None,
+        };
+        tokens::make(self.app.store(), self.app.now_ms(), new).await.unwrap().token
+    }
+
+    /// Sends a command to the store.
+    pub async fn store(&self, words: &[&str]) -> Value {
+        let mut cmd = Cmd::new();
+        for word in words {
+            cmd.arg(*word);
+        }
+        self.app.store().call(&cmd, Deadline::after(Duration::from_secs(5))).await.unwrap()
+    }
+}
+
+/// Sends raw bytes and gives everything that comes back until the other end closes or `wait` passes.
+pub async fn raw(addr: SocketAddr, bytes: &[u8], wait: Duration) -> (String, Duration) {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let started = std::time::Instant::now();
+    let mut stream = tokio::net::TcpStream::connect(addr).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    let mut answer = Vec::new();
+    let _ = tokio::time::timeout(wait, stream.read_to_end(&mut answer)).await;
+    (String::from_utf8_lossy(&answer).into_owned(), started.elapsed())
+}
