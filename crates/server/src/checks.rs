@@ -72,8 +72,12 @@ impl Checks {
                 "a check is running already; GET /api/check shows how far it is",
             ));
         }
-        *state =
-            CheckState { state: "running", repair, started_at: Some(now_ms), ..CheckState::default() };
+        *state = CheckState {
+            state: "running",
+            repair,
+            started_at: Some(now_ms),
+            ..CheckState::default()
+        };
         Ok(())
     }
 

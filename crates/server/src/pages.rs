@@ -26,7 +26,7 @@ pub(crate) async fn fallback(request: Request) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Refusal::from(reply::METHOD_NOT_ALLOWED).into_response();
     }
-    let name = path.trim_start_matches('/');
+    let name = path.strip_prefix('/').unwrap_or(path);
     if !is_plain(name) {
         return Refusal::from(reply::NOT_FOUND).into_response();
     }
@@ -41,6 +41,7 @@ fn is_plain(name: &str) -> bool {
     name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./~@:".contains(&b))
         && name.split('/').all(|part| !part.starts_with('.') || part.is_empty())
         && !name.contains("//")
+        && !name.starts_with('/')
 }
 
 fn serve(name: &str, asked: &HeaderMap) -> Response {
@@ -94,9 +95,16 @@ mod tests {
         for good in ["", "index.html", "base/tokens.css", "jobs/dead"] {
             assert!(is_plain(good), "{good}");
         }
-        for bad in
-            ["../Cargo.toml", "a/../b", "%2e%2e/x", "a\\b", ".git/config", "a//b", "a/.hidden"]
-        {
+        for bad in [
+            "../Cargo.toml",
+            "a/../b",
+            "%2e%2e/x",
+            "a\\b",
+            ".git/config",
+            "a//b",
+            "/a",
+            "a/.hidden",
+        ] {
             assert!(!is_plain(bad), "{bad}");
         }
     }

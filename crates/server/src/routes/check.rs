@@ -22,7 +22,10 @@ pub(crate) struct CheckAsk {
 
 /// The check that runs, or the last report.
 #[utoipa::path(get, path = "/api/check", tag = "store", responses((status = 200, body = CheckState)))]
-pub(crate) async fn show(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<CheckState>, Refusal> {
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Json<CheckState>, Refusal> {
     whole_store(&caller)?;
     Ok(Json(app.checks.state()))
 }

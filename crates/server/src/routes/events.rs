@@ -144,7 +144,12 @@ impl Outbox {
     /// Puts a text in. Waits a little when it is full; a reader that stays behind is slow.
     async fn put(&self, text: Utf8Bytes) -> Result<(), End> {
         let until = Instant::now() + SLOW;
-        while self.bytes.load(Ordering::Relaxed) + text.len() > self.most_bytes {
+        // One message always fits into an empty queue, however large it is.
+        let full = || {
+            let waiting = self.bytes.load(Ordering::Relaxed);
+            waiting > 0 && waiting + text.len() > self.most_bytes
+        };
+        while full() {
             if Instant::now() >= until {
                 return Err(SLOW_END);
             }

@@ -61,19 +61,29 @@ testkit::on_every_store!(every_route_asks_for_what_the_table_says, |store| {
         if guarded {
             let bad = format!("wk_{}", "A".repeat(43));
             assert_eq!(send(Some(&bad), None).await, 401, "{place}, bad token");
-            assert_eq!(send(Some("eyJhbGciOi.x.y"), None).await, match need {
-                Need::Open if login => 400,
-                Need::Open => send(None, None).await,
-                _ => 401,
-            }, "{place}, foreign credential");
+            assert_eq!(
+                send(Some("eyJhbGciOi.x.y"), None).await,
+                match need {
+                    Need::Open if login => 400,
+                    Need::Open => send(None, None).await,
+                    _ => 401,
+                },
+                "{place}, foreign credential"
+            );
             let admin = &tokens[2].1;
-            assert_eq!(send(Some(admin), Some("http://evil.example")).await, 403, "{place}, wrong origin");
+            assert_eq!(
+                send(Some(admin), Some("http://evil.example")).await,
+                403,
+                "{place}, wrong origin"
+            );
             assert_eq!(send(Some(admin), Some("null")).await, 403, "{place}, opaque origin");
         }
         for (role, token) in &tokens {
             let status = send(Some(token), None).await;
             match need {
-                Need::Role(wanted) if *role < wanted => assert_eq!(status, 403, "{place}, {role:?}"),
+                Need::Role(wanted) if *role < wanted => {
+                    assert_eq!(status, 403, "{place}, {role:?}")
+                }
                 _ => assert!(![401, 403].contains(&status) || login, "{place}, {role:?}: {status}"),
             }
         }
@@ -110,7 +120,8 @@ testkit::on_every_store!(loopback_is_admin_only_when_it_is_direct, |store| {
     }
     // A token works under any name and through proxies; rights then come from the token alone.
     let reader = running.token(Role::Reader).await;
-    let request = running.get("/api/tokens").bearer_auth(&reader).header("x-forwarded-for", "10.0.0.1");
+    let request =
+        running.get("/api/tokens").bearer_auth(&reader).header("x-forwarded-for", "10.0.0.1");
     assert_eq!(request.send().await.unwrap().status(), 403);
 });
 

@@ -24,6 +24,8 @@ fn openapi_document_is_up_to_date() {
 #[test]
 fn errors_page_is_up_to_date() {
     let mut tables = vec![("Any route", server::reply::ERRORS)];
-    tables.extend(server::modules::MODULES.iter().map(|m| (m.name, m.errors)).filter(|t| !t.1.is_empty()));
+    tables.extend(
+        server::modules::MODULES.iter().map(|m| (m.name, m.errors)).filter(|t| !t.1.is_empty()),
+    );
     hold("errors.md", &server::reply::errors_page(&tables));
 }

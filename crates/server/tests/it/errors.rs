@@ -47,7 +47,10 @@ testkit::on_every_store!(refusals_have_the_right_status, |store| {
     assert!(wrong_method.headers()["allow"].to_str().unwrap().contains("GET"));
     assert_eq!(running.json("/api/keys?limit=0&pattern=meta").await["error"]["field"], "limit");
     assert_eq!(running.json("/api/keys?nonsense=1").await["error"]["code"], "bad_request");
-    assert_eq!(running.json("/api/keys?pattern=meta&cursor=!!").await["error"]["code"], "bad_cursor");
+    assert_eq!(
+        running.json("/api/keys?pattern=meta&cursor=!!").await["error"]["code"],
+        "bad_cursor"
+    );
     assert_eq!(running.status(&format!("/api/{}", "x".repeat(9000))).await, 414);
     assert_eq!(running.status("/ws/events").await, 426);
 });
@@ -57,7 +60,8 @@ testkit::on_every_store!(request_ids_come_back_unless_they_are_hostile, |store| 
     let ask = |id: &'static str| running.get("/healthz").header("x-request-id", id).send();
     assert_eq!(ask("abc-1.2_3").await.unwrap().headers()["x-request-id"], "abc-1.2_3");
     for hostile in ["a b", "{\"x\":1}", "a;rm", ""] {
-        let given = ask(hostile).await.unwrap().headers()["x-request-id"].to_str().unwrap().to_owned();
+        let given =
+            ask(hostile).await.unwrap().headers()["x-request-id"].to_str().unwrap().to_owned();
         assert_ne!(given, hostile);
         assert_eq!(given.len(), 36, "a fresh one");
     }
@@ -99,9 +103,17 @@ testkit::on_every_store!(hostile_heads_are_cut_off, |store| {
     let running = start(store, &[("limits.header_read_ms", "300")]).await;
     let wait = Duration::from_secs(5);
     let (_, took) = raw(running.addr, b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ", wait).await;
-    assert!(took < Duration::from_secs(3), "an unfinished head ends the connection, after {took:?}");
+    assert!(
+        took < Duration::from_secs(3),
+        "an unfinished head ends the connection, after {took:?}"
+    );
     let many: String = (0..100).map(|n| format!("x-{n}: 1\r\n")).collect();
-    let (answer, _) = raw(running.addr, format!("GET /healthz HTTP/1.1\r\nHost: x\r\n{many}\r\n").as_bytes(), wait).await;
+    let (answer, _) = raw(
+        running.addr,
+        format!("GET /healthz HTTP/1.1\r\nHost: x\r\n{many}\r\n").as_bytes(),
+        wait,
+    )
+    .await;
     assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
     let long = format!("GET /healthz HTTP/1.1\r\nHost: x\r\nx: {}\r\n\r\n", "a".repeat(20_000));
     let (answer, _) = raw(running.addr, long.as_bytes(), wait).await;

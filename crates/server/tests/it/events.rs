@@ -16,8 +16,13 @@ use crate::support::{Running, start, start_strict};
 struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 /// Opens a socket, or gives the status that refused it.
-async fn open(running: &Running, query: &str, headers: &[(&'static str, &str)]) -> Result<Socket, u16> {
-    let mut request = format!("ws://{}/ws/events{query}", running.addr).into_client_request().unwrap();
+async fn open(
+    running: &Running,
+    query: &str,
+    headers: &[(&'static str, &str)],
+) -> Result<Socket, u16> {
+    let mut request =
+        format!("ws://{}/ws/events{query}", running.addr).into_client_request().unwrap();
     for (name, value) in headers {
         request.headers_mut().insert(*name, value.parse().unwrap());
     }
@@ -71,9 +76,7 @@ impl Socket {
 const ROOMS: &str = "wk:rooms:events";
 
 async fn add(running: &Running, stream: &str, id: &str, kind: &str, body: &str) {
-    running
-        .store(&["XADD", stream, id, "type", kind, "at", "5", "id", "e1", "body", body])
-        .await;
+    running.store(&["XADD", stream, id, "type", kind, "at", "5", "id", "e1", "body", body]).await;
 }
 
 testkit::on_every_store!(events_arrive_live_as_envelopes, |store| {
@@ -150,10 +153,19 @@ testkit::on_every_store!(new_tenants_are_found_and_strangers_hidden, |store| {
     assert_eq!(event["scope"], mine, "only the tenant of the token");
     // Nor by asking for it.
     let theirs = format!("wk:monsters:{other}:events");
-    let streams = socket.subscribe(json!({ "type": "subscribe", "after": { theirs.as_str(): "0-0" } })).await;
+    let streams =
+        socket.subscribe(json!({ "type": "subscribe", "after": { theirs.as_str(): "0-0" } })).await;
     assert!(streams.get(&theirs).is_none(), "{streams}");
-    add(&running, &format!("wk:monsters:{other}:events"), &format!("{}-1", now + 1), "KILLED", "{}").await;
-    add(&running, &format!("wk:monsters:{mine}:events"), &format!("{}-1", now + 1), "DONE", "{}").await;
+    add(
+        &running,
+        &format!("wk:monsters:{other}:events"),
+        &format!("{}-1", now + 1),
+        "KILLED",
+        "{}",
+    )
+    .await;
+    add(&running, &format!("wk:monsters:{mine}:events"), &format!("{}-1", now + 1), "DONE", "{}")
+        .await;
     assert_eq!(socket.hear().await["type"], "DONE");
 });
 
@@ -161,18 +173,26 @@ testkit::on_every_store!(sockets_open_by_ticket_once, |store| {
     let running = start_strict(store).await;
     let token = running.token(Role::Reader).await;
     assert_eq!(open(&running, "", &[]).await.err(), Some(401));
-    assert_eq!(open(&running, &format!("?token={token}"), &[]).await.err(), Some(401), "no token in a URL");
+    assert_eq!(
+        open(&running, &format!("?token={token}"), &[]).await.err(),
+        Some(401),
+        "no token in a URL"
+    );
     let ticket = running.ask(Method::POST, "/api/ws-ticket").bearer_auth(&token);
     let ticket: Value = ticket.send().await.unwrap().json().await.unwrap();
     let query = format!("?ticket={}", ticket["ticket"].as_str().unwrap());
     let own = format!("http://{}", running.addr);
     assert_eq!(open(&running, &query, &[("origin", "http://evil.example")]).await.err(), Some(403));
-    assert!(open(&running, &query, &[("origin", &own)]).await.is_ok(), "a refused origin spends no ticket");
+    assert!(
+        open(&running, &query, &[("origin", &own)]).await.is_ok(),
+        "a refused origin spends no ticket"
+    );
     assert_eq!(open(&running, &query, &[("origin", &own)]).await.err(), Some(401), "good once");
     // A cookie alone opens no socket.
     let login = running.ask(Method::POST, "/api/session").json(&json!({ "token": token }));
     let response = login.send().await.unwrap();
-    let cookie = response.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let cookie =
+        response.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
     assert_eq!(open(&running, "", &[("cookie", &cookie)]).await.err(), Some(401));
 });
 
@@ -237,7 +257,9 @@ testkit::on_every_store!(older_events_are_read_without_a_socket, |store| {
     let page = running.json("/api/events?limit=3").await;
     let seqs: Vec<_> = page["items"].as_array().unwrap().iter().map(|e| e["seq"].clone()).collect();
     assert_eq!(seqs, ["5-1", "5-0", "4-1"]);
-    let next = running.json(&format!("/api/events?limit=3&cursor={}", page["cursor"].as_str().unwrap())).await;
+    let next = running
+        .json(&format!("/api/events?limit=3&cursor={}", page["cursor"].as_str().unwrap()))
+        .await;
     assert_eq!(next["items"][0]["seq"], "4-0");
     let only = running.json("/api/events?module=galaxy&type=paused").await;
     assert_eq!(only["items"].as_array().unwrap().len(), 5);

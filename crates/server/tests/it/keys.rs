@@ -31,7 +31,12 @@ testkit::on_every_store!(the_tree_has_every_pattern_and_counts_live_keys, |store
     assert_eq!(group("rooms")["keys"], 2);
     assert_eq!(group("rooms")["unknown"], 1);
     assert_eq!(group("foreign")["keys"], 1);
-    let meta = &group("rooms")["patterns"].as_array().unwrap().iter().find(|p| p["name"] == "meta").unwrap();
+    let meta = &group("rooms")["patterns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|p| p["name"] == "meta")
+        .unwrap();
     assert_eq!(meta["keys"], 1);
     assert_eq!(meta["pattern"], "room:{code}:meta");
     assert_eq!(group("jobs")["keys"], 0, "patterns without keys are listed too");
@@ -74,7 +79,8 @@ testkit::on_every_store!(one_key_is_explained_and_its_secrets_hidden, |store| {
     assert_eq!(view["definition"]["name"], "meta");
     assert_eq!(view["params"]["code"], "ABCD2345");
     assert!(!view.to_string().contains("feed"), "{view}");
-    let near: Vec<_> = view["neighbours"].as_array().unwrap().iter().map(|n| n["name"].clone()).collect();
+    let near: Vec<_> =
+        view["neighbours"].as_array().unwrap().iter().map(|n| n["name"].clone()).collect();
     assert!(near.contains(&json!("claims")) && near.contains(&json!("scores")), "{view}");
     let claims = running.json("/api/keys/room:ABCD2345:claims").await;
     assert!(claims["hidden"].is_string() && claims.get("value").is_none(), "{claims}");

@@ -42,7 +42,8 @@ testkit::on_every_store!(a_session_ends_with_its_token, |store| {
     let token = running.token(Role::Reader).await;
     let login = running.ask(Method::POST, "/api/session").json(&json!({ "token": token }));
     let response = login.send().await.unwrap();
-    let cookie = response.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let cookie =
+        response.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
     let ask = || running.get("/api/overview").header("cookie", &cookie).send();
     assert_eq!(ask().await.unwrap().status(), 200);
     running.store(&["DEL", "wk:tokens"]).await;

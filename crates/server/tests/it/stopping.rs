@@ -28,7 +28,8 @@ testkit::on_every_store!(a_stop_says_goodbye_and_ends, |store| {
 });
 
 testkit::on_every_store!(a_stop_does_not_wait_for_ever, |store| {
-    let mut running = start(store, &[("stop_wait_s", "1"), ("limits.header_read_ms", "60000")]).await;
+    let mut running =
+        start(store, &[("stop_wait_s", "1"), ("limits.header_read_ms", "60000")]).await;
     // A request that never ends: its body is announced and not sent.
     use tokio::io::AsyncWriteExt as _;
     let mut stuck = tokio::net::TcpStream::connect(running.addr).await.unwrap();

@@ -13,11 +13,11 @@ use server::tokens::{self, NewToken};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-pub struct Running {
-    pub app: Arc<App>,
-    pub addr: SocketAddr,
-    pub stop: CancellationToken,
-    pub done: Option<tokio::task::JoinHandle<std::io::Result<()>>>,
+pub(crate) struct Running {
+    pub(crate) app: Arc<App>,
+    pub(crate) addr: SocketAddr,
+    pub(crate) stop: CancellationToken,
+    pub(crate) done: Option<tokio::task::JoinHandle<std::io::Result<()>>>,
     client: reqwest::Client,
 }
 
@@ -28,7 +28,7 @@ impl Drop for Running {
 }
 
 /// Starts with these settings over the defaults.
-pub async fn start(store: Arc<dyn Store>, settings: &[(&str, &str)]) -> Running {
+pub(crate) async fn start(store: Arc<dyn Store>, settings: &[(&str, &str)]) -> Running {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut all = Settings::new();
     for (name, text) in settings {
@@ -44,32 +44,32 @@ pub async fn start(store: Arc<dyn Store>, settings: &[(&str, &str)]) -> Running 
 }
 
 /// The same without loopback's rights, as from elsewhere.
-pub async fn start_strict(store: Arc<dyn Store>) -> Running {
+pub(crate) async fn start_strict(store: Arc<dyn Store>) -> Running {
     start(store, &[("loopback_admin", "false"), ("limits.anonymous_per_second", "0")]).await
 }
 
 impl Running {
-    pub fn ask(&self, method: Method, path: &str) -> RequestBuilder {
+    pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("http://{}{path}", self.addr))
     }
 
-    pub fn get(&self, path: &str) -> RequestBuilder {
+    pub(crate) fn get(&self, path: &str) -> RequestBuilder {
         self.ask(Method::GET, path)
     }
 
-    pub async fn status(&self, path: &str) -> u16 {
+    pub(crate) async fn status(&self, path: &str) -> u16 {
         self.get(path).send().await.unwrap().status().as_u16()
     }
 
-    pub async fn json(&self, path: &str) -> serde_json::Value {
+    pub(crate) async fn json(&self, path: &str) -> serde_json::Value {
         self.get(path).send().await.unwrap().json().await.unwrap()
     }
 
-    pub async fn token(&self, role: Role) -> String {
+    pub(crate) async fn token(&self, role: Role) -> String {
         self.limited_token(role, None, None).await
     }
 
-    pub async fn limited_token(
+    pub(crate) async fn limited_token(
         &self,
         role: Role,
         tenants: Option<&[&str]>,
@@ -88,7 +88,7 @@ impl Running {
     }
 
     /// Sends a command to the store.
-    pub async fn store(&self, words: &[&str]) -> Value {
+    pub(crate) async fn store(&self, words: &[&str]) -> Value {
         let mut cmd = Cmd::new();
         for word in words {
             cmd.arg(*word);
@@ -98,7 +98,7 @@ impl Running {
 }
 
 /// Sends raw bytes and gives everything that comes back until the other end closes or `wait` passes.
-pub async fn raw(addr: SocketAddr, bytes: &[u8], wait: Duration) -> (String, Duration) {
+pub(crate) async fn raw(addr: SocketAddr, bytes: &[u8], wait: Duration) -> (String, Duration) {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let started = std::time::Instant::now();
     let mut stream = tokio::net::TcpStream::connect(addr).await.unwrap();

@@ -20,7 +20,10 @@ use crate::{config, print};
 
 pub(super) fn run(global: &Global, flags: &Check) -> Result<(), Failure> {
     if flags.repair {
-        open::confirm(global, "remove and rewrite index entries, orphans and lives that are wrong")?;
+        open::confirm(
+            global,
+            "remove and rewrite index entries, orphans and lives that are wrong",
+        )?;
     }
     let report = super::wait(async {
         match open::target(global).await? {
@@ -97,7 +100,8 @@ fn tell(global: &Global, report: &Value) -> u64 {
     }
     for finding in report["findings"].as_array().into_iter().flatten() {
         let text = |name: &str| finding[name].as_str().unwrap_or_default();
-        let entry = finding["entry"].as_str().map(|entry| format!(" [{entry}]")).unwrap_or_default();
+        let entry =
+            finding["entry"].as_str().map(|entry| format!(" [{entry}]")).unwrap_or_default();
         let done = if finding["repaired"] == json!(true) { " (repaired)" } else { "" };
         let trouble = text("trouble").replace('_', " ");
         print::line(format!("{trouble}: {}{entry}: {}{done}", text("key"), text("detail")));

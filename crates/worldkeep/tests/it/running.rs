@@ -1,0 +1,118 @@
+//! Starting and stopping.
+
+use std::io::{Read as _, Write as _};
+use std::time::Duration;
+
+use crate::support::{serve, serve_in};
+
+#[test]
+fn first_page_comes_within_five_seconds_and_a_signal_ends_it_with_zero() {
+    let mut served = serve(&[]);
+    let (status, page) = served.get("/");
+    assert_eq!(status, 200);
+    assert!(page.to_lowercase().contains("<!doctype html>"));
+    let took = served.started.elapsed();
+    assert!(took < Duration::from_secs(5), "first page after {took:?}");
+    let has = |word: &str| served.lines.iter().any(|line| line.starts_with(word));
+    assert!(has("Store") && has("Dashboard") && has("API") && has("Stop"), "{:?}", served.lines);
+    assert_eq!(served.get("/readyz").0, 200);
+    assert_eq!(served.get("/api/overview").0, 200);
+    served.signal("TERM");
+    let (code, took, log) = served.ended(Duration::from_secs(10));
+    assert_eq!(code, 0, "{log}");
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    for line in log.lines() {
+        let entry: serde_json::Value =
+            serde_json::from_str(line).expect("off a terminal logs are JSON");
+        assert!(entry["level"].is_string());
+    }
+}
+
+#[test]
+fn second_signal_ends_it_at_once() {
+    let mut served = serve(&[]);
+    // A request that never ends keeps the first signal waiting.
+    let mut stuck = std::net::TcpStream::connect(served.addr).unwrap();
+    let head = format!(
+        "POST /api/tokens HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{{",
+        served.addr
+    );
+    stuck.write_all(head.as_bytes()).unwrap();
+    assert_eq!(served.get("/healthz").0, 200);
+    served.signal("INT");
+    // Not listening any more is the sign that the first one was heard.
+    while std::net::TcpStream::connect(served.addr).is_ok() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(served.child.try_wait().unwrap().is_none(), "it waits for the request");
+    served.signal("INT");
+    let (code, took, _) = served.ended(Duration::from_secs(5));
+    assert_eq!(code, 130);
+    assert!(took < Duration::from_secs(2), "{took:?}");
+}
+
+#[test]
+fn data_directory_keeps_what_was_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data").display().to_string();
+    let args = ["--data", &data, "--resp", "127.0.0.1:0"];
+    let mut served = serve_in(dir, &args);
+    let place = served.lines.iter().find(|line| line.starts_with("Store")).unwrap();
+    assert!(place.contains(&data), "the directory is told: {place}");
+    let mut resp = resp_of(&served.lines);
+    resp.write_all(b"SET kept yes\r\n").unwrap();
+    assert_eq!(read(&mut resp), "+OK\r\n");
+    served.signal("TERM");
+    assert_eq!(served.ended(Duration::from_secs(10)).0, 0);
+    let dir = std::mem::replace(&mut served.dir, tempfile::tempdir().unwrap());
+    let served = serve_in(dir, &args);
+    let mut resp = resp_of(&served.lines);
+    resp.write_all(b"GET kept\r\n").unwrap();
+    assert_eq!(read(&mut resp), "$3\r\nyes\r\n");
+}
+
+#[test]
+fn engine_alone_speaks_resp_and_no_http() {
+    let mut served = serve_alone();
+    assert!(!served.lines.iter().any(|line| line.starts_with("Dashboard")), "{:?}", served.lines);
+    let mut resp = resp_of(&served.lines);
+    resp.write_all(b"PING\r\n").unwrap();
+    assert_eq!(read(&mut resp), "+PONG\r\n");
+    served.signal("TERM");
+    assert_eq!(served.ended(Duration::from_secs(10)).0, 0);
+}
+
+#[test]
+fn idle_server_stays_small() {
+    let served = serve(&[]);
+    assert_eq!(served.get("/").0, 200);
+    let health: serde_json::Value = serde_json::from_str(&served.get("/api/health").1).unwrap();
+    let bytes = health["resident_bytes"].as_u64().unwrap_or(0);
+    assert!(bytes < 60 * 1024 * 1024, "{bytes} bytes resident");
+}
+
+fn serve_alone() -> crate::support::Served {
+    // No --http here: that is what makes it the engine alone.
+    crate::support::serve_raw(&[
+        "serve",
+        "--modules",
+        "none",
+        "--resp",
+        "127.0.0.1:0",
+        "--data",
+        "memory",
+    ])
+}
+
+fn resp_of(lines: &[String]) -> std::net::TcpStream {
+    let line = lines.iter().find(|line| line.starts_with("RESP")).unwrap();
+    let stream = std::net::TcpStream::connect(line.split("redis://").nth(1).unwrap()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream
+}
+
+fn read(stream: &mut std::net::TcpStream) -> String {
+    let mut buffer = [0; 256];
+    let len = stream.read(&mut buffer).unwrap();
+    String::from_utf8_lossy(&buffer[..len]).into_owned()
+}

@@ -1,0 +1,143 @@
+//! Runs the real binary, in a scratch directory and with a clean environment. Nothing outlives its test.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// A command without any of our variables, in a scratch directory.
+pub(crate) fn command(dir: &TempDir, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_worldkeep"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("WORLDKEEP_")) {
+        command.env_remove(name);
+    }
+    command.args(args).current_dir(dir.path()).env("HOME", dir.path()).env_remove("XDG_DATA_HOME");
+    command
+}
+
+/// Runs to the end.
+pub(crate) fn run(args: &[&str]) -> Output {
+    let dir = tempfile::tempdir().unwrap();
+    command(&dir, args).output().unwrap()
+}
+
+/// Exit code, stdout, stderr.
+pub(crate) fn told(output: &Output) -> (i32, String, String) {
+    (
+        output.status.code().unwrap_or(-1),
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
+}
+
+/// A server that runs, on a free port.
+pub(crate) struct Served {
+    pub(crate) child: Child,
+    pub(crate) lines: Vec<String>,
+    pub(crate) addr: SocketAddr,
+    pub(crate) started: Instant,
+    pub(crate) dir: TempDir,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `serve` with a free port and these arguments; by default the engine in memory.
+pub(crate) fn serve(args: &[&str]) -> Served {
+    serve_in(tempfile::tempdir().unwrap(), args)
+}
+
+/// The same in this directory.
+pub(crate) fn serve_in(dir: TempDir, args: &[&str]) -> Served {
+    let mut all = vec!["serve"];
+    if !args.contains(&"--http") {
+        all.extend(["--http", "127.0.0.1:0"]);
+    }
+    if !args.contains(&"--redis") && !args.contains(&"--data") {
+        all.extend(["--data", "memory"]);
+    }
+    all.extend(args);
+    start(dir, &all)
+}
+
+/// Exactly this command line.
+pub(crate) fn serve_raw(args: &[&str]) -> Served {
+    start(tempfile::tempdir().unwrap(), args)
+}
+
+fn start(dir: TempDir, all: &[&str]) -> Served {
+    let started = Instant::now();
+    let mut child =
+        command(&dir, all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = Vec::new();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    loop {
+        let mut line = String::new();
+        if out.read_line(&mut line).unwrap() == 0 {
+            let mut why = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut why).unwrap();
+            panic!("it did not start: {why}");
+        }
+        let last = line.starts_with("Stop");
+        lines.push(line.trim_end().to_owned());
+        if last {
+            break;
+        }
+    }
+    let address = |word: &str, scheme: &str| {
+        let line = lines.iter().find(|line| line.starts_with(word))?;
+        let rest = line.split(scheme).nth(1)?;
+        rest.split(['/', ' ']).next()?.parse().ok()
+    };
+    let addr = address("Dashboard", "http://").or_else(|| address("RESP", "redis://")).unwrap();
+    Served { child, lines, addr, started, dir }
+}
+
+impl Served {
+    /// `http://address`.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    /// A GET by hand: status and body.
+    pub(crate) fn get(&self, path: &str) -> (u16, String) {
+        let mut stream = std::net::TcpStream::connect(self.addr).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let head =
+            format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.addr);
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+        (status, answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
+    }
+
+    /// Sends a signal by name.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent =
+            Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// Waits for the end: exit code, time it took, stderr.
+    pub(crate) fn ended(&mut self, within: Duration) -> (i32, Duration, String) {
+        let started = Instant::now();
+        let code = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status.code().unwrap_or(-1);
+            }
+            assert!(started.elapsed() < within, "it did not end within {within:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        let mut log = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        (code, started.elapsed(), log)
+    }
+}

@@ -1,0 +1,115 @@
+//! The verbs, on a running server and on their own.
+
+use serde_json::Value;
+
+use crate::support::{command, run, serve, told};
+
+fn json(args: &[&str]) -> Value {
+    let (code, out, err) = told(&run(args));
+    assert_eq!(code, 0, "{args:?}: {err}");
+    serde_json::from_str(&out).unwrap_or_else(|_| panic!("{args:?} did not print JSON: {out}"))
+}
+
+#[test]
+fn configuration_is_shown_with_its_sources() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("worldkeep.toml"), "log = 'warn'\nhttp = '127.0.0.1:1'\n")
+        .unwrap();
+    let output = command(&dir, &["config", "show", "--json", "--redis", "redis://:pw@h"])
+        .env("WORLDKEEP_HTTP", "127.0.0.1:2")
+        .env("WORLDKEEP_ADMIN_TOKEN", "wk_0123456789012345678901234567890123456789")
+        .output()
+        .unwrap();
+    let (code, out, err) = told(&output);
+    assert_eq!(code, 0, "{err}");
+    let all: Vec<Value> = serde_json::from_str(&out).unwrap();
+    let of = |name: &str| all.iter().find(|one| one["name"] == name).unwrap();
+    assert_eq!(
+        (&of("http")["value"], &of("http")["source"]),
+        (&Value::from("127.0.0.1:2"), &Value::from("environment WORLDKEEP_HTTP"))
+    );
+    assert_eq!(of("log")["source"], "file worldkeep.toml");
+    assert_eq!(of("redis")["source"], "flag --redis");
+    assert_eq!(of("layout")["source"], "default");
+    assert_eq!(of("limits.body_bytes")["variable"], "WORLDKEEP_LIMITS_BODY_BYTES");
+    assert!(!out.contains("pw@") && !out.contains("wk_0123"), "secrets are hidden: {out}");
+}
+
+#[test]
+fn keys_and_acl_come_from_the_tables_alone() {
+    let keys = json(&["keys", "--json"]);
+    assert!(keys.as_array().unwrap().len() >= 59);
+    let rooms = json(&["keys", "--json", "--module", "rooms"]);
+    assert!(rooms.as_array().unwrap().iter().all(|key| key["module"] == "rooms"));
+    let (code, document, _) = told(&run(&["keys", "--markdown"]));
+    assert_eq!(code, 0);
+    let kept =
+        std::fs::read_to_string(testkit::picture::workspace().join("docs/keyspace.md")).unwrap();
+    assert_eq!(document.trim(), kept.trim(), "`keys --markdown` is docs/keyspace.md");
+    let users = json(&["acl", "--json"]);
+    assert!(users.as_array().unwrap().iter().any(|user| user["user"] == "rooms"));
+    let (_, lines, _) = told(&run(&["acl", "--module", "rooms"]));
+    assert!(lines.lines().any(|line| line.starts_with("user rooms on ")), "{lines}");
+}
+
+#[test]
+fn completions_man_pages_and_version_are_made() {
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        let (code, out, _) = told(&run(&["completions", shell]));
+        assert_eq!(code, 0);
+        assert!(out.contains("worldkeep") && out.contains("check"), "{shell}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let output = command(&dir, &["man", "pages"]).output().unwrap();
+    assert!(output.status.success());
+    for page in ["worldkeep.1", "worldkeep-serve.1", "worldkeep-token-new.1"] {
+        assert!(dir.path().join("pages").join(page).is_file(), "{page}");
+    }
+    assert_eq!(json(&["version", "--json"])["name"], "worldkeep");
+    let (code, help, _) = told(&run(&["serve", "--help"]));
+    assert_eq!(code, 0);
+    assert!(help.contains("Examples:") && help.contains("--modules"), "{help}");
+}
+
+#[test]
+fn tokens_are_made_listed_used_and_removed() {
+    let served = serve(&[]);
+    let url = served.url();
+    let made =
+        json(&["token", "new", "--name", "ci", "--role", "operator", "--json", "--server", &url]);
+    let token = made["token"].as_str().unwrap();
+    let id = made["id"].as_str().unwrap();
+    assert!(token.starts_with("wk_") && token.len() == 46, "{token}");
+    let list = json(&["token", "ls", "--json", "--server", &url]);
+    assert_eq!(list[0]["id"], id);
+    assert_eq!(list[0]["role"], "operator");
+    let (code, _, _) = told(&run(&["token", "ls", "--server", &url, "--token", token]));
+    assert_eq!(code, 5, "an operator manages no tokens");
+    let (code, _, _) = told(&run(&["token", "rm", id, "--yes", "--server", &url]));
+    assert_eq!(code, 0);
+    let (code, _, _) = told(&run(&["token", "rm", id, "--yes", "--server", &url]));
+    assert_eq!(code, 3);
+}
+
+#[test]
+fn check_asks_the_running_server_and_fails_while_faults_remain() {
+    let served = serve(&["--resp", "127.0.0.1:0"]);
+    let url = served.url();
+    let (code, out, err) = told(&run(&["check", "--server", &url]));
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("0 faults"), "{out}");
+    let door = served.lines.iter().find(|line| line.starts_with("RESP")).unwrap();
+    let mut resp = std::net::TcpStream::connect(door.split("redis://").nth(1).unwrap()).unwrap();
+    std::io::Write::write_all(&mut resp, b"SET room:ABCD2345:claims wrong\r\n").unwrap();
+    std::io::Read::read_exact(&mut resp, &mut [0; 5]).unwrap();
+    let (code, out, _) = told(&run(&["check", "--server", &url]));
+    assert_eq!(code, 1, "{out}");
+    assert!(out.contains("room:ABCD2345:claims"), "{out}");
+    let (code, out, _) = told(&run(&["check", "--json", "--server", &url]));
+    assert_eq!(code, 1);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert!(report["findings_total"].as_u64().unwrap() >= 1);
+    let (code, out, _) = told(&run(&["keys", "show", "room:ABCD2345:claims", "--server", &url]));
+    assert_eq!(code, 0);
+    assert!(out.contains("hidden") && out.contains("should be a hash"), "{out}");
+}
