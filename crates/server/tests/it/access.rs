@@ -82,7 +82,7 @@ testkit::on_every_store!(every_route_asks_for_what_the_table_says, |store| {
             let status = send(Some(token), None).await;
             match need {
                 Need::Role(wanted) if *role < wanted => {
-                    assert_eq!(status, 403, "{place}, {role:?}")
+                    assert_eq!(status, 403, "{place}, {role:?}");
                 }
                 _ => assert!(![401, 403].contains(&status) || login, "{place}, {role:?}: {status}"),
             }

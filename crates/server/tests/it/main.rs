@@ -1,5 +1,7 @@
 //! The server over real sockets, on every store.
 
+#![allow(clippy::unwrap_used)]
+
 mod access;
 mod docs;
 mod errors;

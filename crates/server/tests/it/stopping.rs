@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
+use tokio::io::AsyncWriteExt as _;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::support::start;
@@ -15,9 +16,8 @@ testkit::on_every_store!(a_stop_says_goodbye_and_ends, |store| {
     let started = Instant::now();
     running.stop.cancel();
     let code = loop {
-        match socket.next().await.unwrap().unwrap() {
-            Message::Close(frame) => break u16::from(frame.unwrap().code),
-            _ => {}
+        if let Message::Close(frame) = socket.next().await.unwrap().unwrap() {
+            break u16::from(frame.unwrap().code);
         }
     };
     assert_eq!(code, 1012);
@@ -31,7 +31,6 @@ testkit::on_every_store!(a_stop_does_not_wait_for_ever, |store| {
     let mut running =
         start(store, &[("stop_wait_s", "1"), ("limits.header_read_ms", "60000")]).await;
     // A request that never ends: its body is announced and not sent.
-    use tokio::io::AsyncWriteExt as _;
     let mut stuck = tokio::net::TcpStream::connect(running.addr).await.unwrap();
     let head = b"POST /api/tokens HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{";
     stuck.write_all(head).await.unwrap();

@@ -1,5 +1,7 @@
 //! The real program: started, asked, misused, stopped.
 
+#![allow(clippy::unwrap_used)]
+
 mod bad_input;
 mod running;
 mod support;
