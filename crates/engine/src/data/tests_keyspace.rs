@@ -1,3 +1,5 @@
+//! The keyspace against a plain map with deadlines, under random steps.
+
 use super::super::slab::Slab;
 use super::*;
 use proptest::prelude::*;

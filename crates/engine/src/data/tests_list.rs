@@ -1,3 +1,5 @@
+//! Lists against a plain deque, under random steps.
+
 use super::*;
 use proptest::prelude::*;
 use std::collections::VecDeque;

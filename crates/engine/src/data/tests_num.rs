@@ -1,3 +1,5 @@
+//! Numbers as Redis reads and spells them.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! The table against a plain map; a scan misses nothing that stayed, however the table grows and shrinks.
+
 use super::*;
 use proptest::prelude::*;
 use rand::SeedableRng;

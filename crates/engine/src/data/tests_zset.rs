@@ -1,3 +1,5 @@
+//! Sorted sets against a plain sorted list, under random steps.
+
 use super::*;
 use proptest::prelude::*;
 use rand::SeedableRng;
