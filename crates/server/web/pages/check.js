@@ -1,6 +1,6 @@
 // The check: walks the store, reports what is wrong in sentences, and repairs after showing every write.
 import { fill, h, icon } from '../base/dom.js';
-import { age, num, when } from '../base/format.js';
+import { ms, num, when } from '../base/format.js';
 import { t } from '../base/i18n.js';
 import { ask, toast } from '../base/overlay.js';
 import { badge, button, empty, errorBox, skeleton } from '../base/parts.js';
@@ -8,11 +8,15 @@ import '../base/table.js';
 
 const POLL_MS = 400;
 
-/** One reading of the answer, whichever of its members are there. */
+// What repair does by the word of the trouble. The others have no safe cure: somebody must look.
+const CURES = ['dangling', 'misplaced', 'missing', 'orphan', 'wrong_life'];
+
+/** The report as the page uses it. */
 export function readReport(r) {
-  if (!r) return null;
-  const findings = r.findings || r.items || r.problems || [];
-  return { ...r, running: r.state === 'running' || r.running === true, findings, scanned: r.scanned ?? r.keys ?? r.seen ?? 0, total: r.total ?? r.expected ?? null, tookMs: r.took_ms ?? r.duration_ms ?? null, at: r.finished_at ?? r.at ?? null, repairable: r.repairable ?? findings.filter((f) => f.repair || f.repairable).length, foreign: r.foreign ?? null, faults: r.faults ?? r.total_findings ?? findings.length, repaired: r.repaired ?? 0 };
+  if (!r || (r.scanned == null && r.state == null)) return null;
+  const findings = r.findings || [];
+  const faults = r.findings_total ?? (r.troubles ? Object.values(r.troubles).reduce((n, x) => n + x, 0) : findings.length);
+  return { ...r, running: r.state === 'running' || r.running === true, findings, faults, left: faults - (r.repaired || 0), repairable: findings.filter((f) => CURES.includes(f.trouble) && !f.repaired).length };
 }
 
 export function mount(root, ctx) {
@@ -35,7 +39,7 @@ export function mount(root, ctx) {
     try {
       report = readReport(await api.post('/api/check', { repair }, { timeout: 600000, signal: ctx.signal }));
       busy = false;
-      if (repair) toast(t('check.repaired', { n: report.repaired }));
+      if (repair) toast(t('check.repaired', { n: report.repaired }), { glyph: report.repaired ? 'tick' : 'info' });
       draw();
     } catch (e) {
       if (ctx.signal.aborted) return;
@@ -51,17 +55,17 @@ export function mount(root, ctx) {
     fill(body, h('section.card', { 'aria-busy': 'true' }, h('div.progress', { class: f == null ? 'unknown' : '', role: 'progressbar', 'aria-label': t('check.running'), 'aria-valuemin': '0', 'aria-valuemax': '100', 'aria-valuenow': f == null ? null : Math.round(f * 100) }, h('i', { vars: { '--f': f ?? 0 } })), h('p.note', {}, h('br'), now ? [t('check.progress', { n: now.scanned }), rate ? ` · ${t('check.rate', { n: Math.round(rate) })}` : ''] : t('check.begin'))));
   }
 
-  /** Findings of one kind stand together: what it is, why it matters, what repair writes. */
+  /** Findings of one trouble stand together: what it is, why it matters, what repair does. */
   function groups() {
     const by = new Map();
-    for (const f of report.findings) { const k = f.code || f.kind || f.problem || 'finding'; (by.get(k) || by.set(k, []).get(k)).push(f); }
+    for (const f of report.findings) (by.get(f.trouble) || by.set(f.trouble, []).get(f.trouble)).push(f);
     return [...by];
   }
 
   async function repair() {
-    const writes = report.findings.filter((f) => f.repair || f.repairable);
-    const n = report.repairable || writes.length;
-    const done = await ask({ title: t('check.ask', { n }), say: t('check.asksay'), command: 'worldkeep check --repair', verb: t('check.verb', { n }), keep: t('check.keep'), count: n, content: h('ul.twin', { tabindex: '0' }, writes.slice(0, 200).map((f) => h('li', {}, h('code', {}, f.key), h('div.note', {}, f.repair === true ? '' : f.repair)))) });
+    const writes = report.findings.filter((f) => CURES.includes(f.trouble) && !f.repaired);
+    const n = writes.length;
+    const done = await ask({ title: t('check.ask', { n }), say: t('check.asksay'), command: 'worldkeep check --repair', verb: t('check.verb', { n }), keep: t('check.keep'), count: n, content: h('ul.twin.lines', { tabindex: '0', 'aria-label': t('check.writes') }, writes.slice(0, 200).map((f) => h('li', {}, h('code', {}, f.key), f.entry && h('code', {}, ` · ${f.entry}`), h('div.note', {}, t(`repair.${f.trouble}`))))) });
     if (done) run(true);
   }
 
@@ -76,31 +80,29 @@ export function mount(root, ctx) {
       fill(body, h('section.card', {}, empty({ glyph: 'check', title: t('check.neverhead'), say: t('check.neversay'), action: ctx.can('operator') ? runButton() : h('p.reason', {}, t('check.readonly')), command: 'worldkeep check' })));
       return;
     }
-    const n = report.faults;
+    const n = report.left;
     const fix = report.repairable > 0 && ctx.can('operator') ? button({ label: t('check.preview', { n: report.repairable }), icon: 'wrench', run: repair }) : null;
-    ctx.head({ title: n ? t('check.found', { n }) : t('check.clean'), sentence: t('check.summary', { n: report.scanned, took: report.tookMs == null ? '–' : age(report.tookMs, true), at: report.at ? when(report.at) : '–' }), actions: [fix, runButton()].filter(Boolean) });
+    ctx.head({ title: n ? t('check.found', { n }) : t('check.clean'), sentence: t('check.summary', { n: report.scanned, took: report.took_ms == null ? '–' : ms(report.took_ms), at: report.at ? when(report.at) : '–' }), actions: [fix, runButton()].filter(Boolean) });
     const ok = (what, count) => h('li', {}, icon('tick', { class: 'ok', label: t('verdict.ok') }), h('b', {}, what), h('span.what.quiet', {}, count), badge('ok', t('verdict.ok')));
     const kinds = groups();
     fill(body, h('section.card', { 'aria-label': t('check.title') }, h('ul.verdicts', {},
       ok(t('check.walked'), t('keys.count', { n: report.scanned })),
       report.foreign != null && h('li', {}, icon('info', { class: 'dim' }), h('b', {}, t('check.foreign')), h('span.what.quiet', {}, t('check.foreignsay', { n: report.foreign })), badge('idle', t('check.nofault'))),
       n === 0 && [ok(t('check.types'), t('check.typessay')), ok(t('check.index'), t('check.indexsay'))])),
-    kinds.map(([kind, list]) => h('section.card.flush', {}, h('div.cardhead', {}, h('span', {}, ' '), icon('warn', { class: 'warn' }), h('h2', {}, kindWord(kind)), badge('warn', num(list.length))), tableOf(list))));
+    kinds.map(([kind, list]) => h('section.card.flush', {}, h('div.cardhead', {}, icon('warn', { class: 'warn' }), h('h2', {}, t(`trouble.${kind}`)), badge('warn', num(report.troubles?.[kind] ?? list.length)), h('span.note', {}, t(`trouble.${kind}.why`))), tableOf(list))), report.left_off > 0 && h('p.note', {}, t('check.leftoff', { n: report.left_off })));
   }
-
-  const kindWord = (kind) => { const word = t(`finding.${kind}`); return word === `finding.${kind}` ? String(kind).replace(/[_-]/g, ' ') : word; };
 
   function tableOf(list) {
     const table = document.createElement('wk-table').setup({
-      label: t('check.title'), key: (f) => f.key + (f.member || '') + (f.sentence || ''), href: (f) => `/keys?key=${encodeURIComponent(f.key)}`,
-      columns: [{ id: 'key', name: t('key.key'), wide: true, cell: (f) => h('a.mono', { href: `/keys?key=${encodeURIComponent(f.key)}` }, f.key) }, { id: 'sentence', name: t('check.what'), wide: true, cell: (f) => f.sentence || f.says || f.detail || '' }, { id: 'repair', name: t('check.writes'), wide: true, cell: (f) => (f.repair ? h('span.quiet', {}, f.repair === true ? t('check.can') : f.repair) : h('span.dim', {}, t('check.byhand'))) }],
+      label: t('check.title'), key: (f) => `${f.key} ${f.entry || ''}`, href: (f) => `/keys?key=${encodeURIComponent(f.key)}`,
+      columns: [{ id: 'key', name: t('key.key'), wide: true, sort: true, cell: (f) => h('a.mono', { href: `/keys?key=${encodeURIComponent(f.key)}` }, f.key) }, { id: 'detail', name: t('check.what'), wide: true, cell: (f) => [f.detail, f.entry && [' ', h('code', {}, f.entry)]] }, { id: 'repair', name: t('check.writes'), wide: true, cell: (f) => (f.repaired ? badge('ok', t('check.done')) : h('span', { class: CURES.includes(f.trouble) ? 'quiet' : 'dim' }, t(CURES.includes(f.trouble) ? `repair.${f.trouble}` : 'check.byhand'))) }],
     });
     table.show(list.slice(0, 500));
     return table;
   }
 
   (async () => {
-    try { report = readReport(await api.get('/api/check', { signal: ctx.signal, quiet: true })); if (report && report.at == null && !report.running) report = null; } catch (e) { if (ctx.signal.aborted) return; if (e.status !== 404) { draw(e); return; } }
+    try { report = readReport(await api.get('/api/check', { signal: ctx.signal, quiet: true })); } catch (e) { if (ctx.signal.aborted) return; if (e.status !== 404) { draw(e); return; } }
     if (!busy) draw();
   })();
   return {};

@@ -1,6 +1,6 @@
 // The keyspace: every known pattern with its count and size on the left, the chosen pattern or key on the right.
 // What is open lives in the address: ?module=, ?pattern=, ?key=.
-import { fill, h, icon, square, text } from '../base/dom.js';
+import { fill, h, icon, patch, square, text } from '../base/dom.js';
 import { bytes, num } from '../base/format.js';
 import { t } from '../base/i18n.js';
 import { hexdump, lifeSay, segmentLine, typeWord, valueView } from '../base/keyview.js';
@@ -57,7 +57,7 @@ export function mount(root, ctx) {
         out.push({ id: pid, depth: 1, label: p.pattern, mono: true, keys: p.keys, memory: p.memory, share: (p.memory || 0) / top, kids: p.keys > 0, pattern: p, module: m.module, href: patternHref(p, m.module), on: !q.key && q.pattern === p.name && (!q.module || q.module === m.module) });
         if (!open.has(pid)) continue;
         const page = keysOf.get(pid);
-        for (const k of page?.items || []) out.push({ id: `k:${k.key}`, depth: 2, label: k.key, mono: true, keys: k.length, memory: k.memory ?? k.bytes, share: 0, href: keyHref(k.key), on: q.key === k.key, leaf: true });
+        for (const k of page?.items || []) out.push({ id: `k:${k.key}`, depth: 2, label: k.key, mono: true, keys: k.type === 'string' ? null : k.length, memory: k.memory, share: 0, href: keyHref(k.key), on: q.key === k.key, leaf: true });
         if (page?.cursor) out.push({ id: `more:${pid}`, depth: 2, label: t('keys.more', { n: Math.max(0, p.keys - page.items.length) }), href: patternHref(p, m.module), leaf: true });
       }
     }
@@ -65,18 +65,30 @@ export function mount(root, ctx) {
   }
 
   function drawTree() {
-    const at = document.activeElement?.closest?.('[role=treeitem]')?.dataset.id;
     text(note, tree.done === false ? t('keys.counting', { n: tree.keys, total: tree.expected ?? 0 }) : t('keys.counted', { n: tree.keys }));
-    const all = lines();
-    fill(list, all.map((x) => {
-      const el = h('div', { role: 'treeitem', 'data-id': x.id, 'aria-level': x.depth + 1, 'aria-expanded': x.kids ? String(open.has(x.id)) : null, 'aria-selected': String(!!x.on), tabindex: '-1', class: x.keys === 0 && !x.leaf ? 'nothing' : '', on: { click: () => choose(x) } },
-        h('div.line', {}, h('span.name', { vars: { '--depth': x.depth } }, x.kids ? icon('right', { class: 'twist' }) : h('i.icon', {}), x.mark && square(x.module), h('span.cut', { class: x.mono ? 'mono' : '', title: x.label }, x.mark ? h('b', {}, x.label) : x.label)), h('span.num', {}, x.keys == null ? '' : num(x.keys)), h('span.meter', {}, x.share ? h('span.bar', { class: x.tone ? `m-${x.tone}` : '' }, h('i', { vars: { '--f': x.share } })) : h('span.bar.none')), h('span.num', {}, x.memory == null ? '' : bytes(x.memory))));
-      el.wkLine = x;
-      return el;
-    }));
-    const focus = [...list.children].find((el) => el.dataset.id === at);
-    (focus || list.querySelector('[aria-selected=true]') || list.firstChild)?.setAttribute('tabindex', '0');
-    if (focus) focus.focus();
+    patch(list, lines(), (x) => x.id, makeLine, fillLine);
+    if (!list.querySelector('[tabindex="0"]')) (list.querySelector('[aria-selected=true]') || list.firstChild)?.setAttribute('tabindex', '0');
+  }
+
+  function makeLine(x) {
+    const el = h('div', { role: 'treeitem', 'aria-level': x.depth + 1, tabindex: '-1' },
+      h('div.line', {}, h('span.name', { vars: { '--depth': x.depth } }, h('span.twistbox'), x.mark && square(x.module), h('span.cut', { class: x.mono ? 'mono' : '', title: x.label }, x.mark ? h('b', {}, x.label) : x.label)), h('span.num'), h('span.meter', {}, h('span.bar', { class: x.tone ? `m-${x.tone}` : '' }, h('i'))), h('span.num')));
+    el.addEventListener('click', () => choose(el.wkLine));
+    return el;
+  }
+
+  function fillLine(el, x) {
+    el.wkLine = x;
+    el.setAttribute('aria-selected', String(!!x.on));
+    if (x.kids) el.setAttribute('aria-expanded', String(open.has(x.id))); else el.removeAttribute('aria-expanded');
+    el.classList.toggle('nothing', x.keys === 0 && !x.leaf);
+    const [name, count, meter, size] = el.firstChild.children;
+    if (!!name.firstChild.firstChild !== !!x.kids) fill(name.firstChild, x.kids ? icon('right', { class: 'twist' }) : null);
+    if (x.leaf) text(name.lastChild, x.label);
+    text(count, x.keys == null ? '' : num(x.keys));
+    meter.firstChild.classList.toggle('none', !x.share);
+    meter.firstChild.firstChild.style.setProperty('--f', x.share || 0);
+    text(size, x.memory ? bytes(x.memory) : '');
   }
 
   async function toggle(x, on = !open.has(x.id)) {
@@ -112,7 +124,7 @@ export function mount(root, ctx) {
     ctx.echo({ cli: `worldkeep keys --module ${p.module}`, api: `GET ${api.address('/api/keys', { module: p.module, pattern: p.name, limit: PAGE })}` });
     const table = document.createElement('wk-table').setup({
       label: t('keys.ofpattern', { pattern: p.pattern }), key: (k) => k.key, href: (k) => keyHref(k.key),
-      columns: [{ id: 'key', name: t('key.key'), wide: true, cell: (k) => h('a.mono', { href: keyHref(k.key) }, k.key) }, { id: 'type', name: t('key.type'), cell: (k) => typeWord({ type: k.type }) }, { id: 'length', name: t('key.length'), num: true, cell: (k) => (k.length == null ? '' : num(k.length)) }, { id: 'memory', name: t('key.size'), num: true, cell: (k) => bytes(k.memory ?? k.bytes) }, { id: 'ttl_ms', name: t('key.end'), num: true, cell: (k) => endWord(k.ttl_ms) }],
+      columns: [{ id: 'key', name: t('key.key'), wide: true, cell: (k) => h('a.mono', { href: keyHref(k.key) }, k.key) }, { id: 'type', name: t('key.type'), cell: (k) => typeWord({ type: k.type }) }, { id: 'length', name: t('key.length'), num: true, cell: (k) => (k.length == null ? '' : num(k.length)) }, { id: 'memory', name: t('key.size'), num: true, cell: (k) => bytes(k.memory) }, { id: 'ttl_ms', name: t('key.end'), num: true, cell: (k) => endWord(k.ttl_ms) }],
       load: ({ cursor }) => keysPage(p, p.module, cursor),
       empty: () => empty({ glyph: 'keys', title: t('keys.none'), say: t('keys.nonesay') }),
     });

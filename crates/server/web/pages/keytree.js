@@ -11,9 +11,9 @@ export async function keyTree(api, opts) {
 
 export function readTree(answer) {
   const sum = (list, of) => list.reduce((n, x) => n + (x[of] || 0), 0);
-  const modules = (answer.modules || answer.items || []).map((m) => {
-    const patterns = (m.patterns || m.items || []).map((p) => ({ ...p, keys: p.keys ?? 0, memory: p.memory ?? p.bytes ?? null }));
-    return { ...m, module: m.module ?? m.name, name: moduleName(m.module ?? m.name), patterns, keys: m.keys ?? sum(patterns, 'keys'), memory: m.memory ?? m.bytes ?? (patterns.some((p) => p.memory != null) ? sum(patterns, 'memory') : null) };
+  const modules = (answer.modules || []).map((m) => {
+    const patterns = (m.patterns || []).map((p) => ({ ...p, keys: p.keys ?? 0, memory: p.memory ?? null }));
+    return { ...m, module: m.module, name: moduleName(m.module), patterns, keys: m.keys ?? sum(patterns, 'keys'), memory: m.memory ?? (patterns.some((p) => p.memory != null) ? sum(patterns, 'memory') : null) };
   });
-  return { ...answer, modules, keys: answer.keys ?? sum(modules, 'keys'), memory: answer.memory ?? answer.bytes ?? (modules.some((m) => m.memory != null) ? sum(modules, 'memory') : null) };
+  return { ...answer, modules, keys: answer.keys ?? sum(modules, 'keys'), memory: answer.memory ?? (modules.some((m) => m.memory != null) ? sum(modules, 'memory') : null) };
 }
