@@ -38,7 +38,7 @@ export async function until(what, look, ms = 20000) {
   const end = Date.now() + ms;
   let last;
   for (;;) {
-    try { const got = await look(); if (got) return got; last = null; } catch (e) { last = e; }
+    try { const got = await look(); if (got) return got; last = null; } catch (e) { if (e.final) throw e; last = e; }
     if (Date.now() > end) throw new Error(`waited ${ms} ms for ${what}${last ? `: ${last.message}` : ''}`);
     await new Promise((r) => { setTimeout(r, 50); });
   }
@@ -54,8 +54,10 @@ export class Server {
     s.resp = await freePort();
     s.args = args;
     s.env = env;
-    if (store === 'redis') await s.redisUp();
-    await s.up();
+    try {
+      if (store === 'redis') await s.redisUp();
+      await s.up();
+    } catch (e) { await s.stop(); throw e; }
     return s;
   }
 
@@ -84,9 +86,9 @@ export class Server {
     this.gone = new Promise((resolve) => { this.child.once('exit', (code, signal) => { this.ended = { code, signal }; resolve(this.ended); }); });
     this.ended = null;
     await until('worldkeep to answer', async () => {
-      if (this.ended) throw new Error(`it ended with ${JSON.stringify(this.ended)}: ${this.said}`);
+      if (this.ended) throw Object.assign(new Error(`worldkeep ended with ${JSON.stringify(this.ended)}`), { final: true });
       return (await fetch(`${this.url}/healthz`)).ok;
-    }).catch((e) => { throw new Error(`${e.message}\n${this.said}`); });
+    }).catch(async (e) => { await this.down(); throw new Error(`${e.message}\n${this.said}`); });
   }
 
   /** Stops it as an operator would; after ten seconds, for good. */

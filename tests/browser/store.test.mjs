@@ -47,7 +47,7 @@ test('a stranger logs in with a token; a reader sees no actions; leaving shows t
     await page.locator('input[type=password]').fill(reader);
     await page.keyboard.press('Enter');
     await page.locator('.foot', { hasText: 'read only' }).waitFor();
-    await page.waitForSelector('.livestate .dot.ok');
+    await page.waitForSelector('.livestate:visible .dot.ok');
     assert.ok(page.url().endsWith('/check'), 'back where one wanted to go');
     await page.locator('text=Your role is read only').waitFor();
     assert.equal(await page.locator('button', { hasText: 'Run' }).count(), 0, 'actions are absent');

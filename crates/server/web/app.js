@@ -55,7 +55,13 @@ async function boot() {
   await router.start({
     prepare,
     missing: () => import('./pages/missing.js'),
-    broken: (e) => { console.warn(e); prepare({ nav: null }, {}); shell.broken(e, () => router.again()); },
+    broken: (e) => {
+      prepare({ nav: null }, {});
+      const away = live.state !== 'live';
+      shell.broken(e, away);
+      // A page that could not be fetched stays unfetched for this document, so its return takes a new one.
+      if (away) live.addEventListener('back', () => location.reload(), { once: true }); else console.warn(e);
+    },
     changed: (view) => { shell.navId = view.nav; shell.drawNav(); },
     shown: (view, { keepFocus }) => { scrollTo(0, 0); if (!keepFocus) shell.h1.focus(); },
   });

@@ -60,7 +60,7 @@ export function when(at) {
 export function whenLong(at) {
   const d = new Date(Number(at));
   if (Number.isNaN(d.getTime())) return '';
-  return `${d.toISOString().replace('T', ' ').replace(/\.\d+Z$/, ' UTC')} · ${d.toLocaleString(current())}`;
+  return `${d.toISOString().replace('T', ' ').replace(/\.\d+Z$/, ' UTC')} · ${d.toLocaleString(current() === 'fr' ? 'fr' : 'en-GB')}`;
 }
 
 /** First and last four of a long id; the whole goes into `title`. */

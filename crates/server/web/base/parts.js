@@ -94,7 +94,7 @@ define('wk-tile', Tile);
 
 /** Icon, title, one sentence, one action, the command: why there is nothing, and the next step. */
 export function empty({ glyph = 'info', title, say, action, command }) {
-  return h('div.empty', {}, h('span.glyph', {}, icon(glyph)), h('h3', {}, title), say && h('p', {}, say), action, command && h('code.cmd', {}, command));
+  return h('div.empty', {}, h('span.glyph', {}, icon(glyph)), h('h2', {}, title), say && h('p', {}, say), action, command && h('code.cmd', {}, command));
 }
 define('wk-empty', class extends HTMLElement {
   connectedCallback() { if (!this.firstChild) this.append(empty({ glyph: this.getAttribute('icon') || 'info', title: this.getAttribute('title-text') || '', say: this.getAttribute('say') })); }

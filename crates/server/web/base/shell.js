@@ -77,7 +77,7 @@ export function help() {
   const box = h('input.tick', { type: 'checkbox', id: 'wk-letters', on: { change: () => keys.setLetters(box.checked) } });
   box.checked = keys.state.letters;
   const line = (combo, label) => h('div', {}, h('dt', {}, combo.map((k) => h('kbd', {}, k))), h('dd', {}, t(label)));
-  sheet({ title: t('help.title'), wide: true, content: h('div.stack', {}, h('dl.keymap', {}, plain.map((b) => line([b.key === 'Escape' ? 'Esc' : b.key], b.label)), ['j', 'k', 'x', 'Enter'].map((k) => line([k], `keys.row.${k}`)), chords.map((c) => line(['g', c.key], c.label))), h('label.row', { for: 'wk-letters' }, box, t('help.letters'))) });
+  sheet({ title: t('help.title'), wide: true, content: h('div.stack', {}, h('dl.keymap', {}, plain.map((b) => line([b.key === 'Escape' ? 'Esc' : b.key], b.label)), ['k', 'x', 'Enter'].map((k) => line([k], `keys.row.${k}`)), chords.map((c) => line(['g', c.key], c.label))), h('label.row', { for: 'wk-letters' }, box, t('help.letters'))) });
 }
 
 export class Shell {
@@ -222,9 +222,9 @@ export class Shell {
   }
 
   /** A page could not be drawn: the frame stays and says so. */
-  broken(e, again) {
-    this.setHead({ title: t('error.page'), sentence: t('error.pagesay'), crumbs: null, actions: null });
-    fill(this.view, h('div.card', { role: 'alert' }, h('p', {}, h('code', {}, e?.message || String(e))), h('p', {}, h('br'), button({ label: t('action.retry'), icon: 'loop', run: again }))));
+  broken(e, away) {
+    this.setHead({ title: t(away ? 'overview.unreachable' : 'error.page'), sentence: t(away ? 'error.pageaway' : 'error.pagesay'), crumbs: null, actions: null });
+    fill(this.view, h('div.card', { role: 'alert' }, h('p', {}, h('code', {}, e?.message || String(e))), h('p', {}, h('br'), button({ label: t('action.retry'), icon: 'loop', run: () => location.reload() }))));
   }
 
   clear() { add(fill(this.view), []); }

@@ -13,10 +13,9 @@ const CURES = ['dangling', 'misplaced', 'missing', 'orphan', 'wrong_life'];
 
 /** The report as the page uses it. */
 export function readReport(r) {
-  if (!r || (r.scanned == null && r.state == null)) return null;
+  if (!r || r.state === 'never') return null;
   const findings = r.findings || [];
-  const faults = r.findings_total ?? (r.troubles ? Object.values(r.troubles).reduce((n, x) => n + x, 0) : findings.length);
-  return { ...r, running: r.state === 'running' || r.running === true, findings, faults, left: faults - (r.repaired || 0), repairable: findings.filter((f) => CURES.includes(f.trouble) && !f.repaired).length };
+  return { ...r, findings, running: r.state === 'running', left: (r.findings_total ?? findings.length) - (r.repaired || 0), repairable: findings.filter((f) => CURES.includes(f.trouble) && !f.repaired).length };
 }
 
 export function mount(root, ctx) {
@@ -30,22 +29,40 @@ export function mount(root, ctx) {
 
   const runButton = () => (ctx.can('operator') ? button({ label: t(report ? 'check.again' : 'check.run'), icon: 'check', kind: 'primary', run: () => run(false) }) : null);
 
+  const look = async () => readReport(await api.get('/api/check', { signal: ctx.signal, quiet: true }));
+
+  /** Somebody else's run: watch it to its end. */
+  async function follow() {
+    busy = true;
+    try {
+      for (;;) {
+        const now = await look();
+        if (!now?.running) { report = now; break; }
+        started = now.started_at;
+        drawRunning(now);
+        await new Promise((r) => { setTimeout(r, POLL_MS); });
+      }
+      busy = false;
+      draw();
+    } catch (e) { busy = false; if (!ctx.signal.aborted) draw(e); }
+  }
+
   async function run(repair) {
     if (busy) return;
     busy = true;
     started = Date.now();
     drawRunning(null);
-    const poll = setInterval(async () => { try { const now = readReport(await api.get('/api/check', { signal: ctx.signal, quiet: true })); if (busy && now?.running) drawRunning(now); } catch { /* the run itself reports */ } }, POLL_MS);
+    const poll = setInterval(async () => { try { const now = await look(); if (busy && now?.running) drawRunning(now); } catch { /* the run itself reports */ } }, POLL_MS);
     try {
       report = readReport(await api.post('/api/check', { repair }, { timeout: 600000, signal: ctx.signal }));
       busy = false;
       if (repair) toast(t('check.repaired', { n: report.repaired }), { glyph: report.repaired ? 'tick' : 'info' });
       draw();
     } catch (e) {
-      if (ctx.signal.aborted) return;
       busy = false;
-      draw(e);
-    } finally { clearInterval(poll); busy = false; }
+      if (ctx.signal.aborted) return;
+      if (e.status === 409) follow(); else draw(e);
+    } finally { clearInterval(poll); }
   }
 
   function drawRunning(now) {
@@ -80,9 +97,14 @@ export function mount(root, ctx) {
       fill(body, h('section.card', {}, empty({ glyph: 'check', title: t('check.neverhead'), say: t('check.neversay'), action: ctx.can('operator') ? runButton() : h('p.reason', {}, t('check.readonly')), command: 'worldkeep check' })));
       return;
     }
+    if (report.state === 'failed') {
+      ctx.head({ title: t('check.title'), sentence: t('check.failed'), actions: runButton() });
+      fill(body, h('section.card', {}, h('div.healthy.bad', { role: 'alert' }, icon('warn'), h('span', {}, report.reason || t('error.unknown')))));
+      return;
+    }
     const n = report.left;
     const fix = report.repairable > 0 && ctx.can('operator') ? button({ label: t('check.preview', { n: report.repairable }), icon: 'wrench', run: repair }) : null;
-    ctx.head({ title: n ? t('check.found', { n }) : t('check.clean'), sentence: t('check.summary', { n: report.scanned, took: report.took_ms == null ? '–' : ms(report.took_ms), at: report.at ? when(report.at) : '–' }), actions: [fix, runButton()].filter(Boolean) });
+    ctx.head({ title: n ? t('check.found', { n }) : t('check.clean'), sentence: t('check.summary', { n: report.scanned, took: ms(report.took_ms), at: when(report.finished_at) }), actions: [fix, runButton()].filter(Boolean) });
     const ok = (what, count) => h('li', {}, icon('tick', { class: 'ok', label: t('verdict.ok') }), h('b', {}, what), h('span.what.quiet', {}, count), badge('ok', t('verdict.ok')));
     const kinds = groups();
     fill(body, h('section.card', { 'aria-label': t('check.title') }, h('ul.verdicts', {},
@@ -102,7 +124,8 @@ export function mount(root, ctx) {
   }
 
   (async () => {
-    try { report = readReport(await api.get('/api/check', { signal: ctx.signal, quiet: true })); } catch (e) { if (ctx.signal.aborted) return; if (e.status !== 404) { draw(e); return; } }
+    try { report = await look(); } catch (e) { if (!ctx.signal.aborted) draw(e); return; }
+    if (report?.running) { follow(); return; }
     if (!busy) draw();
   })();
   return {};

@@ -63,9 +63,9 @@ export function mount(root, ctx) {
 
   function draw() {
     const shown = events().filter(match).length;
-    chips.draw(q, shown);
+    chips.draw(q, events().length ? shown : undefined);
     fill(pause, icon(live.paused ? 'play' : 'pause', { class: 's' }), t(live.paused ? 'live.resume' : 'live.pause'));
-    ctx.head({ title: t('events.title'), sentence: live.paused ? t('events.held') : t('events.say', { n: events().length }), actions: pause });
+    ctx.head({ title: t('events.title'), sentence: live.paused ? t('events.held') : events().length ? t('events.say', { n: events().length }) : t('events.none'), actions: pause });
     const asked = { module: q.module, type: q.type, scope: q.scope };
     ctx.echo({ cli: ctx.api.curl('/api/events', asked), api: `GET ${ctx.api.address('/api/events', asked)}` });
   }
