@@ -318,7 +318,7 @@ test('names and roles: one title, labelled controls, landmarks, no duplicate ids
         for (const el of document.querySelectorAll('[aria-labelledby], [aria-describedby], [aria-controls]')) for (const attr of ['aria-labelledby', 'aria-describedby', 'aria-controls']) for (const id of (el.getAttribute(attr) || '').split(' ').filter(Boolean)) if (!document.getElementById(id)) out.push(`${attr} to nothing: ${id}`);
         if (document.querySelectorAll('main').length !== 1) out.push('not one main');
         if (![...document.querySelectorAll('nav')].some(seen)) out.push('no nav');
-        for (const img of document.querySelectorAll('svg')) if (!img.getAttribute('aria-hidden') && !img.getAttribute('aria-label') && !img.closest('[aria-hidden]')) out.push(`svg without name: ${img.outerHTML.slice(0, 80)}`);
+        for (const img of document.querySelectorAll('svg')) if (seen(img) && !img.getAttribute('aria-hidden') && !img.getAttribute('aria-label') && !img.closest('[aria-hidden]')) out.push(`svg without name: ${img.outerHTML.slice(0, 80)}`);
         let level = 1;
         for (const el of document.querySelectorAll('main h1, main h2, main h3, main h4')) { const n = Number(el.tagName[1]); if (n > level + 1) out.push(`heading jumps to ${el.tagName}: ${el.textContent}`); level = n; }
         for (const el of document.querySelectorAll('[tabindex]')) if (Number(el.getAttribute('tabindex')) > 0) out.push('positive tabindex');
@@ -398,6 +398,7 @@ test('a stopped server shows the banner, keeps the values, and resumes without l
   await page.locator('.feed li', { hasText: 'LAST2345' }).waitFor();
   await server.down();
   await page.locator('.banner', { hasText: 'Live updates paused' }).waitFor({ timeout: 10000 });
+  assert.ok(await page.locator('.banner .icon use').evaluate((el) => el.getBBox().width > 5), 'icons need no server');
   await shot(page, 'banner-late');
   assert.ok(await page.locator('.feed li', { hasText: 'LAST2345' }).isVisible(), 'what was shown stays');
   await page.click('.side a[href="/"]');

@@ -1,5 +1,5 @@
 // Start: language, who is looking, frame, routes, socket. The only file that knows all parts.
-import { h } from './base/dom.js';
+import { h, loadIcons } from './base/dom.js';
 import * as api from './base/api.js';
 import * as i18n from './base/i18n.js';
 import * as keys from './base/keys.js';
@@ -35,7 +35,7 @@ async function login(reason) {
 }
 
 async function boot() {
-  await i18n.use(i18n.preferred());
+  await Promise.all([i18n.use(i18n.preferred()), loadIcons()]);
   addEventListener('wk-login', (e) => login(e.detail));
   addEventListener('wk-logout', async () => { await api.del('/api/session', { quiet: true }).catch(() => null); login(null); });
   addEventListener('wk-lang', async (e) => { await i18n.use(e.detail, true); shell.build(); router.again(); });

@@ -74,10 +74,20 @@ let last = 0;
 /** A fresh id for label and description links. */
 export const uid = (stem = 'wk') => `${stem}-${++last}`;
 
+/** Brings the sprite into the document once: icons then need no server, also while it is away. */
+export async function loadIcons() {
+  const answer = await fetch('/base/icons.svg');
+  const sprite = new DOMParser().parseFromString(await answer.text(), 'image/svg+xml').documentElement;
+  for (const symbol of sprite.querySelectorAll('symbol')) symbol.id = `icon-${symbol.id}`;
+  sprite.setAttribute('class', 'said');
+  sprite.setAttribute('aria-hidden', 'true');
+  document.body.append(document.importNode(sprite, true));
+}
+
 /** One icon of the sprite; decorative unless it gets a label. */
 export function icon(name, opts = {}) {
   const el = s('svg', { class: `icon ${opts.class || ''}`.trim(), 'aria-hidden': opts.label ? null : 'true', role: opts.label ? 'img' : null, 'aria-label': opts.label });
-  el.append(s('use', { href: `/base/icons.svg#${name}` }));
+  el.append(s('use', { href: `#icon-${name}` }));
   return el;
 }
 

@@ -55,7 +55,7 @@ export function mount(root, ctx) {
     const n = s.warnings.length;
     ctx.head({ title: t(bad ? 'health.bad' : n ? 'health.warn' : 'health.good'), sentence: health.stopping ? t('health.stopping') : t('health.up', { age: age(health.uptime_ms), version: health.version }) });
     fill(lines,
-      line(bad ? 'bad' : 'ok', t('health.store'), bad ? t('health.storedown', { at: when(s.since_ms), reason: s.reason || t('health.noreason') }) : `${storeName(s)} · ${s.server}`, bad ? null : t('health.since', { age: age(Date.now() - s.since_ms) })),
+      line(bad ? 'bad' : 'ok', t('health.store'), bad ? t('health.storedown', { at: when(s.since_ms), reason: s.reason || t('health.noreason') }) : s.kind === 'embedded' ? `${storeName(s)} · ${s.server}` : storeName(s), bad ? null : t('health.since', { age: age(Date.now() - s.since_ms) })),
       line('ok', t('store.place'), h('span.mono', {}, s.place)),
       line(/^none|^off|no /i.test(s.persistence || '') ? 'warn' : 'ok', t('store.persistence'), s.persistence || '–'),
       line(s.eviction && s.eviction !== 'noeviction' ? 'warn' : 'ok', t('store.eviction'), s.eviction || '–'),
