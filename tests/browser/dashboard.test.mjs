@@ -11,7 +11,13 @@ const PAGES = ['/', '/keys', '/check', '/events', '/health'];
 before(async () => {
   server = await Server.start();
   browser = await launch();
-  await server.redis('SET', 'room:ABCD2345:meta', JSON.stringify({ code: 'ABCD2345', phase: 'lobby', version: 3 }), 'EX', '43200');
+  await server.redis(
+    'SET',
+    'room:ABCD2345:meta',
+    JSON.stringify({ code: 'ABCD2345', phase: 'lobby', version: 3 }),
+    'EX',
+    '43200',
+  );
   await server.redis('HSET', 'room:ABCD2345:scores', 'p1', '5', 'p2', '3');
   await server.redis('EXPIRE', 'room:ABCD2345:scores', '43200');
   await server.redis('SET', 'somebody:else', 'hello');
@@ -42,22 +48,34 @@ test('every page loads without console errors, foreign requests or policy violat
 test('the page carries the strict policy and weighs little', async () => {
   const answer = await fetch(server.url);
   const policy = answer.headers.get('content-security-policy');
-  for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'"]) assert.ok(policy.includes(part), part);
+  for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'"])
+    assert.ok(policy.includes(part), part);
   const page = await open(browser, server);
-  const bytes = await page.evaluate(() => performance.getEntriesByType('resource').filter((r) => !r.name.includes('/api/')).reduce((n, r) => n + r.decodedBodySize, 0));
+  const bytes = await page.evaluate(() =>
+    performance
+      .getEntriesByType('resource')
+      .filter((r) => !r.name.includes('/api/'))
+      .reduce((n, r) => n + r.decodedBodySize, 0),
+  );
   assert.ok(bytes > 50000 && bytes < 250000, `${bytes} bytes`);
   await clean(page);
 });
 
 test('mouse goes from page to page without loading anew, and Back comes back', async () => {
   const page = await open(browser, server);
-  await page.evaluate(() => { window.stayed = true; });
+  await page.evaluate(() => {
+    window.stayed = true;
+  });
   await page.click('.side a[href="/keys"]');
   await page.waitForURL('**/keys');
   await page.waitForSelector('[role=tree] [role=treeitem]');
   await page.click('.side a[href="/health"]');
   await page.waitForURL('**/health');
-  assert.equal(await page.locator('h1').evaluate((el) => el === document.activeElement), true, 'focus goes to the title');
+  assert.equal(
+    await page.locator('h1').evaluate((el) => el === document.activeElement),
+    true,
+    'focus goes to the title',
+  );
   await page.goBack();
   await page.waitForURL('**/keys');
   assert.equal(await page.evaluate(() => window.stayed), true);
@@ -125,9 +143,11 @@ test('narrow screens have no sideways scrolling, in both languages', async () =>
       await page.waitForFunction(() => !document.querySelector('.view .skeleton'));
       for (const width of [1440, 1024, 768, 390, 360, 320]) {
         await page.setViewportSize({ width, height: 800 });
-        assert.ok(await sideways(page) <= 0, `${at} at ${width} px in ${lang}: ${await sideways(page)} px too wide`);
-        if (width === 360) await shot(page, `phone-${lang.slice(0, 2)}-${at.replace(/\W+/g, '-').slice(1) || 'overview'}`);
-        if (width === 768 && lang === 'en-GB') await shot(page, `rail-${at.replace(/\W+/g, '-').slice(1) || 'overview'}`);
+        assert.ok((await sideways(page)) <= 0, `${at} at ${width} px in ${lang}: ${await sideways(page)} px too wide`);
+        if (width === 360)
+          await shot(page, `phone-${lang.slice(0, 2)}-${at.replace(/\W+/g, '-').slice(1) || 'overview'}`);
+        if (width === 768 && lang === 'en-GB')
+          await shot(page, `rail-${at.replace(/\W+/g, '-').slice(1) || 'overview'}`);
       }
       await page.setViewportSize({ width: 1440, height: 800 });
     }
@@ -138,7 +158,7 @@ test('narrow screens have no sideways scrolling, in both languages', async () =>
 test('a wall shows the same page, larger', async () => {
   const page = await open(browser, server, '/', { width: 3840, height: 2160 });
   assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).fontSize), '30px');
-  assert.ok(await sideways(page) <= 0);
+  assert.ok((await sideways(page)) <= 0);
   await shot(page, 'wall-3840');
   await page.setViewportSize({ width: 2560, height: 1440 });
   assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).fontSize), '20px');
@@ -148,9 +168,14 @@ test('a wall shows the same page, larger', async () => {
 test('the phone has its bar, and More holds the rest with the echo lines', async () => {
   const page = await open(browser, server, '/', { width: 390, height: 844 });
   assert.equal(await page.locator('.side').isVisible(), false);
-  const targets = await page.locator('.phonebar > *').evaluateAll((all) => all.map((el) => Math.min(el.offsetWidth, el.offsetHeight)));
+  const targets = await page
+    .locator('.phonebar > *')
+    .evaluateAll((all) => all.map((el) => Math.min(el.offsetWidth, el.offsetHeight)));
   assert.equal(targets.length, 5);
-  assert.ok(targets.every((n) => n >= 44), `targets of ${targets}`);
+  assert.ok(
+    targets.every((n) => n >= 44),
+    `targets of ${targets}`,
+  );
   await page.click('.phonebar button');
   await page.waitForSelector('dialog[open]');
   await shot(page, 'phone-more');
@@ -205,7 +230,8 @@ test('many events in one second become one line', async () => {
   const page = await open(browser, server, '/events');
   await page.waitForSelector('.livestate:visible .dot.ok');
   const at = Math.ceil(Date.now() / 1000) * 1000;
-  for (let i = 0; i < 40; i += 1) await server.redis('XADD', 'wk:rooms:events', '*', 'type', 'burst', 'at', at, 'id', `B${i}`, 'body', '{}');
+  for (let i = 0; i < 40; i += 1)
+    await server.redis('XADD', 'wk:rooms:events', '*', 'type', 'burst', 'at', at, 'id', `B${i}`, 'body', '{}');
   await until('the group', async () => /×(2[1-9]|3\d|40)/.test(await page.locator('.feed').innerText()));
   await clean(page);
 });
@@ -230,7 +256,9 @@ test('the tree leads to a pattern and to a key, each with its own address', asyn
   await shot(page, 'key-light');
   await page.locator('button', { hasText: 'Raw bytes' }).click();
   assert.match(await page.locator('.value pre').innerText(), /000000 {2}7b 22/);
-  const again = await open(browser, server, new URL(page.url()).pathname + new URL(page.url()).search, { scheme: 'dark' });
+  const again = await open(browser, server, new URL(page.url()).pathname + new URL(page.url()).search, {
+    scheme: 'dark',
+  });
   await again.locator('wk-key').waitFor();
   await again.locator('.value pre').waitFor();
   await shot(again, 'key-dark');
@@ -273,7 +301,13 @@ test('the check runs, finds a fault, and repairs only after asking', async () =>
     await page.waitForSelector('dialog[open]');
     assert.ok((await page.locator('dialog').innerText()).includes('worldkeep check --repair'));
     await shot(page, 'check-dialog');
-    assert.ok(await page.locator('dialog .buttons button').first().evaluate((el) => el === document.activeElement), 'the safe button has focus');
+    assert.ok(
+      await page
+        .locator('dialog .buttons button')
+        .first()
+        .evaluate((el) => el === document.activeElement),
+      'the safe button has focus',
+    );
     await page.keyboard.press('Escape');
     await page.waitForSelector('dialog', { state: 'detached' });
   }
@@ -310,18 +344,46 @@ test('names and roles: one title, labelled controls, landmarks, no duplicate ids
       const faults = await page.evaluate(() => {
         const out = [];
         const seen = (el) => el.checkVisibility();
-        const name = (el) => (el.getAttribute('aria-label') || el.getAttribute('title') || (el.getAttribute('aria-labelledby') || '').split(' ').map((id) => document.getElementById(id)?.textContent || '').join('') || el.labels?.[0]?.textContent || el.textContent || '').trim();
-        for (const el of document.querySelectorAll('button, a[href], input, select, [role=button], [role=treeitem]')) if (seen(el) && !name(el)) out.push(`no name: ${el.outerHTML.slice(0, 120)}`);
-        for (const el of document.querySelectorAll('input')) if (seen(el) && !el.labels?.length && !el.getAttribute('aria-label')) out.push(`no label: ${el.outerHTML}`);
+        const name = (el) =>
+          (
+            el.getAttribute('aria-label') ||
+            el.getAttribute('title') ||
+            (el.getAttribute('aria-labelledby') || '')
+              .split(' ')
+              .map((id) => document.getElementById(id)?.textContent || '')
+              .join('') ||
+            el.labels?.[0]?.textContent ||
+            el.textContent ||
+            ''
+          ).trim();
+        for (const el of document.querySelectorAll('button, a[href], input, select, [role=button], [role=treeitem]'))
+          if (seen(el) && !name(el)) out.push(`no name: ${el.outerHTML.slice(0, 120)}`);
+        for (const el of document.querySelectorAll('input'))
+          if (seen(el) && !el.labels?.length && !el.getAttribute('aria-label')) out.push(`no label: ${el.outerHTML}`);
         const ids = [...document.querySelectorAll('[id]')].map((el) => el.id);
         for (const id of new Set(ids)) if (ids.filter((x) => x === id).length > 1) out.push(`id twice: ${id}`);
-        for (const el of document.querySelectorAll('[aria-labelledby], [aria-describedby], [aria-controls]')) for (const attr of ['aria-labelledby', 'aria-describedby', 'aria-controls']) for (const id of (el.getAttribute(attr) || '').split(' ').filter(Boolean)) if (!document.getElementById(id)) out.push(`${attr} to nothing: ${id}`);
+        for (const el of document.querySelectorAll('[aria-labelledby], [aria-describedby], [aria-controls]'))
+          for (const attr of ['aria-labelledby', 'aria-describedby', 'aria-controls'])
+            for (const id of (el.getAttribute(attr) || '').split(' ').filter(Boolean))
+              if (!document.getElementById(id)) out.push(`${attr} to nothing: ${id}`);
         if (document.querySelectorAll('main').length !== 1) out.push('not one main');
         if (![...document.querySelectorAll('nav')].some(seen)) out.push('no nav');
-        for (const img of document.querySelectorAll('svg')) if (seen(img) && !img.getAttribute('aria-hidden') && !img.getAttribute('aria-label') && !img.closest('[aria-hidden]')) out.push(`svg without name: ${img.outerHTML.slice(0, 80)}`);
+        for (const img of document.querySelectorAll('svg'))
+          if (
+            seen(img) &&
+            !img.getAttribute('aria-hidden') &&
+            !img.getAttribute('aria-label') &&
+            !img.closest('[aria-hidden]')
+          )
+            out.push(`svg without name: ${img.outerHTML.slice(0, 80)}`);
         let level = 1;
-        for (const el of document.querySelectorAll('main h1, main h2, main h3, main h4')) { const n = Number(el.tagName[1]); if (n > level + 1) out.push(`heading jumps to ${el.tagName}: ${el.textContent}`); level = n; }
-        for (const el of document.querySelectorAll('[tabindex]')) if (Number(el.getAttribute('tabindex')) > 0) out.push('positive tabindex');
+        for (const el of document.querySelectorAll('main h1, main h2, main h3, main h4')) {
+          const n = Number(el.tagName[1]);
+          if (n > level + 1) out.push(`heading jumps to ${el.tagName}: ${el.textContent}`);
+          level = n;
+        }
+        for (const el of document.querySelectorAll('[tabindex]'))
+          if (Number(el.getAttribute('tabindex')) > 0) out.push('positive tabindex');
         return out;
       });
       assert.deepEqual(faults, [], `${at} at ${width}`);
@@ -339,12 +401,35 @@ test('text keeps 4.5:1 on what is behind it, in both themes', async () => {
       await page.waitForTimeout(300);
       const faults = await page.evaluate(() => {
         const paint = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
-        const rgba = (c) => { paint.clearRect(0, 0, 1, 1); paint.fillStyle = c; paint.fillRect(0, 0, 1, 1); const d = paint.getImageData(0, 0, 1, 1).data; return [d[0], d[1], d[2], d[3] / 255]; };
-        const lum = ([r, g, b]) => { const f = (v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
-        const behind = (el) => { for (let e = el; e; e = e.parentElement) { const c = rgba(getComputedStyle(e).backgroundColor); if (c[3] > 0.99) return c; } return rgba('Canvas'); };
+        const rgba = (c) => {
+          paint.clearRect(0, 0, 1, 1);
+          paint.fillStyle = c;
+          paint.fillRect(0, 0, 1, 1);
+          const d = paint.getImageData(0, 0, 1, 1).data;
+          return [d[0], d[1], d[2], d[3] / 255];
+        };
+        const lum = ([r, g, b]) => {
+          const f = (v) => {
+            v /= 255;
+            return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+          };
+          return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b);
+        };
+        const behind = (el) => {
+          for (let e = el; e; e = e.parentElement) {
+            const c = rgba(getComputedStyle(e).backgroundColor);
+            if (c[3] > 0.99) return c;
+          }
+          return rgba('Canvas');
+        };
         const out = [];
         for (const el of document.querySelectorAll('body *')) {
-          if (![...el.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) || !el.checkVisibility() || el.closest('.said, .skip, svg')) continue;
+          if (
+            ![...el.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) ||
+            !el.checkVisibility() ||
+            el.closest('.said, .skip, svg')
+          )
+            continue;
           const css = getComputedStyle(el);
           if (css.clipPath !== 'none' || Number(css.opacity) < 1) continue;
           const [a, b] = [lum(rgba(css.color)), lum(behind(el))].sort((x, y) => y - x);
@@ -362,9 +447,17 @@ test('text keeps 4.5:1 on what is behind it, in both themes', async () => {
 test('reduced motion moves nothing, and forced colours keep icons', async () => {
   const page = await open(browser, server, '/', { motion: 'reduce', colors: 'active' });
   await page.waitForTimeout(300);
-  const moving = await page.evaluate(() => document.getAnimations().filter((a) => a.playState === 'running' && a.effect.getTiming().duration > 0).length);
+  const moving = await page.evaluate(
+    () => document.getAnimations().filter((a) => a.playState === 'running' && a.effect.getTiming().duration > 0).length,
+  );
   assert.equal(moving, 0);
-  assert.notEqual(await page.locator('.nav .icon').first().evaluate((el) => getComputedStyle(el).stroke), 'none');
+  assert.notEqual(
+    await page
+      .locator('.nav .icon')
+      .first()
+      .evaluate((el) => getComputedStyle(el).stroke),
+    'none',
+  );
   await shot(page, 'forced-colors');
   await clean(page);
 });
@@ -372,17 +465,37 @@ test('reduced motion moves nothing, and forced colours keep icons', async () => 
 test('copy puts the very command on the clipboard', async () => {
   const page = await open(browser, server, '/keys');
   await page.locator('wk-echo .cli .copy').click();
-  await until('the clipboard', async () => (await page.evaluate(() => navigator.clipboard.readText())) === 'worldkeep keys');
+  await until(
+    'the clipboard',
+    async () => (await page.evaluate(() => navigator.clipboard.readText())) === 'worldkeep keys',
+  );
   await clean(page);
 });
 
 test('a day of events does not grow the page', async () => {
   const page = await open(browser, server, '/events');
   await page.waitForSelector('.livestate:visible .dot.ok');
-  for (let i = 0; i < 700; i += 50) await Promise.all(Array.from({ length: 50 }, (_, k) => server.redis('XADD', 'wk:rooms:events', '*', 'type', `kind${k}`, 'at', Date.now() - (i + k) * 1000, 'id', `G${i + k}`, 'body', '{}')));
+  for (let i = 0; i < 700; i += 50)
+    await Promise.all(
+      Array.from({ length: 50 }, (_, k) =>
+        server.redis(
+          'XADD',
+          'wk:rooms:events',
+          '*',
+          'type',
+          `kind${k}`,
+          'at',
+          Date.now() - (i + k) * 1000,
+          'id',
+          `G${i + k}`,
+          'body',
+          '{}',
+        ),
+      ),
+    );
   await until('the last of them', async () => (await page.locator('.feed li').count()) >= 150);
   await page.waitForTimeout(400);
-  assert.ok(await page.locator('.feed li').count() <= 200);
+  assert.ok((await page.locator('.feed li').count()) <= 200);
   const kept = Number((await page.locator('.sentence').innerText()).replace(/\D/g, ''));
   assert.ok(kept >= 500 && kept <= 700, `${kept} events kept: the tail is bounded`);
   await clean(page);
@@ -390,7 +503,9 @@ test('a day of events does not grow the page', async () => {
 
 // Last, because it stops the server under the others.
 test('a stopped server shows the banner, keeps the values, and resumes without losing an event', async () => {
-  const page = await open(browser, server, '/', { allow: ['WebSocket', 'ERR_CONNECTION_REFUSED', 'Failed to load resource'] });
+  const page = await open(browser, server, '/', {
+    allow: ['WebSocket', 'ERR_CONNECTION_REFUSED', 'Failed to load resource'],
+  });
   await page.waitForSelector('.livestate:visible .dot.ok');
   await page.click('.side a[href="/events"]');
   await page.waitForURL('**/events');

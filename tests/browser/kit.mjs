@@ -19,7 +19,9 @@ function binary() {
   const named = process.env.WORLDKEEP_BIN;
   if (named) return named;
   const target = process.env.CARGO_TARGET_DIR || path.join(ROOT, 'target');
-  const found = ['debug', 'release'].map((kind) => path.join(target, kind, 'worldkeep')).find((file) => existsSync(file));
+  const found = ['debug', 'release']
+    .map((kind) => path.join(target, kind, 'worldkeep'))
+    .find((file) => existsSync(file));
   if (!found) throw new Error(`there is no worldkeep in ${target}; ${HOW}`);
   return found;
 }
@@ -29,7 +31,10 @@ export function freePort() {
   return new Promise((resolve, reject) => {
     const probe = net.createServer();
     probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => { const { port } = probe.address(); probe.close(() => resolve(port)); });
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
   });
 }
 
@@ -38,9 +43,18 @@ export async function until(what, look, ms = 20000) {
   const end = Date.now() + ms;
   let last;
   for (;;) {
-    try { const got = await look(); if (got) return got; last = null; } catch (e) { if (e.final) throw e; last = e; }
+    try {
+      const got = await look();
+      if (got) return got;
+      last = null;
+    } catch (e) {
+      if (e.final) throw e;
+      last = e;
+    }
     if (Date.now() > end) throw new Error(`waited ${ms} ms for ${what}${last ? `: ${last.message}` : ''}`);
-    await new Promise((r) => { setTimeout(r, 50); });
+    await new Promise((r) => {
+      setTimeout(r, 50);
+    });
   }
 }
 
@@ -57,13 +71,23 @@ export class Server {
     try {
       if (store === 'redis') await s.redisUp();
       await s.up();
-    } catch (e) { await s.stop(); throw e; }
+    } catch (e) {
+      await s.stop();
+      throw e;
+    }
     return s;
   }
 
   async redisUp() {
-    this.redisChild = spawn('redis-server', ['--port', String(this.resp), '--bind', '127.0.0.1', '--dir', this.dir, '--appendonly', 'yes', '--save', ''], { stdio: 'ignore' });
-    this.redisGone = new Promise((resolve) => { this.redisChild.once('exit', resolve); this.redisChild.once('error', resolve); });
+    this.redisChild = spawn(
+      'redis-server',
+      ['--port', String(this.resp), '--bind', '127.0.0.1', '--dir', this.dir, '--appendonly', 'yes', '--save', ''],
+      { stdio: 'ignore' },
+    );
+    this.redisGone = new Promise((resolve) => {
+      this.redisChild.once('exit', resolve);
+      this.redisChild.once('error', resolve);
+    });
     await until('redis-server to answer', () => this.redis('PING'));
   }
 
@@ -73,22 +97,42 @@ export class Server {
     this.redisChild = null;
   }
 
-  get url() { return `http://127.0.0.1:${this.http}`; }
+  get url() {
+    return `http://127.0.0.1:${this.http}`;
+  }
 
   async up() {
-    const where = this.store === 'redis' ? ['--redis', `redis://127.0.0.1:${this.resp}`] : ['--data', path.join(this.dir, 'data'), '--resp', `127.0.0.1:${this.resp}`];
+    const where =
+      this.store === 'redis'
+        ? ['--redis', `redis://127.0.0.1:${this.resp}`]
+        : ['--data', path.join(this.dir, 'data'), '--resp', `127.0.0.1:${this.resp}`];
     const line = ['serve', '--http', `127.0.0.1:${this.http}`, ...where, '--no-demo', ...this.args];
     this.said = '';
-    this.child = spawn(binary(), line, { cwd: this.dir, env: { PATH: process.env.PATH, HOME: this.dir, ...this.env }, stdio: ['ignore', 'pipe', 'pipe'] });
-    const keep = (chunk) => { this.said = (this.said + chunk).slice(-8000); };
+    this.child = spawn(binary(), line, {
+      cwd: this.dir,
+      env: { PATH: process.env.PATH, HOME: this.dir, ...this.env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const keep = (chunk) => {
+      this.said = (this.said + chunk).slice(-8000);
+    };
     this.child.stdout.on('data', keep);
     this.child.stderr.on('data', keep);
-    this.gone = new Promise((resolve) => { this.child.once('exit', (code, signal) => { this.ended = { code, signal }; resolve(this.ended); }); });
+    this.gone = new Promise((resolve) => {
+      this.child.once('exit', (code, signal) => {
+        this.ended = { code, signal };
+        resolve(this.ended);
+      });
+    });
     this.ended = null;
     await until('worldkeep to answer', async () => {
-      if (this.ended) throw Object.assign(new Error(`worldkeep ended with ${JSON.stringify(this.ended)}`), { final: true });
+      if (this.ended)
+        throw Object.assign(new Error(`worldkeep ended with ${JSON.stringify(this.ended)}`), { final: true });
       return (await fetch(`${this.url}/healthz`)).ok;
-    }).catch(async (e) => { await this.down(); throw new Error(`${e.message}\n${this.said}`); });
+    }).catch(async (e) => {
+      await this.down();
+      throw new Error(`${e.message}\n${this.said}`);
+    });
   }
 
   /** Stops it as an operator would; after ten seconds, for good. */
@@ -100,40 +144,107 @@ export class Server {
     clearTimeout(late);
   }
 
-  async stop() { await this.down(); await this.redisDown(); rmSync(this.dir, { recursive: true, force: true }); }
+  async stop() {
+    await this.down();
+    await this.redisDown();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
 
   /** One command to the embedded engine over RESP; gives the answer, throws what it refuses. */
   async redis(...words) {
-    const out = `*${words.length}\r\n${words.map((w) => { const s = String(w); return `$${Buffer.byteLength(s)}\r\n${s}\r\n`; }).join('')}`;
+    const out = `*${words.length}\r\n${words
+      .map((w) => {
+        const s = String(w);
+        return `$${Buffer.byteLength(s)}\r\n${s}\r\n`;
+      })
+      .join('')}`;
     const line = net.connect(this.resp, '127.0.0.1');
     try {
       line.write(out);
-      const first = await new Promise((resolve, reject) => { line.once('data', (d) => resolve(String(d))); line.once('error', reject); line.setTimeout(5000, () => reject(new Error('no answer over RESP'))); });
+      const first = await new Promise((resolve, reject) => {
+        line.once('data', (d) => resolve(String(d)));
+        line.once('error', reject);
+        line.setTimeout(5000, () => reject(new Error('no answer over RESP')));
+      });
       if (first.startsWith('-')) throw new Error(first.trim());
       return first;
-    } finally { line.destroy(); }
+    } finally {
+      line.destroy();
+    }
   }
 
   /** An event as the rooms write it, for the feed. */
-  roomEvent(type, id, body = {}) { return this.redis('XADD', 'wk:rooms:events', '*', 'type', type, 'at', Date.now(), 'id', id, 'body', JSON.stringify(body)); }
+  roomEvent(type, id, body = {}) {
+    return this.redis(
+      'XADD',
+      'wk:rooms:events',
+      '*',
+      'type',
+      type,
+      'at',
+      Date.now(),
+      'id',
+      id,
+      'body',
+      JSON.stringify(body),
+    );
+  }
 }
 
-export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
+export const launch = () =>
+  chromium.launch({
+    executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
+  });
 
 /** A page that writes down what it must not do. `allow` names console texts that a test expects. */
-export async function open(browser, server, at = '/', { width = 1440, height = 900, scheme = 'light', lang = 'en-GB', motion = 'no-preference', colors = 'none', allow = [] } = {}) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, locale: lang, reducedMotion: motion, forcedColors: colors });
+export async function open(
+  browser,
+  server,
+  at = '/',
+  {
+    width = 1440,
+    height = 900,
+    scheme = 'light',
+    lang = 'en-GB',
+    motion = 'no-preference',
+    colors = 'none',
+    allow = [],
+  } = {},
+) {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: scheme,
+    locale: lang,
+    reducedMotion: motion,
+    forcedColors: colors,
+  });
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: server.url });
   const page = await context.newPage();
   const wrong = [];
-  page.on('console', (m) => { if (['error', 'warning'].includes(m.type()) && !allow.some((a) => m.text().includes(a))) wrong.push(`console ${m.type()}: ${m.text()} ${m.location()?.url || ''}`); });
+  page.on('console', (m) => {
+    if (['error', 'warning'].includes(m.type()) && !allow.some((a) => m.text().includes(a)))
+      wrong.push(`console ${m.type()}: ${m.text()} ${m.location()?.url || ''}`);
+  });
   page.on('pageerror', (e) => wrong.push(`page error: ${e.stack || e.message}`));
-  page.on('request', (r) => { const u = new URL(r.url()); if (u.host !== new URL(server.url).host && u.protocol !== 'data:') wrong.push(`foreign request: ${r.url()}`); });
-  await page.addInitScript(() => { window.wkViolations = []; document.addEventListener('securitypolicyviolation', (e) => window.wkViolations.push(`${e.violatedDirective} ${e.blockedURI}`)); });
+  page.on('request', (r) => {
+    const u = new URL(r.url());
+    if (u.host !== new URL(server.url).host && u.protocol !== 'data:') wrong.push(`foreign request: ${r.url()}`);
+  });
+  await page.addInitScript(() => {
+    window.wkViolations = [];
+    document.addEventListener('securitypolicyviolation', (e) =>
+      window.wkViolations.push(`${e.violatedDirective} ${e.blockedURI}`),
+    );
+  });
   await page.goto(server.url + at);
   await page.waitForSelector('h1:not(:empty)');
   page.wrong = async () => [...wrong, ...(await page.evaluate(() => window.wkViolations)).map((v) => `policy: ${v}`)];
-  page.done = async () => { const list = await page.wrong(); await context.close(); return list; };
+  page.done = async () => {
+    const list = await page.wrong();
+    await context.close();
+    return list;
+  };
   return page;
 }
 
@@ -143,4 +254,8 @@ export async function shot(page, name) {
 }
 
 /** How far the page can be pushed sideways; 0 is right. */
-export const sideways = (page) => page.evaluate(() => Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - document.documentElement.clientWidth);
+export const sideways = (page) =>
+  page.evaluate(
+    () =>
+      Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - document.documentElement.clientWidth,
+  );

@@ -22,7 +22,21 @@ function prepare(view, at) {
   shell.clear();
   shell.setHead({ title: '', sentence: '', crumbs: null, actions: null, badges: null });
   shell.drawNav();
-  return { root: shell.view, ctx: { ...at, api, live, state, head: (x) => shell.setHead(x), echo: (x) => shell.echo.set(x), say: (x) => shell.say(x), digest: (x) => shell.digest(x), can: (role) => state.can(role), router } };
+  return {
+    root: shell.view,
+    ctx: {
+      ...at,
+      api,
+      live,
+      state,
+      head: (x) => shell.setHead(x),
+      echo: (x) => shell.echo.set(x),
+      say: (x) => shell.say(x),
+      digest: (x) => shell.digest(x),
+      can: (role) => state.can(role),
+      router,
+    },
+  };
 }
 
 async function login(reason) {
@@ -37,12 +51,25 @@ async function login(reason) {
 async function boot() {
   await Promise.all([i18n.use(i18n.preferred()), loadIcons()]);
   addEventListener('wk-login', (e) => login(e.detail));
-  addEventListener('wk-logout', async () => { await api.del('/api/session', { quiet: true }).catch(() => null); login(null); });
-  addEventListener('wk-lang', async (e) => { await i18n.use(e.detail, true); shell.build(); router.again(); });
+  addEventListener('wk-logout', async () => {
+    await api.del('/api/session', { quiet: true }).catch(() => null);
+    login(null);
+  });
+  addEventListener('wk-lang', async (e) => {
+    await i18n.use(e.detail, true);
+    shell.build();
+    router.again();
+  });
   try {
-    if (!await state.loadSession()) { await login(null); return; }
+    if (!(await state.loadSession())) {
+      await login(null);
+      return;
+    }
   } catch (e) {
-    if (e.status === 401 || e.status === 403) { await login(e); return; }
+    if (e.status === 401 || e.status === 403) {
+      await login(e);
+      return;
+    }
     // Server or store away: show the frame and keep asking.
   }
   for (const item of nav) for (const [pattern, load] of item.routes) router.route(pattern, load, item.id);
@@ -60,11 +87,21 @@ async function boot() {
       const away = live.state !== 'live';
       shell.broken(e, away);
       // A page that could not be fetched stays unfetched for this document, so its return takes a new one.
-      if (away) live.addEventListener('back', () => location.reload(), { once: true }); else console.warn(e);
+      if (away) live.addEventListener('back', () => location.reload(), { once: true });
+      else console.warn(e);
     },
-    changed: (view) => { shell.navId = view.nav; shell.drawNav(); },
-    shown: (view, { keepFocus }) => { scrollTo(0, 0); if (!keepFocus) shell.h1.focus(); },
+    changed: (view) => {
+      shell.navId = view.nav;
+      shell.drawNav();
+    },
+    shown: (view, { keepFocus }) => {
+      scrollTo(0, 0);
+      if (!keepFocus) shell.h1.focus();
+    },
   });
 }
 
-boot().catch((e) => { console.error(e); document.getElementById('app').append(h('p.noscript', { role: 'alert' }, String(e.message || e))); });
+boot().catch((e) => {
+  console.error(e);
+  document.getElementById('app').append(h('p.noscript', { role: 'alert' }, String(e.message || e)));
+});

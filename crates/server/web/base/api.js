@@ -3,16 +3,24 @@
 
 let csrf = null;
 /** Kept in memory only; comes with the session. */
-export const setCsrf = (token) => { csrf = token || null; };
+export const setCsrf = (token) => {
+  csrf = token || null;
+};
 
 /** What a call was refused with, or why it never arrived (`status` 0). */
 export class ApiError extends Error {
   constructor(status, code, message, more = {}) {
     super(message);
-    Object.assign(this, { name: 'ApiError', status, code, field: null, details: null, requestId: null, retryAfter: null }, more);
+    Object.assign(
+      this,
+      { name: 'ApiError', status, code, field: null, details: null, requestId: null, retryAfter: null },
+      more,
+    );
   }
   /** Nothing answered, or the store behind the server did not. */
-  get away() { return this.status === 0 || this.status === 503 || this.status === 502 || this.status === 504; }
+  get away() {
+    return this.status === 0 || this.status === 503 || this.status === 502 || this.status === 504;
+  }
 }
 
 /** Reads `{error:{…}}`, `{error:"word",message}` and JSON:API `{errors:[…]}`. */
@@ -20,14 +28,23 @@ export function readError(status, body, requestId) {
   const more = { requestId, body };
   if (body && Array.isArray(body.errors) && body.errors.length) {
     const e = body.errors[0];
-    return new ApiError(status, e.code || String(status), e.detail || e.title || '', { ...more, field: e.source?.pointer || e.source?.parameter || null, details: e.meta || null });
+    return new ApiError(status, e.code || String(status), e.detail || e.title || '', {
+      ...more,
+      field: e.source?.pointer || e.source?.parameter || null,
+      details: e.meta || null,
+    });
   }
   if (body && typeof body.error === 'string') {
     return new ApiError(status, body.error, body.message || body.error, { ...more, details: body.details || null });
   }
   if (body && body.error) {
     const e = body.error;
-    return new ApiError(status, e.code || String(status), e.message || '', { ...more, field: e.field || null, details: e.details || null, requestId: e.request_id || requestId });
+    return new ApiError(status, e.code || String(status), e.message || '', {
+      ...more,
+      field: e.field || null,
+      details: e.details || null,
+      requestId: e.request_id || requestId,
+    });
   }
   return new ApiError(status, String(status), `HTTP ${status}`, more);
 }
@@ -41,22 +58,43 @@ export function address(path, query) {
 }
 
 async function send(method, path, { query, body, signal, timeout = 15000, quiet = false } = {}) {
-  const headers = { Accept: 'application/json', 'X-Request-Id': crypto.randomUUID?.() || String(Math.random()).slice(2) };
+  const headers = {
+    Accept: 'application/json',
+    'X-Request-Id': crypto.randomUUID?.() || String(Math.random()).slice(2),
+  };
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   if (csrf && method !== 'GET') headers['X-CSRF-Token'] = csrf;
   const deadline = AbortSignal.timeout(timeout);
   let res;
   let data = null;
   try {
-    res = await fetch(address(path, query), { method, headers, body: body === undefined ? undefined : JSON.stringify(body), credentials: 'same-origin', cache: 'no-store', signal: signal ? AbortSignal.any([signal, deadline]) : deadline });
+    res = await fetch(address(path, query), {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      credentials: 'same-origin',
+      cache: 'no-store',
+      signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+    });
     const raw = await res.text();
-    if (raw) try { data = JSON.parse(raw); } catch { data = raw; }
+    if (raw)
+      try {
+        data = JSON.parse(raw);
+      } catch {
+        data = raw;
+      }
   } catch (e) {
     if (signal?.aborted) throw e;
-    throw new ApiError(0, deadline.aborted ? 'timeout' : 'unreachable', e.message, { requestId: headers['X-Request-Id'] });
+    throw new ApiError(0, deadline.aborted ? 'timeout' : 'unreachable', e.message, {
+      requestId: headers['X-Request-Id'],
+    });
   }
   if (res.ok) return data;
-  const err = readError(res.status, typeof data === 'object' ? data : null, res.headers.get('x-request-id') || headers['X-Request-Id']);
+  const err = readError(
+    res.status,
+    typeof data === 'object' ? data : null,
+    res.headers.get('x-request-id') || headers['X-Request-Id'],
+  );
   err.data = data;
   err.retryAfter = Number(res.headers.get('retry-after')) || null;
   if (res.status === 401 && !quiet) dispatchEvent(new CustomEvent('wk-login', { detail: err }));

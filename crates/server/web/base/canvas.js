@@ -17,9 +17,14 @@ export class Canvas extends HTMLElement {
   connectedCallback() {
     this.watch = new ResizeObserver(() => this.touch());
     this.watch.observe(this);
-    this.theme = () => { this.colors?.clear(); this.touch(); };
+    this.theme = () => {
+      this.colors?.clear();
+      this.touch();
+    };
     addEventListener('wk-theme', this.theme);
-    this.seen = () => { if (!document.hidden) this.touch(); };
+    this.seen = () => {
+      if (!document.hidden) this.touch();
+    };
     document.addEventListener('visibilitychange', this.seen);
   }
   disconnectedCallback() {
@@ -38,8 +43,12 @@ export class Canvas extends HTMLElement {
   touch() {
     if (this.frame || this.later || document.hidden || !this.drawing) return;
     const wait = FRAME_MS - (performance.now() - (this.last || 0));
-    const paint = () => { this.later = null; this.frame = requestAnimationFrame(() => this.paint()); };
-    if (wait > 0) this.later = setTimeout(paint, wait); else paint();
+    const paint = () => {
+      this.later = null;
+      this.frame = requestAnimationFrame(() => this.paint());
+    };
+    if (wait > 0) this.later = setTimeout(paint, wait);
+    else paint();
   }
   paint() {
     this.frame = null;
@@ -48,7 +57,10 @@ export class Canvas extends HTMLElement {
     const w = this.clientWidth;
     const hgt = this.clientHeight;
     if (!w || !hgt) return;
-    if (this.canvas.width !== Math.round(w * ratio) || this.canvas.height !== Math.round(hgt * ratio)) { this.canvas.width = Math.round(w * ratio); this.canvas.height = Math.round(hgt * ratio); }
+    if (this.canvas.width !== Math.round(w * ratio) || this.canvas.height !== Math.round(hgt * ratio)) {
+      this.canvas.width = Math.round(w * ratio);
+      this.canvas.height = Math.round(hgt * ratio);
+    }
     const ctx = this.canvas.getContext('2d');
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     ctx.clearRect(0, 0, w, hgt);
@@ -66,29 +78,48 @@ export class Twin extends HTMLElement {
     this.replaceChildren(this.list);
     this.list.addEventListener('keydown', (e) => {
       const i = this.items.findIndex((x) => key(x) === this.chosen);
-      const to = { ArrowDown: i + 1, ArrowRight: i + 1, ArrowUp: i - 1, ArrowLeft: i - 1, Home: 0, End: this.items.length - 1 }[e.key];
+      const to = {
+        ArrowDown: i + 1,
+        ArrowRight: i + 1,
+        ArrowUp: i - 1,
+        ArrowLeft: i - 1,
+        Home: 0,
+        End: this.items.length - 1,
+      }[e.key];
       if (to === undefined || !this.items.length) return;
       e.preventDefault();
       this.choose(this.items[Math.max(0, Math.min(this.items.length - 1, to))]);
     });
-    this.list.addEventListener('click', (e) => { const row = e.target.closest('[role=option]'); if (row) this.choose(row.wkItem); });
+    this.list.addEventListener('click', (e) => {
+      const row = e.target.closest('[role=option]');
+      if (row) this.choose(row.wkItem);
+    });
     return this;
   }
   show(items) {
     this.items = items;
-    patch(this.list, items, this.o.key, () => h('div', { role: 'option' }), (el, item) => {
-      el.wkItem = item;
-      el.id ||= `twin-${this.o.key(item)}`;
-      const name = this.o.name(item);
-      if (el.textContent !== name) el.textContent = name;
-      el.setAttribute('aria-selected', String(this.o.key(item) === this.chosen));
-    });
+    patch(
+      this.list,
+      items,
+      this.o.key,
+      () => h('div', { role: 'option' }),
+      (el, item) => {
+        el.wkItem = item;
+        el.id ||= `twin-${this.o.key(item)}`;
+        const name = this.o.name(item);
+        if (el.textContent !== name) el.textContent = name;
+        el.setAttribute('aria-selected', String(this.o.key(item) === this.chosen));
+      },
+    );
   }
   choose(item, told = true) {
     this.chosen = item ? this.o.key(item) : null;
     this.show(this.items);
     const el = this.list.querySelector('[aria-selected=true]');
-    if (el) { this.list.setAttribute('aria-activedescendant', el.id); el.scrollIntoView({ block: 'nearest' }); } else this.list.removeAttribute('aria-activedescendant');
+    if (el) {
+      this.list.setAttribute('aria-activedescendant', el.id);
+      el.scrollIntoView({ block: 'nearest' });
+    } else this.list.removeAttribute('aria-activedescendant');
     if (told) this.o.pick(item);
   }
 }

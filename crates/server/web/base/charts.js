@@ -21,7 +21,10 @@ export function path(points, x, y) {
   let d = '';
   let pen = false;
   points.forEach((v, i) => {
-    if (v == null || !Number.isFinite(v)) { pen = false; return; }
+    if (v == null || !Number.isFinite(v)) {
+      pen = false;
+      return;
+    }
     d += `${pen ? 'L' : 'M'}${x(i).toFixed(1)} ${y(v).toFixed(1)}`;
     pen = true;
   });
@@ -33,7 +36,14 @@ export class Spark extends HTMLElement {
   set(points) {
     if (!this.line) {
       this.setAttribute('aria-hidden', 'true');
-      this.append(s('svg', { viewBox: '0 0 100 40', preserveAspectRatio: 'none' }, this.area = s('path', { class: 'area' }), this.line = s('path', { class: 'series' })));
+      this.append(
+        s(
+          'svg',
+          { viewBox: '0 0 100 40', preserveAspectRatio: 'none' },
+          (this.area = s('path', { class: 'area' })),
+          (this.line = s('path', { class: 'series' })),
+        ),
+      );
     }
     const known = points.filter((v) => v != null);
     if (!known.length) return;
@@ -70,7 +80,9 @@ export class LineChart extends HTMLElement {
     }
     this.size.observe(this);
   }
-  disconnectedCallback() { this.size.disconnect(); }
+  disconnectedCallback() {
+    this.size.disconnect();
+  }
 
   set(data) {
     this.data = data;
@@ -83,7 +95,10 @@ export class LineChart extends HTMLElement {
     if (!n) return;
     const now = this.pos ?? n - 1;
     const to = { ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: n - 1 }[e.key];
-    if (e.key === 'Escape') { this.point(null); return; }
+    if (e.key === 'Escape') {
+      this.point(null);
+      return;
+    }
     if (to === undefined) return;
     e.preventDefault();
     this.point(Math.max(0, Math.min(n - 1, to)));
@@ -111,7 +126,8 @@ export class LineChart extends HTMLElement {
     const hgt = H - top - bottom;
     const max = Math.max(0, ...series.flatMap((x) => x.points.filter((v) => v != null)));
     // The scale only moves when a value leaves 20–95 % of it.
-    if (!this.top || max > this.top * 0.95 || max < this.top * 0.2) this.scale = scale(max * 1.05), this.top = this.scale.top;
+    if (!this.top || max > this.top * 0.95 || max < this.top * 0.2)
+      ((this.scale = scale(max * 1.05)), (this.top = this.scale.top));
     const y = (v) => top + hgt - (v / this.top) * hgt;
     const n = Math.max(at.length - 1, 1);
     const x = (i) => left + (i / n) * w;
@@ -121,17 +137,32 @@ export class LineChart extends HTMLElement {
     const kids = [];
     for (let i = 0; i <= 4; i += 1) {
       const yy = y(this.scale.step * i);
-      kids.push(s('line', { class: `axis ${i ? '' : 'base'}`, x1: left, x2: left + w, y1: yy, y2: yy }), s('text', { class: 'ticktext', x: left - 8, y: yy + 4, 'text-anchor': 'end' }, format(this.scale.step * i)));
+      kids.push(
+        s('line', { class: `axis ${i ? '' : 'base'}`, x1: left, x2: left + w, y1: yy, y2: yy }),
+        s('text', { class: 'ticktext', x: left - 8, y: yy + 4, 'text-anchor': 'end' }, format(this.scale.step * i)),
+      );
     }
     const ticks = narrow ? 3 : 5;
     for (let i = 0; i <= ticks && at.length > 1; i += 1) {
       const j = Math.round((i / ticks) * n);
-      kids.push(s('text', { class: 'ticktext', x: x(j), y: H - 4, 'text-anchor': i === 0 ? 'start' : i === ticks ? 'end' : 'middle' }, when(at[j]).slice(-8, -3)));
+      kids.push(
+        s(
+          'text',
+          { class: 'ticktext', x: x(j), y: H - 4, 'text-anchor': i === 0 ? 'start' : i === ticks ? 'end' : 'middle' },
+          when(at[j]).slice(-8, -3),
+        ),
+      );
     }
     const ends = [];
     for (const one of series) {
       const g = s('g', { class: one.module ? `m-${one.module}` : '' });
-      g.append(s('path', { class: 'series', d: path(one.points, x, y), 'stroke-dasharray': one.dash ?? DASH[one.module] ?? null }));
+      g.append(
+        s('path', {
+          class: 'series',
+          d: path(one.points, x, y),
+          'stroke-dasharray': one.dash ?? DASH[one.module] ?? null,
+        }),
+      );
       kids.push(g);
       const lastAt = one.points.findLastIndex((v) => v != null);
       if (lastAt >= 0) ends.push({ one, y: y(one.points[lastAt]) });
@@ -149,7 +180,17 @@ export class LineChart extends HTMLElement {
       const yy = Math.max(e.y, low + 15);
       low = yy;
       if (yy - e.y > 2) out.push(s('path', { class: 'leader', d: `M${edge + 1} ${e.y}L${edge + 7} ${yy}` }));
-      out.push(s('rect', { class: `mark ${e.one.module ? `m-${e.one.module}` : ''}`, x: edge + 8, y: yy - 4, width: 8, height: 8, rx: 2 }), s('text', { class: 'nametext', x: edge + 21, y: yy + 4 }, e.one.name));
+      out.push(
+        s('rect', {
+          class: `mark ${e.one.module ? `m-${e.one.module}` : ''}`,
+          x: edge + 8,
+          y: yy - 4,
+          width: 8,
+          height: 8,
+          rx: 2,
+        }),
+        s('text', { class: 'nametext', x: edge + 21, y: yy + 4 }, e.one.name),
+      );
     }
     return out;
   }
@@ -157,11 +198,35 @@ export class LineChart extends HTMLElement {
   point(i) {
     this.pos = i;
     if (!this.layer) return;
-    if (i == null || !this.geo) { this.layer.replaceChildren(); this.box.hidden = true; return; }
+    if (i == null || !this.geo) {
+      this.layer.replaceChildren();
+      this.box.hidden = true;
+      return;
+    }
     const { x, y, top, hgt, left, w } = this.geo;
     const xx = x(i);
-    fill(this.layer, s('line', { class: 'cross', x1: xx, x2: xx, y1: top, y2: top + hgt }), this.data.series.map((one) => one.points[i] != null && s('circle', { class: `ringmark ${one.module ? `m-${one.module}` : ''}`, cx: xx, cy: y(one.points[i]), r: 3 })));
-    fill(this.box, h('b', {}, when(this.data.at[i])), this.data.series.map((one) => h('div', {}, square(one.module), one.name, h('span.v', {}, one.points[i] == null ? t('chart.nodata') : (this.data.format || num)(one.points[i])))));
+    fill(
+      this.layer,
+      s('line', { class: 'cross', x1: xx, x2: xx, y1: top, y2: top + hgt }),
+      this.data.series.map(
+        (one) =>
+          one.points[i] != null &&
+          s('circle', { class: `ringmark ${one.module ? `m-${one.module}` : ''}`, cx: xx, cy: y(one.points[i]), r: 3 }),
+      ),
+    );
+    fill(
+      this.box,
+      h('b', {}, when(this.data.at[i])),
+      this.data.series.map((one) =>
+        h(
+          'div',
+          {},
+          square(one.module),
+          one.name,
+          h('span.v', {}, one.points[i] == null ? t('chart.nodata') : (this.data.format || num)(one.points[i])),
+        ),
+      ),
+    );
     this.box.hidden = false;
     const bw = this.box.offsetWidth;
     this.box.style.top = `${top}px`;
@@ -169,7 +234,14 @@ export class LineChart extends HTMLElement {
   }
 
   /** The same data, as rows. */
-  rows() { return { head: [t('chart.time'), ...this.data.series.map((x) => x.name)], rows: this.data.at.map((at, i) => [when(at), ...this.data.series.map((x) => (x.points[i] == null ? '–' : num(x.points[i])))]).reverse() }; }
+  rows() {
+    return {
+      head: [t('chart.time'), ...this.data.series.map((x) => x.name)],
+      rows: this.data.at
+        .map((at, i) => [when(at), ...this.data.series.map((x) => (x.points[i] == null ? '–' : num(x.points[i])))])
+        .reverse(),
+    };
+  }
 }
 define('wk-line', LineChart);
 
@@ -184,21 +256,81 @@ export class Histogram extends HTMLElement {
     const max = Math.max(1, ...bins.map((b) => b.n));
     const bw = W / Math.max(bins.length, 1);
     const main = bins.findIndex((b) => b.n === max);
-    const where = (v) => { const i = bins.findIndex((b) => v <= b.to); return ((i < 0 ? bins.length - 1 : i) + 0.5) * bw; };
-    fill(this, s('svg', { viewBox: `0 0 ${W} ${H}`, role: 'img', 'aria-label': label || '' },
-      bins.map((b, i) => s('rect', { class: `histbar ${i <= main ? 'main' : ''}`, x: i * bw + 1, width: Math.max(bw - 2, 1), y: base - (b.n / max) * (base - 26), height: Math.max((b.n / max) * (base - 26), b.n ? 1 : 0), rx: 1.5 })),
-      s('line', { class: 'axis base', x1: 0, x2: W, y1: base, y2: base }),
-      marks.map((m, i) => { const xx = where(m.value); const end = xx > W * 0.6; return [s('line', { class: 'rule', x1: xx, x2: xx, y1: 4 + i * 16, y2: base }), s('text', { class: 'ruletext', x: end ? xx - 5 : xx + 5, y: 13 + i * 16, 'text-anchor': end ? 'end' : 'start' }, `${m.name} ${format(m.value)}`)]; }),
-      bins.length > 2 && [0, Math.floor(bins.length / 2), bins.length - 1].map((i, k) => s('text', { class: 'ticktext', x: [0, W / 2, W][k], y: H - 6, 'text-anchor': ['start', 'middle', 'end'][k] }, format(bins[i].to)))));
+    const where = (v) => {
+      const i = bins.findIndex((b) => v <= b.to);
+      return ((i < 0 ? bins.length - 1 : i) + 0.5) * bw;
+    };
+    fill(
+      this,
+      s(
+        'svg',
+        { viewBox: `0 0 ${W} ${H}`, role: 'img', 'aria-label': label || '' },
+        bins.map((b, i) =>
+          s('rect', {
+            class: `histbar ${i <= main ? 'main' : ''}`,
+            x: i * bw + 1,
+            width: Math.max(bw - 2, 1),
+            y: base - (b.n / max) * (base - 26),
+            height: Math.max((b.n / max) * (base - 26), b.n ? 1 : 0),
+            rx: 1.5,
+          }),
+        ),
+        s('line', { class: 'axis base', x1: 0, x2: W, y1: base, y2: base }),
+        marks.map((m, i) => {
+          const xx = where(m.value);
+          const end = xx > W * 0.6;
+          return [
+            s('line', { class: 'rule', x1: xx, x2: xx, y1: 4 + i * 16, y2: base }),
+            s(
+              'text',
+              { class: 'ruletext', x: end ? xx - 5 : xx + 5, y: 13 + i * 16, 'text-anchor': end ? 'end' : 'start' },
+              `${m.name} ${format(m.value)}`,
+            ),
+          ];
+        }),
+        bins.length > 2 &&
+          [0, Math.floor(bins.length / 2), bins.length - 1].map((i, k) =>
+            s(
+              'text',
+              { class: 'ticktext', x: [0, W / 2, W][k], y: H - 6, 'text-anchor': ['start', 'middle', 'end'][k] },
+              format(bins[i].to),
+            ),
+          ),
+      ),
+    );
   }
-  rows() { return { head: [t('chart.upto'), t('chart.count')], rows: this.data.bins.map((b) => [this.data.format(b.to), num(b.n)]) }; }
+  rows() {
+    return {
+      head: [t('chart.upto'), t('chart.count')],
+      rows: this.data.bins.map((b) => [this.data.format(b.to), num(b.n)]),
+    };
+  }
 }
 define('wk-histogram', Histogram);
 
 /** Named bars: `[{name, note, module, value, shown, href}]`. Reads as a list, so it needs no second table. */
 export function bars(items) {
   const max = Math.max(1, ...items.map((i) => i.value || 0));
-  return h('ul.barlist', {}, items.map((i) => h('li', {}, h(i.href ? 'a' : 'div', { href: i.href || null }, h('span.head2', {}, i.name, i.note && h('span.dim', {}, `· ${i.note}`), h('span.end', {}, i.shown)), h('span.bar', { class: `${i.module ? `m-${i.module}` : ''} ${i.value ? '' : 'none'}` }, h('i', { vars: { '--f': (i.value || 0) / max } }))))));
+  return h(
+    'ul.barlist',
+    {},
+    items.map((i) =>
+      h(
+        'li',
+        {},
+        h(
+          i.href ? 'a' : 'div',
+          { href: i.href || null },
+          h('span.head2', {}, i.name, i.note && h('span.dim', {}, `· ${i.note}`), h('span.end', {}, i.shown)),
+          h(
+            'span.bar',
+            { class: `${i.module ? `m-${i.module}` : ''} ${i.value ? '' : 'none'}` },
+            h('i', { vars: { '--f': (i.value || 0) / max } }),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 /** A card's switch between a chart and its rows. Give it the chart; put what it returns into the card's head. */
@@ -209,7 +341,33 @@ export function asTable(chart) {
     const on = host.hidden;
     if (on) {
       const { head, rows } = chart.rows();
-      fill(host, h('table.t', {}, h('thead', {}, h('tr', {}, head.map((x, i) => h('th', { scope: 'col', class: i ? 'num' : '' }, x)))), h('tbody', {}, rows.slice(0, 200).map((r) => h('tr', {}, r.map((x, i) => h('td', { class: i ? 'num' : '' }, x)))))));
+      fill(
+        host,
+        h(
+          'table.t',
+          {},
+          h(
+            'thead',
+            {},
+            h(
+              'tr',
+              {},
+              head.map((x, i) => h('th', { scope: 'col', class: i ? 'num' : '' }, x)),
+            ),
+          ),
+          h(
+            'tbody',
+            {},
+            rows.slice(0, 200).map((r) =>
+              h(
+                'tr',
+                {},
+                r.map((x, i) => h('td', { class: i ? 'num' : '' }, x)),
+              ),
+            ),
+          ),
+        ),
+      );
       host.style.maxHeight = '20rem';
       chart.after(host);
     }

@@ -7,7 +7,8 @@ export function h(spec, props, ...kids) {
   const [, tag, rest] = /^([\w-]*)(.*)$/.exec(spec);
   const el = document.createElement(tag || 'div');
   for (const [, mark, name] of rest.matchAll(/([.#])([\w-]+)/g)) {
-    if (mark === '.') el.classList.add(name); else el.id = name;
+    if (mark === '.') el.classList.add(name);
+    else el.id = name;
   }
   if (props) setAll(el, props);
   add(el, kids);
@@ -64,7 +65,8 @@ export function patch(parent, items, key, make, update) {
     const el = had.get(id) || make(item);
     update?.(el, item);
     now.set(id, el);
-    if (el === at) at = at.nextSibling; else parent.insertBefore(el, at);
+    if (el === at) at = at.nextSibling;
+    else parent.insertBefore(el, at);
   }
   for (const [id, el] of had) if (!now.has(id)) el.remove();
   parent.wkRows = now;
@@ -86,17 +88,25 @@ export async function loadIcons() {
 
 /** One icon of the sprite; decorative unless it gets a label. */
 export function icon(name, opts = {}) {
-  const el = s('svg', { class: `icon ${opts.class || ''}`.trim(), 'aria-hidden': opts.label ? null : 'true', role: opts.label ? 'img' : null, 'aria-label': opts.label });
+  const el = s('svg', {
+    class: `icon ${opts.class || ''}`.trim(),
+    'aria-hidden': opts.label ? null : 'true',
+    role: opts.label ? 'img' : null,
+    'aria-label': opts.label,
+  });
   el.append(s('use', { href: `#icon-${name}` }));
   return el;
 }
 
 /** The keep, in the accent colour. */
 export function logo() {
-  return s('svg', { class: 'logo', viewBox: '0 0 28 28', 'aria-hidden': 'true' },
+  return s(
+    'svg',
+    { class: 'logo', viewBox: '0 0 28 28', 'aria-hidden': 'true' },
     s('rect', { class: 'ground', width: 28, height: 28, rx: 7 }),
     s('path', { class: 'keep', d: 'M7 8h3v2h2.5V8h3v2H18V8h3v5l-1.5 1.5V20h-11v-5.5L7 13z' }),
-    s('path', { class: 'door', d: 'M12.3 20v-3.2a1.7 1.7 0 0 1 3.400 0V20z' }));
+    s('path', { class: 'door', d: 'M12.3 20v-3.2a1.7 1.7 0 0 1 3.400 0V20z' }),
+  );
 }
 
 /** The coloured square of a module. */

@@ -30,7 +30,11 @@ export function grouped(events) {
   };
   for (const e of events) {
     const head = run[0];
-    if (head && (head.module !== e.module || head.type !== e.type || Math.floor(head.at / 1000) !== Math.floor(e.at / 1000))) flush();
+    if (
+      head &&
+      (head.module !== e.module || head.type !== e.type || Math.floor(head.at / 1000) !== Math.floor(e.at / 1000))
+    )
+      flush();
     run.push(e);
   }
   flush();
@@ -44,7 +48,9 @@ export class Feed extends HTMLElement {
     this.list = h('ol.feed', { class: o.full ? 'full' : '', 'aria-label': t('events.title') });
     this.none = h('div');
     this.replaceChildren(this.list, this.none);
-    this.follow = () => { if (!o.live.paused) this.draw(); };
+    this.follow = () => {
+      if (!o.live.paused) this.draw();
+    };
     this.connectedCallback();
     return this;
   }
@@ -55,30 +61,71 @@ export class Feed extends HTMLElement {
     this.o.live.addEventListener('paused', this.follow);
     this.draw();
   }
-  disconnectedCallback() { this.o?.live.removeEventListener('events', this.follow); this.o?.live.removeEventListener('paused', this.follow); }
+  disconnectedCallback() {
+    this.o?.live.removeEventListener('events', this.follow);
+    this.o?.live.removeEventListener('paused', this.follow);
+  }
 
   draw() {
     const { live, filter, limit = 50 } = this.o;
-    const all = (this.o.events ? this.o.events() : live.events).filter((e) => !filter || filter(e)).sort((a, b) => b.at - a.at || (a.key < b.key ? 1 : -1));
+    const all = (this.o.events ? this.o.events() : live.events)
+      .filter((e) => !filter || filter(e))
+      .sort((a, b) => b.at - a.at || (a.key < b.key ? 1 : -1));
     const rows = grouped(all.slice(0, limit * 40)).slice(0, limit);
     this.count = all.length;
-    patch(this.list, rows, (e) => e.key, (e) => this.row(e));
+    patch(
+      this.list,
+      rows,
+      (e) => e.key,
+      (e) => this.row(e),
+    );
     fill(this.none, rows.length ? null : this.o.empty?.());
     this.dispatchEvent(new CustomEvent('drawn', { detail: all.length }));
   }
 
   row(e) {
-    const li = h('li', this.o.open ? { tabindex: '0', on: { click: (x) => { if (!x.target.closest('a')) this.o.open(e, li); }, keydown: (x) => this.onKey(x, e, li) } } : {},
-      timeTag(e.at), square(e.module), h('span.say', {}, sentence(e), e.times && h('span.dim', {}, ` ×${e.times}`)), this.o.full && h('span.note.scope', {}, [t(`module.${e.module}`), e.scope].filter(Boolean).join(' · ')));
+    const li = h(
+      'li',
+      this.o.open
+        ? {
+            tabindex: '0',
+            on: {
+              click: (x) => {
+                if (!x.target.closest('a')) this.o.open(e, li);
+              },
+              keydown: (x) => this.onKey(x, e, li),
+            },
+          }
+        : {},
+      timeTag(e.at),
+      square(e.module),
+      h('span.say', {}, sentence(e), e.times && h('span.dim', {}, ` ×${e.times}`)),
+      this.o.full && h('span.note.scope', {}, [t(`module.${e.module}`), e.scope].filter(Boolean).join(' · ')),
+    );
     li.querySelector('.say').title = li.querySelector('.say').textContent;
     return li;
   }
 
   onKey(x, e, li) {
-    const to = { j: li.nextElementSibling, ArrowDown: li.nextElementSibling, k: li.previousElementSibling, ArrowUp: li.previousElementSibling }[x.key];
-    if (to) { x.preventDefault(); to.focus(); } else if (x.key === 'Enter') { x.preventDefault(); this.o.open(e, li); }
+    const to = {
+      j: li.nextElementSibling,
+      ArrowDown: li.nextElementSibling,
+      k: li.previousElementSibling,
+      ArrowUp: li.previousElementSibling,
+    }[x.key];
+    if (to) {
+      x.preventDefault();
+      to.focus();
+    } else if (x.key === 'Enter') {
+      x.preventDefault();
+      this.o.open(e, li);
+    }
   }
 
-  focusFirst() { const li = this.list.querySelector('li[tabindex]'); li?.focus(); return !!li; }
+  focusFirst() {
+    const li = this.list.querySelector('li[tabindex]');
+    li?.focus();
+    return !!li;
+  }
 }
 define('wk-feed', Feed);

@@ -18,12 +18,16 @@ export function num(value, digits) {
 function steps(value, units, base) {
   let n = Number(value);
   let i = 0;
-  while (Math.abs(n) >= base && i < units.length - 1) { n /= base; i += 1; }
+  while (Math.abs(n) >= base && i < units.length - 1) {
+    n /= base;
+    i += 1;
+  }
   const whole = i === 0 || Math.abs(n) >= 100;
   return num(whole ? Math.round(n) : Number(n.toPrecision(3))) + THIN + units[i];
 }
 
-export const bytes = (n) => (n == null ? '–' : steps(n, current() === 'fr' ? ['o', 'ko', 'Mo', 'Go', 'To'] : ['B', 'kB', 'MB', 'GB', 'TB'], 1000));
+export const bytes = (n) =>
+  n == null ? '–' : steps(n, current() === 'fr' ? ['o', 'ko', 'Mo', 'Go', 'To'] : ['B', 'kB', 'MB', 'GB', 'TB'], 1000);
 
 /** A duration in milliseconds, short: 38 µs, 0.41 ms, 212 ms, 3.4 s. */
 export function ms(value) {
@@ -51,7 +55,8 @@ export function when(at) {
   const d = new Date(Number(at));
   if (Number.isNaN(d.getTime())) return '–';
   const two = (n) => String(n).padStart(2, '0');
-  if (d.toDateString() === new Date().toDateString()) return `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+  if (d.toDateString() === new Date().toDateString())
+    return `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
   const month = new Intl.DateTimeFormat(current(), { month: 'short' }).format(d);
   return `${d.getDate()} ${month} ${two(d.getHours())}:${two(d.getMinutes())}`;
 }
@@ -60,11 +65,17 @@ export function when(at) {
 export function whenLong(at) {
   const d = new Date(Number(at));
   if (Number.isNaN(d.getTime())) return '';
-  return `${d.toISOString().replace('T', ' ').replace(/\.\d+Z$/, ' UTC')} · ${d.toLocaleString(current() === 'fr' ? 'fr' : 'en-GB')}`;
+  return `${d
+    .toISOString()
+    .replace('T', ' ')
+    .replace(/\.\d+Z$/, ' UTC')} · ${d.toLocaleString(current() === 'fr' ? 'fr' : 'en-GB')}`;
 }
 
 /** First and last four of a long id; the whole goes into `title`. */
-export const shortId = (id) => { const x = String(id ?? ''); return x.length > 14 ? `${x.slice(0, 4)}…${x.slice(-4)}` : x; };
+export const shortId = (id) => {
+  const x = String(id ?? '');
+  return x.length > 14 ? `${x.slice(0, 4)}…${x.slice(-4)}` : x;
+};
 
 /** Share of a whole as "12 %". */
 export const percent = (part) => `${num(Math.round(part * 100))}${THIN}%`;

@@ -12,7 +12,11 @@ export const current = () => lang;
 /** The language kept from last time, else the browser's, else English. */
 export function preferred() {
   let kept = null;
-  try { kept = localStorage.getItem('wk.lang'); } catch { /* private window */ }
+  try {
+    kept = localStorage.getItem('wk.lang');
+  } catch {
+    /* private window */
+  }
   if (kept && LANGS[kept]) return kept;
   return (navigator.languages || []).map((l) => l.slice(0, 2)).find((l) => LANGS[l]) || 'en';
 }
@@ -25,7 +29,12 @@ export async function use(code, keep = false) {
   lang = code;
   plural = new Intl.PluralRules(code);
   document.documentElement.lang = code;
-  if (keep) try { localStorage.setItem('wk.lang', code); } catch { /* private window: this page only */ }
+  if (keep)
+    try {
+      localStorage.setItem('wk.lang', code);
+    } catch {
+      /* private window: this page only */
+    }
 }
 
 /** A module's own catalogue: `addWords((code) => import(`/lang/jobs.${code}.js`))`. Call it from the registry. */
@@ -50,10 +59,13 @@ export function t(key, holes) {
 
 /** The same sentence as nodes, so that holes may be links or bold words. */
 export function rich(key, holes) {
-  return pick(key, holes).split(/(\{\w+\})/).filter(Boolean).map((piece) => {
-    const hole = /^\{(\w+)\}$/.exec(piece);
-    if (!hole) return piece;
-    const value = holes?.[hole[1]];
-    return value === undefined ? piece : typeof value === 'number' ? num(value) : value;
-  });
+  return pick(key, holes)
+    .split(/(\{\w+\})/)
+    .filter(Boolean)
+    .map((piece) => {
+      const hole = /^\{(\w+)\}$/.exec(piece);
+      if (!hole) return piece;
+      const value = holes?.[hole[1]];
+      return value === undefined ? piece : typeof value === 'number' ? num(value) : value;
+    });
 }

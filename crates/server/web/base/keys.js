@@ -4,12 +4,22 @@ const bindings = new Map();
 const chords = new Map();
 let pending = null;
 
-const kept = () => { try { return localStorage.getItem('wk.keys') !== 'off'; } catch { return true; } };
+const kept = () => {
+  try {
+    return localStorage.getItem('wk.keys') !== 'off';
+  } catch {
+    return true;
+  }
+};
 export const state = { letters: kept() };
 
 export function setLetters(on) {
   state.letters = on;
-  try { localStorage.setItem('wk.keys', on ? 'on' : 'off'); } catch { /* private window: this page only */ }
+  try {
+    localStorage.setItem('wk.keys', on ? 'on' : 'off');
+  } catch {
+    /* private window: this page only */
+  }
 }
 
 /** `bind('/', 'keys.search', fn)`; gives back a function that removes it. Later bindings win while they last. */
@@ -18,10 +28,15 @@ export function bind(key, label, run) {
   const entry = { key, label, run };
   stack.push(entry);
   bindings.set(key, stack);
-  return () => { const i = stack.indexOf(entry); if (i >= 0) stack.splice(i, 1); };
+  return () => {
+    const i = stack.indexOf(entry);
+    if (i >= 0) stack.splice(i, 1);
+  };
 }
 
-export const chord = (key, label, run) => { chords.set(key, { key, label, run }); };
+export const chord = (key, label, run) => {
+  chords.set(key, { key, label, run });
+};
 
 /** All keys for the `?` sheet. */
 export function list() {
@@ -29,7 +44,10 @@ export function list() {
   return { plain, chords: [...chords.values()] };
 }
 
-const typing = (el) => el && (el.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(el.tagName) && !/^(checkbox|radio|button)$/.test(el.type || ''));
+const typing = (el) =>
+  el &&
+  (el.isContentEditable ||
+    (/^(INPUT|TEXTAREA|SELECT)$/.test(el.tagName) && !/^(checkbox|radio|button)$/.test(el.type || '')));
 
 export function start() {
   document.addEventListener('keydown', (e) => {
@@ -39,13 +57,24 @@ export function start() {
       clearTimeout(pending);
       pending = null;
       const hit = chords.get(e.key);
-      if (hit) { e.preventDefault(); hit.run(); }
+      if (hit) {
+        e.preventDefault();
+        hit.run();
+      }
       return;
     }
-    if (e.key === 'g' && chords.size) { pending = setTimeout(() => { pending = null; }, 1500); return; }
+    if (e.key === 'g' && chords.size) {
+      pending = setTimeout(() => {
+        pending = null;
+      }, 1500);
+      return;
+    }
     const stack = bindings.get(e.key);
     for (let i = (stack?.length || 0) - 1; i >= 0; i -= 1) {
-      if (stack[i].run(e) !== false) { e.preventDefault(); return; }
+      if (stack[i].run(e) !== false) {
+        e.preventDefault();
+        return;
+      }
     }
   });
 }

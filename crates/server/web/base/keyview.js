@@ -16,19 +16,47 @@ export function segments(key, pattern) {
     // The last hole takes what is left: ids at the end of a key may hold colons.
     const part = want.length ? have.shift() : have.join(':');
     const hole = /\{(\w+)\}/.exec(p);
-    out.push({ part: part ?? '', means: hole ? hole[1].replace(/_/g, ' ') : out.length === 0 ? t('key.module') : want.length === 0 ? t('key.what') : '', lead: out.length === 0, hole: !!hole });
+    out.push({
+      part: part ?? '',
+      means: hole
+        ? hole[1].replace(/_/g, ' ')
+        : out.length === 0
+          ? t('key.module')
+          : want.length === 0
+            ? t('key.what')
+            : '',
+      lead: out.length === 0,
+      hole: !!hole,
+    });
   }
   return out;
 }
 
 export function segmentLine(key, pattern, module) {
-  return h('div.segments', { 'aria-label': key }, segments(key, pattern).map((x, i) => [i > 0 && h('span.sep', { 'aria-hidden': 'true' }, ':'), h('span', { class: x.lead ? `lead` : '' }, h('span.part', {}, i === 0 && module ? [square(module), ' '] : null, x.part), h('span.means', {}, x.means))]));
+  return h(
+    'div.segments',
+    { 'aria-label': key },
+    segments(key, pattern).map((x, i) => [
+      i > 0 && h('span.sep', { 'aria-hidden': 'true' }, ':'),
+      h(
+        'span',
+        { class: x.lead ? `lead` : '' },
+        h('span.part', {}, i === 0 && module ? [square(module), ' '] : null, x.part),
+        h('span.means', {}, x.means),
+      ),
+    ]),
+  );
 }
 
 /** Time left as ring and words. */
 export class Ends extends HTMLElement {
   set({ endsAt, wholeMs, say }) {
-    const ring = s('svg', { class: 'ring', viewBox: '0 0 44 44', 'aria-hidden': 'true' }, s('circle', { cx: 22, cy: 22, r: 18 }), this.arc = s('circle', { class: 'left', cx: 22, cy: 22, r: 18, pathLength: 100 }));
+    const ring = s(
+      'svg',
+      { class: 'ring', viewBox: '0 0 44 44', 'aria-hidden': 'true' },
+      s('circle', { cx: 22, cy: 22, r: 18 }),
+      (this.arc = s('circle', { class: 'left', cx: 22, cy: 22, r: 18, pathLength: 100 })),
+    );
     this.words = h('b');
     fill(this, h('div.ends', {}, endsAt != null && ring, h('div', {}, this.words, say && h('div.note', {}, say))));
     this.endsAt = endsAt;
@@ -38,11 +66,20 @@ export class Ends extends HTMLElement {
     this.tick();
     return this;
   }
-  disconnectedCallback() { clearInterval(this.timer); }
+  disconnectedCallback() {
+    clearInterval(this.timer);
+  }
   tick() {
-    if (this.endsAt == null) { text(this.words, t('key.noend')); return; }
+    if (this.endsAt == null) {
+      text(this.words, t('key.noend'));
+      return;
+    }
     const left = this.endsAt - Date.now();
-    if (left <= 0) { clearInterval(this.timer); text(this.words, t('key.ended', { at: when(this.endsAt) })); this.dispatchEvent(new CustomEvent('ended', { bubbles: true })); } else text(this.words, t('key.left', { age: age(left) }));
+    if (left <= 0) {
+      clearInterval(this.timer);
+      text(this.words, t('key.ended', { at: when(this.endsAt) }));
+      this.dispatchEvent(new CustomEvent('ended', { bubbles: true }));
+    } else text(this.words, t('key.left', { age: age(left) }));
     this.arc.setAttribute('stroke-dasharray', `${Math.max(0, Math.min(100, (left / this.whole) * 100))} 100`);
   }
 }
@@ -64,40 +101,122 @@ function pretty(source, into) {
     else if (mark === '{' || mark === '[') {
       into.append(mark);
       open.push(mark);
-      if (!/[}\]]/.test(tokens[i + 1]?.[2] || '')) { depth += 1; line(); }
+      if (!/[}\]]/.test(tokens[i + 1]?.[2] || '')) {
+        depth += 1;
+        line();
+      }
       key = mark === '{';
     } else if (mark === '}' || mark === ']') {
       open.pop();
-      if (!/[{[]/.test(tokens[i - 1]?.[2] || '')) { depth -= 1; line(); }
+      if (!/[{[]/.test(tokens[i - 1]?.[2] || '')) {
+        depth -= 1;
+        line();
+      }
       into.append(mark);
-    } else if (mark === ',') { into.append(','); line(); key = open.at(-1) === '{'; } else { into.append(': '); key = false; }
+    } else if (mark === ',') {
+      into.append(',');
+      line();
+      key = open.at(-1) === '{';
+    } else {
+      into.append(': ');
+      key = false;
+    }
   });
 }
 
 /** JSON or plain text. Long values are cut with a word about it. */
 export function jsonView(value, max = 60000) {
-  const whole = typeof value === 'string' ? value : JSON.stringify(value) ?? '';
+  const whole = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
   const pre = h('pre.json', { tabindex: '0' });
   let isJson = typeof value !== 'string';
-  if (!isJson && /^\s*[{[]/.test(whole)) try { JSON.parse(whole); isJson = true; } catch { /* plain text */ }
-  if (isJson && whole.length <= max) pretty(whole, pre); else pre.textContent = whole.slice(0, max);
+  if (!isJson && /^\s*[{[]/.test(whole))
+    try {
+      JSON.parse(whole);
+      isJson = true;
+    } catch {
+      /* plain text */
+    }
+  if (isJson && whole.length <= max) pretty(whole, pre);
+  else pre.textContent = whole.slice(0, max);
   return whole.length > max ? [pre, h('p.note', {}, t('key.cut', { n: whole.length - max }))] : pre;
 }
 
 const hiddenMark = (why) => h('span.hiddenvalue', { title: why || '' }, icon('lock', { class: 's' }), t('key.hidden'));
-const cell = (v) => (v && typeof v === 'object' && v.hidden ? hiddenMark(v.why) : h('span.mono', {}, typeof v === 'string' ? v : JSON.stringify(v)));
+const cell = (v) =>
+  v && typeof v === 'object' && v.hidden
+    ? hiddenMark(v.why)
+    : h('span.mono', {}, typeof v === 'string' ? v : JSON.stringify(v));
 
 /** The value of a key by its Redis type: text or JSON, fields, members, scored members, entries. */
 export function valueView(data) {
   const v = data.value;
-  if (data.hidden || v === undefined) return h('p.hiddenvalue', {}, icon('lock', { class: 's' }), data.hidden || t('key.hiddensay'));
-  const table = (head, rows) => h('div.scroll', {}, h('table.t', {}, h('thead', {}, h('tr', {}, head.map((x) => h('th', { scope: 'col' }, x)))), h('tbody', {}, rows.map((r) => h('tr', {}, r.map((x) => h('td', {}, x)))))));
+  if (data.hidden || v === undefined)
+    return h('p.hiddenvalue', {}, icon('lock', { class: 's' }), data.hidden || t('key.hiddensay'));
+  const table = (head, rows) =>
+    h(
+      'div.scroll',
+      {},
+      h(
+        'table.t',
+        {},
+        h(
+          'thead',
+          {},
+          h(
+            'tr',
+            {},
+            head.map((x) => h('th', { scope: 'col' }, x)),
+          ),
+        ),
+        h(
+          'tbody',
+          {},
+          rows.map((r) =>
+            h(
+              'tr',
+              {},
+              r.map((x) => h('td', {}, x)),
+            ),
+          ),
+        ),
+      ),
+    );
   const kind = String(data.type || '').toLowerCase();
-  if (kind === 'hash') return table([t('key.field'), t('key.value')], (Array.isArray(v) ? v : Object.entries(v)).map((e) => (Array.isArray(e) ? [h('span.mono', {}, e[0]), cell(e[1])] : [h('span.mono', {}, e.field), cell(e.value)])));
-  if (kind === 'zset') return table([t('key.member'), t('key.score')], v.map((e) => (Array.isArray(e) ? [h('span.mono', {}, e[0]), h('span.mono', {}, String(e[1]))] : [h('span.mono', {}, e.member), h('span.mono', {}, String(e.score))])));
-  if (kind === 'set') return table([t('key.member')], v.map((e) => [cell(e)]));
-  if (kind === 'list') return table([t('key.place'), t('key.value')], v.map((e, i) => [num(i), cell(e)]));
-  if (kind === 'stream') return table([t('key.entry'), t('key.fields')], v.map((e) => (Array.isArray(e) ? [h('span.mono', {}, e[0]), h('span.mono', {}, JSON.stringify(e[1]))] : [h('span.mono', {}, e.id), h('span.mono', {}, JSON.stringify(e.fields ?? e.body))])));
+  if (kind === 'hash')
+    return table(
+      [t('key.field'), t('key.value')],
+      (Array.isArray(v) ? v : Object.entries(v)).map((e) =>
+        Array.isArray(e) ? [h('span.mono', {}, e[0]), cell(e[1])] : [h('span.mono', {}, e.field), cell(e.value)],
+      ),
+    );
+  if (kind === 'zset')
+    return table(
+      [t('key.member'), t('key.score')],
+      v.map((e) =>
+        Array.isArray(e)
+          ? [h('span.mono', {}, e[0]), h('span.mono', {}, String(e[1]))]
+          : [h('span.mono', {}, e.member), h('span.mono', {}, String(e.score))],
+      ),
+    );
+  if (kind === 'set')
+    return table(
+      [t('key.member')],
+      v.map((e) => [cell(e)]),
+    );
+  if (kind === 'list')
+    return table(
+      [t('key.place'), t('key.value')],
+      v.map((e, i) => [num(i), cell(e)]),
+    );
+  if (kind === 'stream')
+    return table(
+      [t('key.entry'), t('key.fields')],
+      v.map((e) =>
+        Array.isArray(e)
+          ? [h('span.mono', {}, e[0]), h('span.mono', {}, JSON.stringify(e[1]))]
+          : [h('span.mono', {}, e.id), h('span.mono', {}, JSON.stringify(e.fields ?? e.body))],
+      ),
+    );
   return h('div.value', {}, jsonView(v));
 }
 
@@ -107,7 +226,12 @@ export function hexdump(raw, max = 4096) {
   const rows = [];
   for (let i = 0; i < Math.min(bytesOf.length, max); i += 16) {
     const part = [...bytesOf.slice(i, i + 16)];
-    rows.push(`${i.toString(16).padStart(6, '0')}  ${part.map((b) => b.toString(16).padStart(2, '0')).join(' ').padEnd(47)}  ${part.map((b) => (b >= 32 && b < 127 ? String.fromCharCode(b) : '·')).join('')}`);
+    rows.push(
+      `${i.toString(16).padStart(6, '0')}  ${part
+        .map((b) => b.toString(16).padStart(2, '0'))
+        .join(' ')
+        .padEnd(47)}  ${part.map((b) => (b >= 32 && b < 127 ? String.fromCharCode(b) : '·')).join('')}`,
+    );
   }
   return rows.join('\n');
 }
@@ -126,11 +250,43 @@ export class KeyView extends HTMLElement {
   show(d) {
     const def = d.definition;
     const fact = (label, value) => value && h('div', {}, h('dt', {}, t(label)), h('dd', {}, value));
-    const ends = document.createElement('wk-ends').set({ endsAt: d.ttl_ms != null && d.ttl_ms >= 0 ? Date.now() + d.ttl_ms : null, wholeMs: def?.life_ms, say: def ? lifeSay(def.life) : null });
-    fill(this, h('section.card', {},
-      h('div.cardhead.top', {}, segmentLine(d.key, def?.pattern, def?.module), h('span.end', {}, copyButton(d.key, t('key.key')))),
-      h('p.quiet', {}, def?.says || t('key.foreign')),
-      h('dl.keyfacts', {}, h('div', {}, h('dt.said', {}, t('key.end')), h('dd', {}, ends)), fact('key.type', typeWord({ type: ['json', 'int'].includes(def?.type) && d.type === 'string' ? def.type : d.type, length: d.length })), fact('key.size', d.memory != null ? bytes(d.memory) : null), fact('key.owner', def?.owner), fact('key.readers', def?.readers?.length ? def.readers.join(', ') : null), fact('key.index', def?.indexed_by?.length ? def.indexed_by.join(', ') : def && t('key.noindex')))));
+    const ends = document
+      .createElement('wk-ends')
+      .set({
+        endsAt: d.ttl_ms != null && d.ttl_ms >= 0 ? Date.now() + d.ttl_ms : null,
+        wholeMs: def?.life_ms,
+        say: def ? lifeSay(def.life) : null,
+      });
+    fill(
+      this,
+      h(
+        'section.card',
+        {},
+        h(
+          'div.cardhead.top',
+          {},
+          segmentLine(d.key, def?.pattern, def?.module),
+          h('span.end', {}, copyButton(d.key, t('key.key'))),
+        ),
+        h('p.quiet', {}, def?.says || t('key.foreign')),
+        h(
+          'dl.keyfacts',
+          {},
+          h('div', {}, h('dt.said', {}, t('key.end')), h('dd', {}, ends)),
+          fact(
+            'key.type',
+            typeWord({
+              type: ['json', 'int'].includes(def?.type) && d.type === 'string' ? def.type : d.type,
+              length: d.length,
+            }),
+          ),
+          fact('key.size', d.memory != null ? bytes(d.memory) : null),
+          fact('key.owner', def?.owner),
+          fact('key.readers', def?.readers?.length ? def.readers.join(', ') : null),
+          fact('key.index', def?.indexed_by?.length ? def.indexed_by.join(', ') : def && t('key.noindex')),
+        ),
+      ),
+    );
   }
 }
 define('wk-key', KeyView);
@@ -139,5 +295,7 @@ define('wk-key', KeyView);
 export function typeWord(d) {
   const kind = String(d.type || '').toLowerCase();
   const word = has(`type.${kind}`) ? t(`type.${kind}`) : d.type;
-  return d.length == null ? word : `${word}, ${t(kind === 'hash' ? 'type.fields' : ['string', 'json', 'int'].includes(kind) ? 'type.bytes' : 'type.members', { n: d.length })}`;
+  return d.length == null
+    ? word
+    : `${word}, ${t(kind === 'hash' ? 'type.fields' : ['string', 'json', 'int'].includes(kind) ? 'type.bytes' : 'type.members', { n: d.length })}`;
 }

@@ -34,7 +34,9 @@ export class Live extends EventTarget {
   start() {
     if (this.state !== 'off') return;
     addEventListener('online', () => this.now());
-    document.addEventListener('visibilitychange', () => { if (!document.hidden) this.now(); });
+    document.addEventListener('visibilitychange', () => {
+      if (!document.hidden) this.now();
+    });
     this.connect();
   }
 
@@ -61,10 +63,18 @@ export class Live extends EventTarget {
       try {
         const given = await post('/api/ws-ticket');
         url += `?ticket=${encodeURIComponent(given.ticket)}`;
-      } catch { this.retry(); return; }
+      } catch {
+        this.retry();
+        return;
+      }
     }
     let socket;
-    try { socket = new WebSocket(url); } catch { this.retry(); return; }
+    try {
+      socket = new WebSocket(url);
+    } catch {
+      this.retry();
+      return;
+    }
     this.socket = socket;
     // A half-open handshake must not hold us for the browser's own minutes.
     const slow = setTimeout(() => socket.close(), 8000);
@@ -101,7 +111,10 @@ export class Live extends EventTarget {
       // meanwhile have no place to resume from, so the latest events are read once more.
       const socket = this.socket;
       this.latest();
-      setTimeout(() => { if (this.socket === socket && this.state === 'live') this.dispatchEvent(new CustomEvent('back', { detail: { awayMs: Date.now() - was, gaps: this.gaps } })); }, 400);
+      setTimeout(() => {
+        if (this.socket === socket && this.state === 'live')
+          this.dispatchEvent(new CustomEvent('back', { detail: { awayMs: Date.now() - was, gaps: this.gaps } }));
+      }, 400);
     }
   }
 
@@ -118,7 +131,11 @@ export class Live extends EventTarget {
 
   read(data) {
     let m;
-    try { m = JSON.parse(data); } catch { return; }
+    try {
+      m = JSON.parse(data);
+    } catch {
+      return;
+    }
     if (m.type === 'gap' && m.stream && m.module === undefined) {
       this.gaps.push(m);
       this.dispatchEvent(new CustomEvent('gap', { detail: m }));
@@ -147,7 +164,11 @@ export class Live extends EventTarget {
 
   /** Reads the latest events once over HTTP: what a page shows before the first one arrives. */
   async latest() {
-    try { this.backfill((await get('/api/events', { query: { limit: LATEST }, quiet: true })).items || []); } catch { /* the banner tells */ }
+    try {
+      this.backfill((await get('/api/events', { query: { limit: LATEST }, quiet: true })).items || []);
+    } catch {
+      /* the banner tells */
+    }
   }
 
   /** Events read over HTTP, older than the socket: fills the tail and tells each stream where to resume. */

@@ -13,9 +13,18 @@ export function openDrawer({ title, say, content, actions, onclose }) {
   const from = drawer ? drawer.from : document.activeElement;
   closeDrawer(false);
   const id = uid('drawer');
-  const el = h('wk-drawer', { role: 'complementary', 'aria-labelledby': id },
-    h('header', {}, h('div', {}, h('h2', { id, tabindex: '-1' }, title), say && h('p.quiet', {}, say)), button({ icon: 'cross', kind: 'quiet', title: t('action.close'), run: () => closeDrawer() })),
-    h('div.content', { tabindex: '0' }, content), actions && h('footer', {}, actions));
+  const el = h(
+    'wk-drawer',
+    { role: 'complementary', 'aria-labelledby': id },
+    h(
+      'header',
+      {},
+      h('div', {}, h('h2', { id, tabindex: '-1' }, title), say && h('p.quiet', {}, say)),
+      button({ icon: 'cross', kind: 'quiet', title: t('action.close'), run: () => closeDrawer() }),
+    ),
+    h('div.content', { tabindex: '0' }, content),
+    actions && h('footer', {}, actions),
+  );
   drawer = { el, from, onclose };
   document.body.append(el);
   el.querySelector('h2').focus();
@@ -28,7 +37,10 @@ export function closeDrawer(told = true) {
   const { el, from, onclose } = drawer;
   drawer = null;
   el.remove();
-  if (told) { onclose?.(); if (from?.isConnected) from.focus(); }
+  if (told) {
+    onclose?.();
+    if (from?.isConnected) from.focus();
+  }
   return true;
 }
 
@@ -37,16 +49,56 @@ export function closeDrawer(told = true) {
 export function ask({ title, say, command, verb, keep, danger = true, count = 0, run, content }) {
   return new Promise((resolve) => {
     const id = uid('dialog');
-    const typed = count > 100 ? field({ label: t('dialog.type', { n: count }), attrs: { inputmode: 'numeric', autocomplete: 'off' } }) : null;
+    const typed =
+      count > 100
+        ? field({ label: t('dialog.type', { n: count }), attrs: { inputmode: 'numeric', autocomplete: 'off' } })
+        : null;
     const fault = h('p.bad', { role: 'alert' });
-    const el = h('dialog', { 'aria-labelledby': id }, h('h2', { id }, title), say && h('p.quiet', {}, say), content, command && h('code.cmd', {}, command), typed && h('p', {}, h('br'), typed), fault);
-    const close = (value) => { el.close(); el.remove(); resolve(value); };
-    const act = button({ label: verb, kind: danger ? 'danger' : 'primary', full: danger, run: async () => {
-      if (typed && typed.value.replace(/\D/g, '') !== String(count)) { typed.error(t('dialog.mistyped', { n: count })); typed.input.focus(); return; }
-      try { await run?.(); close(true); } catch (e) { fill(fault, e.message); }
-    } });
-    el.append(h('div.buttons', {}, button({ label: keep || t('action.cancel'), run: () => close(false), attrs: { autofocus: true } }), act));
-    el.addEventListener('cancel', (e) => { e.preventDefault(); close(false); });
+    const el = h(
+      'dialog',
+      { 'aria-labelledby': id },
+      h('h2', { id }, title),
+      say && h('p.quiet', {}, say),
+      content,
+      command && h('code.cmd', {}, command),
+      typed && h('p', {}, h('br'), typed),
+      fault,
+    );
+    const close = (value) => {
+      el.close();
+      el.remove();
+      resolve(value);
+    };
+    const act = button({
+      label: verb,
+      kind: danger ? 'danger' : 'primary',
+      full: danger,
+      run: async () => {
+        if (typed && typed.value.replace(/\D/g, '') !== String(count)) {
+          typed.error(t('dialog.mistyped', { n: count }));
+          typed.input.focus();
+          return;
+        }
+        try {
+          await run?.();
+          close(true);
+        } catch (e) {
+          fill(fault, e.message);
+        }
+      },
+    });
+    el.append(
+      h(
+        'div.buttons',
+        {},
+        button({ label: keep || t('action.cancel'), run: () => close(false), attrs: { autofocus: true } }),
+        act,
+      ),
+    );
+    el.addEventListener('cancel', (e) => {
+      e.preventDefault();
+      close(false);
+    });
     document.body.append(el);
     el.showModal();
   });
@@ -55,9 +107,21 @@ export function ask({ title, say, command, verb, keep, danger = true, count = 0,
 /** A dialog that only shows: help, the sheet of the phone's "More". */
 export function sheet({ title, content, wide, cls }) {
   const id = uid('dialog');
-  const el = h('dialog', { 'aria-labelledby': id, class: `${wide ? 'wide' : ''} ${cls || ''}` }, h('div.cardhead', {}, h('h2', { id }, title), h('span.end', {}, button({ icon: 'cross', kind: 'quiet', title: t('action.close'), run: () => el.close() }))), content);
+  const el = h(
+    'dialog',
+    { 'aria-labelledby': id, class: `${wide ? 'wide' : ''} ${cls || ''}` },
+    h(
+      'div.cardhead',
+      {},
+      h('h2', { id }, title),
+      h('span.end', {}, button({ icon: 'cross', kind: 'quiet', title: t('action.close'), run: () => el.close() })),
+    ),
+    content,
+  );
   el.addEventListener('close', () => el.remove());
-  el.addEventListener('click', (e) => { if (e.target === el || e.target.closest('a[href]')) el.close(); });
+  el.addEventListener('click', (e) => {
+    if (e.target === el || e.target.closest('a[href]')) el.close();
+  });
   document.body.append(el);
   el.showModal();
   return el;
@@ -68,11 +132,37 @@ export function menu(anchor, items) {
   document.querySelector('.menu.floating')?.remove();
   const el = h('div.menu.floating', { role: 'menu', popover: 'auto' });
   for (const item of items) {
-    el.append(h('button', { type: 'button', role: 'menuitemradio', 'aria-checked': item.on ? 'true' : 'false', 'aria-selected': item.on ? 'true' : null, on: { click: () => { el.hidePopover(); anchor.focus(); item.run(); } } }, item.icon && icon(item.icon, { class: 's' }), item.mark, item.label, item.end != null && h('span.end', {}, item.end)));
+    el.append(
+      h(
+        'button',
+        {
+          type: 'button',
+          role: 'menuitemradio',
+          'aria-checked': item.on ? 'true' : 'false',
+          'aria-selected': item.on ? 'true' : null,
+          on: {
+            click: () => {
+              el.hidePopover();
+              anchor.focus();
+              item.run();
+            },
+          },
+        },
+        item.icon && icon(item.icon, { class: 's' }),
+        item.mark,
+        item.label,
+        item.end != null && h('span.end', {}, item.end),
+      ),
+    );
   }
   document.body.append(el);
   anchor.setAttribute('aria-expanded', 'true');
-  el.addEventListener('toggle', (e) => { if (e.newState === 'closed') { anchor.setAttribute('aria-expanded', 'false'); el.remove(); } });
+  el.addEventListener('toggle', (e) => {
+    if (e.newState === 'closed') {
+      anchor.setAttribute('aria-expanded', 'false');
+      el.remove();
+    }
+  });
   el.addEventListener('keydown', (e) => {
     const all = [...el.children];
     const i = all.indexOf(document.activeElement);
@@ -92,14 +182,38 @@ export function menu(anchor, items) {
 /** What happened, with Undo or See. Six seconds; stays under the pointer and with focus. */
 export function toast(sentence, { glyph = 'tick', action, run } = {}) {
   let host = document.querySelector('.toasts');
-  if (!host) document.body.append(host = h('div.toasts', { role: 'status' }));
-  const el = h('div.toast', {}, icon(glyph), h('span.text', {}, sentence), action && h('button', { type: 'button', on: { click: () => { el.remove(); run?.(); } } }, action));
+  if (!host) document.body.append((host = h('div.toasts', { role: 'status' })));
+  const el = h(
+    'div.toast',
+    {},
+    icon(glyph),
+    h('span.text', {}, sentence),
+    action &&
+      h(
+        'button',
+        {
+          type: 'button',
+          on: {
+            click: () => {
+              el.remove();
+              run?.();
+            },
+          },
+        },
+        action,
+      ),
+  );
   let timer;
-  const arm = () => { clearTimeout(timer); timer = setTimeout(() => el.remove(), 6000); };
+  const arm = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => el.remove(), 6000);
+  };
   const hold = () => clearTimeout(timer);
   add(host, [el]);
-  el.addEventListener('mouseenter', hold); el.addEventListener('focusin', hold);
-  el.addEventListener('mouseleave', arm); el.addEventListener('focusout', arm);
+  el.addEventListener('mouseenter', hold);
+  el.addEventListener('focusin', hold);
+  el.addEventListener('mouseleave', arm);
+  el.addEventListener('focusout', arm);
   arm();
   while (host.children.length > 3) host.firstChild.remove();
   return el;

@@ -5,7 +5,15 @@ import { t } from './i18n.js';
 
 /** `button({label, icon, kind: 'primary'|'plain'|'quiet'|'danger', run, reason})`. Busy while `run` runs; a reason switches it off and is read with it. */
 export function button({ label, icon: glyph, kind = 'plain', run, reason, small, full, title, attrs }) {
-  const el = h('button.btn', { type: 'button', class: [kind === 'plain' ? '' : kind, small && 'small', full && 'full', !label && 'round'].filter(Boolean).join(' '), title: title || reason || null, 'aria-label': label ? null : title, ...attrs });
+  const el = h('button.btn', {
+    type: 'button',
+    class: [kind === 'plain' ? '' : kind, small && 'small', full && 'full', !label && 'round']
+      .filter(Boolean)
+      .join(' '),
+    title: title || reason || null,
+    'aria-label': label ? null : title,
+    ...attrs,
+  });
   const draw = () => fill(el, glyph && icon(glyph, { class: 's' }), label);
   draw();
   if (reason) el.setAttribute('aria-disabled', 'true');
@@ -16,7 +24,11 @@ export function button({ label, icon: glyph, kind = 'plain', run, reason, small,
     el.style.minWidth = `${el.offsetWidth}px`;
     el.setAttribute('aria-busy', 'true');
     const slow = setTimeout(() => fill(el, h('i.spin', { 'aria-hidden': 'true' }), label && t('state.running')), 120);
-    try { await out; } catch (err) { console.error(err); } finally {
+    try {
+      await out;
+    } catch (err) {
+      console.error(err);
+    } finally {
       clearTimeout(slow);
       el.removeAttribute('aria-busy');
       el.style.minWidth = '';
@@ -26,23 +38,49 @@ export function button({ label, icon: glyph, kind = 'plain', run, reason, small,
   return el;
 }
 
-const BADGES = { waiting: ['', 'clock'], active: ['info', 'play'], delayed: ['', 'calendar'], cron: ['accent', 'loop'], completed: ['ok', 'tick'], failed: ['bad', 'cross'], dead: ['bad', 'skull'], paused: ['warn', 'pause'], ok: ['ok', 'tick'], warn: ['warn', 'warn'], bad: ['bad', 'cross'], info: ['info', 'info'], idle: ['', 'clock'], locked: ['', 'lock'] };
+const BADGES = {
+  waiting: ['', 'clock'],
+  active: ['info', 'play'],
+  delayed: ['', 'calendar'],
+  cron: ['accent', 'loop'],
+  completed: ['ok', 'tick'],
+  failed: ['bad', 'cross'],
+  dead: ['bad', 'skull'],
+  paused: ['warn', 'pause'],
+  ok: ['ok', 'tick'],
+  warn: ['warn', 'warn'],
+  bad: ['bad', 'cross'],
+  info: ['info', 'info'],
+  idle: ['', 'clock'],
+  locked: ['', 'lock'],
+};
 
 /** Icon and word on a soft colour: never colour alone. */
 export function badge(kind, word) {
   const [tone, glyph] = BADGES[kind] || ['', 'info'];
   return h('span.badge', { class: tone }, icon(glyph), word ?? t(`badge.${kind}`));
 }
-define('wk-badge', class extends HTMLElement {
-  connectedCallback() { if (!this.firstChild) this.append(badge(this.getAttribute('kind'), this.getAttribute('word') ?? undefined)); }
-});
+define(
+  'wk-badge',
+  class extends HTMLElement {
+    connectedCallback() {
+      if (!this.firstChild) this.append(badge(this.getAttribute('kind'), this.getAttribute('word') ?? undefined));
+    }
+  },
+);
 
 /** A number that changes in place. `set(value, {unit, change})`; marks a change at most once per second. */
 export class LiveNumber extends HTMLElement {
-  connectedCallback() { this.build(); }
+  connectedCallback() {
+    this.build();
+  }
   build() {
     if (this.value_) return;
-    this.append(this.value_ = h('span.value', {}, '–'), this.unit_ = h('span.unit'), this.change_ = h('span.change'));
+    this.append(
+      (this.value_ = h('span.value', {}, '–')),
+      (this.unit_ = h('span.unit')),
+      (this.change_ = h('span.change')),
+    );
     this.format = this.format || ((v) => num(v));
   }
   set(value, { unit, change } = {}) {
@@ -61,8 +99,17 @@ export class LiveNumber extends HTMLElement {
     }
     if (unit !== undefined) text(this.unit_, unit);
     if (change === undefined) return;
-    if (change == null || change === 0) { this.change_.replaceChildren(); return; }
-    fill(this.change_, h('span', { 'aria-hidden': 'true' }, change > 0 ? '▲ ' : '▼ '), h('span.said', {}, t(change > 0 ? 'change.up' : 'change.down')), num(Math.abs(Math.round(change * 100))), '\u202f%');
+    if (change == null || change === 0) {
+      this.change_.replaceChildren();
+      return;
+    }
+    fill(
+      this.change_,
+      h('span', { 'aria-hidden': 'true' }, change > 0 ? '▲ ' : '▼ '),
+      h('span.said', {}, t(change > 0 ? 'change.up' : 'change.down')),
+      num(Math.abs(Math.round(change * 100))),
+      '\u202f%',
+    );
   }
 }
 define('wk-number', LiveNumber);
@@ -72,7 +119,20 @@ export class Tile extends HTMLElement {
   build() {
     if (this.card) return;
     this.classList.add('tilebox');
-    this.card = h('a.card.tile', {}, h('span.top', {}, this.mark = square(this.module), this.name_ = h('span.cut'), this.aside = h('span.aside')), this.number = document.createElement('wk-number'), this.line = h('span.line'), this.spark = document.createElement('wk-spark'));
+    this.card = h(
+      'a.card.tile',
+      {},
+      h(
+        'span.top',
+        {},
+        (this.mark = square(this.module)),
+        (this.name_ = h('span.cut')),
+        (this.aside = h('span.aside')),
+      ),
+      (this.number = document.createElement('wk-number')),
+      (this.line = h('span.line')),
+      (this.spark = document.createElement('wk-spark')),
+    );
     this.append(this.card);
   }
   set({ href, module, name, value, unit, line, aside, points, staleMs }) {
@@ -94,21 +154,53 @@ define('wk-tile', Tile);
 
 /** Icon, title, one sentence, one action, the command: why there is nothing, and the next step. */
 export function empty({ glyph = 'info', title, say, action, command }) {
-  return h('div.empty', {}, h('span.glyph', {}, icon(glyph)), h('h2', {}, title), say && h('p', {}, say), action, command && h('code.cmd', {}, command));
+  return h(
+    'div.empty',
+    {},
+    h('span.glyph', {}, icon(glyph)),
+    h('h2', {}, title),
+    say && h('p', {}, say),
+    action,
+    command && h('code.cmd', {}, command),
+  );
 }
-define('wk-empty', class extends HTMLElement {
-  connectedCallback() { if (!this.firstChild) this.append(empty({ glyph: this.getAttribute('icon') || 'info', title: this.getAttribute('title-text') || '', say: this.getAttribute('say') })); }
-});
+define(
+  'wk-empty',
+  class extends HTMLElement {
+    connectedCallback() {
+      if (!this.firstChild)
+        this.append(
+          empty({
+            glyph: this.getAttribute('icon') || 'info',
+            title: this.getAttribute('title-text') || '',
+            say: this.getAttribute('say'),
+          }),
+        );
+    }
+  },
+);
 
 /** Boxes of about the final size; after five seconds it says so. */
 export function skeleton(lines = 6) {
-  const box = h('div.skeleton', { 'aria-busy': 'true' }, Array.from({ length: lines }, () => h('i')), h('span.said', {}, t('state.loading')));
-  setTimeout(() => { if (box.isConnected) box.append(h('p.note', { role: 'status' }, t('state.still'))); }, 5000);
+  const box = h(
+    'div.skeleton',
+    { 'aria-busy': 'true' },
+    Array.from({ length: lines }, () => h('i')),
+    h('span.said', {}, t('state.loading')),
+  );
+  setTimeout(() => {
+    if (box.isConnected) box.append(h('p.note', { role: 'status' }, t('state.still')));
+  }, 5000);
   return box;
 }
-define('wk-skeleton', class extends HTMLElement {
-  connectedCallback() { if (!this.firstChild) this.append(skeleton(Number(this.getAttribute('lines')) || 6)); }
-});
+define(
+  'wk-skeleton',
+  class extends HTMLElement {
+    connectedCallback() {
+      if (!this.firstChild) this.append(skeleton(Number(this.getAttribute('lines')) || 6));
+    }
+  },
+);
 
 /** Label above, hint below, error instead of the hint. Checked on leaving, not on typing. */
 export class Field extends HTMLElement {
@@ -122,12 +214,22 @@ export class Field extends HTMLElement {
     this.input.value = value;
     this.note = h('span.hint', { id: `${id}-hint` }, hint);
     this.append(h('label', { for: id }, label), this.input, this.note);
-    this.input.addEventListener('blur', () => { if (this.input.value) this.valid(); });
-    this.input.addEventListener('input', () => { if (this.classList.contains('wrong')) this.valid(); });
+    this.input.addEventListener('blur', () => {
+      if (this.input.value) this.valid();
+    });
+    this.input.addEventListener('input', () => {
+      if (this.classList.contains('wrong')) this.valid();
+    });
     return this;
   }
-  get value() { return this.input.value; }
-  valid() { const wrong = this.check?.(this.input.value) || null; this.error(wrong); return !wrong; }
+  get value() {
+    return this.input.value;
+  }
+  valid() {
+    const wrong = this.check?.(this.input.value) || null;
+    this.error(wrong);
+    return !wrong;
+  }
   error(sentence) {
     this.classList.toggle('wrong', !!sentence);
     this.input.setAttribute('aria-invalid', sentence ? 'true' : 'false');
@@ -139,7 +241,12 @@ export const field = (opts) => document.createElement('wk-field').setup(opts);
 
 /** Copies and says so; falls back to a selection where the clipboard is not allowed. */
 export async function copyText(value) {
-  try { await navigator.clipboard.writeText(value); return true; } catch { /* no permission: the old way */ }
+  try {
+    await navigator.clipboard.writeText(value);
+    return true;
+  } catch {
+    /* no permission: the old way */
+  }
   const area = h('textarea.said', { 'aria-hidden': 'true' });
   area.value = value;
   document.body.append(area);
@@ -150,7 +257,11 @@ export async function copyText(value) {
 }
 
 export function copyButton(value, what) {
-  const el = h('button.copy', { type: 'button', 'aria-label': t('copy.what', { what }), title: t('copy.what', { what }) }, icon('copy', { class: 's' }));
+  const el = h(
+    'button.copy',
+    { type: 'button', 'aria-label': t('copy.what', { what }), title: t('copy.what', { what }) },
+    icon('copy', { class: 's' }),
+  );
   el.addEventListener('click', async (e) => {
     e.stopPropagation();
     const ok = await copyText(typeof value === 'function' ? value() : value);
@@ -162,12 +273,37 @@ export function copyButton(value, what) {
 }
 
 /** A time with UTC and local in its title. */
-export const timeTag = (at) => h('time', { datetime: Number.isFinite(Number(at)) ? new Date(Number(at)).toISOString() : null, title: whenLong(at) }, when(at));
+export const timeTag = (at) =>
+  h(
+    'time',
+    { datetime: Number.isFinite(Number(at)) ? new Date(Number(at)).toISOString() : null, title: whenLong(at) },
+    when(at),
+  );
 
 /** Sentence, and code with request id behind "Details", as errors are shown where they happened. */
 export function errorBox(err, retry) {
   const sentence = err.status === 0 ? t(err.code === 'timeout' ? 'error.timeout' : 'error.unreachable') : sayError(err);
-  return h('div.card', { role: 'alert' }, h('div.healthy.bad', {}, icon('warn'), h('div', {}, h('b', {}, sentence), h('details.more2', {}, h('summary', {}, t('error.details')), h('code', {}, `${err.code} · ${err.status || '–'}${err.requestId ? ` · ${err.requestId}` : ''}`)))), retry && h('p', {}, h('br'), button({ label: t('action.retry'), icon: 'loop', run: retry })));
+  return h(
+    'div.card',
+    { role: 'alert' },
+    h(
+      'div.healthy.bad',
+      {},
+      icon('warn'),
+      h(
+        'div',
+        {},
+        h('b', {}, sentence),
+        h(
+          'details.more2',
+          {},
+          h('summary', {}, t('error.details')),
+          h('code', {}, `${err.code} · ${err.status || '–'}${err.requestId ? ` · ${err.requestId}` : ''}`),
+        ),
+      ),
+    ),
+    retry && h('p', {}, h('br'), button({ label: t('action.retry'), icon: 'loop', run: retry })),
+  );
 }
 
 /** The server's sentence starts lower case and has no full stop; on a page it is a sentence. */

@@ -9,7 +9,10 @@ let serial = 0;
 /** `/keys/:key*` → a matcher; `:name` takes one part, `:name*` the rest of the path. */
 export function route(pattern, load, nav) {
   const names = [];
-  const source = pattern.replace(/[.]/g, '\\.').replace(/\/:(\w+)(\*?)/g, (_, name, star) => { names.push(name); return star ? '/(.+)' : '/([^/]+)'; });
+  const source = pattern.replace(/[.]/g, '\\.').replace(/\/:(\w+)(\*?)/g, (_, name, star) => {
+    names.push(name);
+    return star ? '/(.+)' : '/([^/]+)';
+  });
   routes.push({ pattern, re: new RegExp(`^${source}/?$`), names, load, nav });
 }
 
@@ -17,7 +20,11 @@ function find(path) {
   for (const r of routes) {
     const hit = r.re.exec(path);
     if (hit) {
-      try { return { r, params: Object.fromEntries(r.names.map((n, i) => [n, decodeURIComponent(hit[i + 1])])) }; } catch { return null; }
+      try {
+        return { r, params: Object.fromEntries(r.names.map((n, i) => [n, decodeURIComponent(hit[i + 1])])) };
+      } catch {
+        return null;
+      }
     }
   }
   return null;
@@ -38,7 +45,9 @@ export function go(url, { replace = false, keepFocus = false } = {}) {
 /** Changes members of the query; null removes. Filters replace, selections push. */
 export function setQuery(change, { push = false } = {}) {
   const q = new URLSearchParams(location.search);
-  for (const [k, v] of Object.entries(change)) if (v == null || v === '') q.delete(k); else q.set(k, v);
+  for (const [k, v] of Object.entries(change))
+    if (v == null || v === '') q.delete(k);
+    else q.set(k, v);
   const tail = q.toString();
   return go(location.pathname + (tail ? `?${tail}` : ''), { replace: !push, keepFocus: true });
 }
@@ -63,7 +72,11 @@ async function show({ keepFocus = false, fresh = false } = {}) {
   }
   if (mine !== serial) return;
   shown?.abort.abort();
-  try { shown?.page?.unmount?.(); } catch (e) { console.error(e); }
+  try {
+    shown?.page?.unmount?.();
+  } catch (e) {
+    console.error(e);
+  }
   const abort = new AbortController();
   shown = { r: found?.r, params, abort, page: null, nav: found?.r.nav };
   const { root, ctx } = hooks.prepare(shown, { params, query: q, signal: abort.signal });
@@ -81,7 +94,8 @@ export function start(given) {
   document.addEventListener('click', (e) => {
     if (e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
     const a = e.target.closest?.('a[href]');
-    if (!a || a.target || a.hasAttribute('download') || a.origin !== location.origin || a.dataset.plain !== undefined) return;
+    if (!a || a.target || a.hasAttribute('download') || a.origin !== location.origin || a.dataset.plain !== undefined)
+      return;
     if (a.hash && a.pathname === location.pathname && a.search === location.search) return;
     if (!find(a.pathname)) return;
     e.preventDefault();

@@ -13,7 +13,9 @@ async function known() {
   try {
     const tree = await get('/api/keys');
     patterns = (tree.modules || []).flatMap((m) => (m.patterns || []).map((p) => ({ ...p, module: m.module })));
-  } catch { return []; }
+  } catch {
+    return [];
+  }
   return patterns;
 }
 
@@ -21,28 +23,71 @@ export class Search extends HTMLElement {
   connectedCallback() {
     if (this.input) return;
     const id = uid('search');
-    this.input = h('input', { type: 'search', role: 'combobox', 'aria-expanded': 'false', 'aria-controls': id, 'aria-autocomplete': 'list', 'aria-label': t('search.label'), placeholder: t('search.hint'), autocomplete: 'off', spellcheck: 'false', maxlength: '512' });
+    this.input = h('input', {
+      type: 'search',
+      role: 'combobox',
+      'aria-expanded': 'false',
+      'aria-controls': id,
+      'aria-autocomplete': 'list',
+      'aria-label': t('search.label'),
+      placeholder: t('search.hint'),
+      autocomplete: 'off',
+      spellcheck: 'false',
+      maxlength: '512',
+    });
     this.list = h('div.menu', { id, role: 'listbox', 'aria-label': t('search.label'), hidden: true });
-    this.append(h('label.search', {}, icon('search', { class: 's' }), this.input, h('kbd', { 'aria-hidden': 'true' }, '/')), this.list);
+    this.append(
+      h('label.search', {}, icon('search', { class: 's' }), this.input, h('kbd', { 'aria-hidden': 'true' }, '/')),
+      this.list,
+    );
     this.input.addEventListener('input', () => this.find());
     this.input.addEventListener('focus', () => this.find());
     this.input.addEventListener('blur', () => setTimeout(() => this.show([]), 150));
     this.input.addEventListener('keydown', (e) => this.onKey(e));
   }
-  focus() { this.input?.focus(); this.input?.select(); }
+  focus() {
+    this.input?.focus();
+    this.input?.select();
+  }
 
   async find() {
     const q = this.input.value.trim().toLowerCase();
-    if (!q) { this.show([]); return; }
+    if (!q) {
+      this.show([]);
+      return;
+    }
     const all = await known();
     if (q !== this.input.value.trim().toLowerCase()) return;
     const words = q.split(/\s+/);
     const hit = (s) => words.every((w) => s.toLowerCase().includes(w));
-    const found = nav.filter((n) => hit(t(n.label))).map((n) => ({ glyph: n.icon, label: t(n.label), href: n.path, end: t('search.page') }));
+    const found = nav
+      .filter((n) => hit(t(n.label)))
+      .map((n) => ({ glyph: n.icon, label: t(n.label), href: n.path, end: t('search.page') }));
     const whole = this.input.value.trim();
-    if (whole.includes(':')) found.push({ glyph: 'keys', label: whole, mono: true, href: `/keys?key=${encodeURIComponent(whole)}`, end: t('search.key') });
-    for (const p of all.filter((x) => hit(`${x.pattern} ${x.says || ''}`)).slice(0, 7)) found.push({ module: p.module, label: p.pattern, mono: true, href: `/keys?pattern=${encodeURIComponent(p.name)}`, end: t('search.keys', { n: p.keys ?? 0 }) });
-    if (!found.length) found.push({ glyph: 'keys', label: whole, mono: true, href: `/keys?key=${encodeURIComponent(whole)}`, end: t('search.key') });
+    if (whole.includes(':'))
+      found.push({
+        glyph: 'keys',
+        label: whole,
+        mono: true,
+        href: `/keys?key=${encodeURIComponent(whole)}`,
+        end: t('search.key'),
+      });
+    for (const p of all.filter((x) => hit(`${x.pattern} ${x.says || ''}`)).slice(0, 7))
+      found.push({
+        module: p.module,
+        label: p.pattern,
+        mono: true,
+        href: `/keys?pattern=${encodeURIComponent(p.name)}`,
+        end: t('search.keys', { n: p.keys ?? 0 }),
+      });
+    if (!found.length)
+      found.push({
+        glyph: 'keys',
+        label: whole,
+        mono: true,
+        href: `/keys?key=${encodeURIComponent(whole)}`,
+        end: t('search.key'),
+      });
     this.show(found.slice(0, 9));
   }
 
@@ -51,17 +96,46 @@ export class Search extends HTMLElement {
     this.at = 0;
     this.list.hidden = !found.length;
     this.input.setAttribute('aria-expanded', String(!!found.length));
-    fill(this.list, found.map((f, i) => h('a', { role: 'option', id: `${this.list.id}-${i}`, href: f.href, tabindex: '-1', on: { pointerdown: (e) => e.preventDefault(), click: () => { this.input.value = ''; this.show([]); } } }, f.module ? square(f.module) : icon(f.glyph || 'search', { class: 's' }), h('span.cut', { class: f.mono ? 'mono' : '' }, f.label), h('span.end', {}, f.end))));
+    fill(
+      this.list,
+      found.map((f, i) =>
+        h(
+          'a',
+          {
+            role: 'option',
+            id: `${this.list.id}-${i}`,
+            href: f.href,
+            tabindex: '-1',
+            on: {
+              pointerdown: (e) => e.preventDefault(),
+              click: () => {
+                this.input.value = '';
+                this.show([]);
+              },
+            },
+          },
+          f.module ? square(f.module) : icon(f.glyph || 'search', { class: 's' }),
+          h('span.cut', { class: f.mono ? 'mono' : '' }, f.label),
+          h('span.end', {}, f.end),
+        ),
+      ),
+    );
     this.mark();
   }
 
   mark() {
     [...this.list.children].forEach((el, i) => el.setAttribute('aria-selected', String(i === this.at)));
-    if (this.found.length) this.input.setAttribute('aria-activedescendant', `${this.list.id}-${this.at}`); else this.input.removeAttribute('aria-activedescendant');
+    if (this.found.length) this.input.setAttribute('aria-activedescendant', `${this.list.id}-${this.at}`);
+    else this.input.removeAttribute('aria-activedescendant');
   }
 
   onKey(e) {
-    if (e.key === 'Escape') { e.stopPropagation(); if (this.found?.length) this.show([]); else this.input.blur(); return; }
+    if (e.key === 'Escape') {
+      e.stopPropagation();
+      if (this.found?.length) this.show([]);
+      else this.input.blur();
+      return;
+    }
     if (!this.found?.length) return;
     if (e.key === 'ArrowDown' || e.key === 'ArrowUp') {
       e.preventDefault();

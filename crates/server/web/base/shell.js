@@ -1,7 +1,8 @@
-// The frame around every page: sidebar, rail, phone bar, head, banner, echo bar, help. Pages fill the head and the
-// echo bar through their context and never touch the frame.
-import { add, define, fill, h, icon, logo, patch, text } from './dom.js';
-import { age, num, when } from './format.js';
+// The frame around every page: sidebar, rail, phone bar, head. Pages fill the head and the echo bar through their
+// context and never touch the frame.
+import { help } from './bars.js';
+import { add, fill, h, icon, logo, patch, text } from './dom.js';
+import { age, num } from './format.js';
 import { current, LANGS, t } from './i18n.js';
 import * as keys from './keys.js';
 import { closeDrawer, menu, sheet } from './overlay.js';
@@ -10,75 +11,6 @@ import { go } from './router.js';
 import { state } from './state.js';
 import { nav, phone, SECTIONS } from '../pages/registry.js';
 import './search.js';
-
-const LATE_MS = 3000;
-const BACK_MS = 3000;
-
-/** Full-width line under the title: late (amber), store away (red), back (green for three seconds). */
-export class Banner extends HTMLElement {
-  setup(live) {
-    this.live = live;
-    this.setAttribute('role', 'alert');
-    live.addEventListener('state', () => this.draw());
-    live.addEventListener('back', (e) => this.back(e.detail));
-    state.addEventListener('fault', () => this.draw());
-    state.addEventListener('overview', () => this.draw());
-    this.timer = setInterval(() => { if (this.shown || live.lostAt != null) this.draw(); }, 500);
-    return this;
-  }
-  back({ gaps }) {
-    if (!this.wasLate) return;
-    this.wasLate = false;
-    this.greenUntil = Date.now() + BACK_MS;
-    this.green = gaps.length ? t('banner.backgap', { n: gaps.length }) : t('banner.back');
-    this.draw();
-  }
-  draw() {
-    const late = this.live.lostAt != null && Date.now() - this.live.lostAt > LATE_MS;
-    const { storeAway } = state;
-    const from = state.overviewAt ? when(state.overviewAt) : null;
-    if (late) this.wasLate = true;
-    if (storeAway) this.put('bad', 'warn', from ? t('banner.away', { at: from }) : t('banner.awaynever'), [], h('a.btn.small', { href: '/health' }, t('nav.health')));
-    else if (late) {
-      const wait = Math.max(0, Math.ceil(((this.live.retryAt || 0) - Date.now()) / 1000));
-      this.put('', 'clock', wait ? t('banner.late') : t('banner.trying'), wait ? [' ', h('span', { 'aria-hidden': 'true' }, t('banner.again', { n: wait }))] : [], button({ label: t('banner.now'), small: true, run: () => this.live.now() }));
-    } else if (this.greenUntil > Date.now()) this.put('ok', 'tick', this.green, []);
-    else { this.shown = null; this.replaceChildren(); }
-  }
-  // The box stays while its meaning stays, so that an alert is read once and a button keeps its focus.
-  put(tone, glyph, sentence, more, act) {
-    if (this.shown !== tone + glyph) {
-      this.shown = tone + glyph;
-      fill(this, h('div.banner', { class: tone }, icon(glyph), this.words = h('span.text'), act));
-    }
-    const want = sentence + more.map((m) => m.textContent || m).join('');
-    if (this.words.textContent !== want) fill(this.words, sentence, more);
-  }
-}
-define('wk-banner', Banner);
-
-/** `$ worldkeep …` and `GET /api/…` of this very view. Never holds tokens. */
-export class Echo extends HTMLElement {
-  set({ cli, api } = {}) {
-    this.cli = cli;
-    this.api = api;
-    fill(this,
-      cli && h('span.line.cli', {}, h('span.dollar', { 'aria-hidden': 'true' }, '$'), h('code', { title: cli }, cli), copyButton(cli, t('echo.command'))),
-      api && h('span.line', {}, h('code', { title: api }, api), copyButton(api, t('echo.call'))),
-      h('button.keys', { type: 'button', on: { click: help } }, h('kbd', {}, '?'), t('echo.allkeys')));
-  }
-}
-define('wk-echo', Echo);
-
-/** The `?` sheet, with the switch for single letters. */
-export function help() {
-  if (document.querySelector('dialog[open]')) return;
-  const { plain, chords } = keys.list();
-  const box = h('input.tick', { type: 'checkbox', id: 'wk-letters', on: { change: () => keys.setLetters(box.checked) } });
-  box.checked = keys.state.letters;
-  const line = (combo, label) => h('div', {}, h('dt', {}, combo.map((k) => h('kbd', {}, k))), h('dd', {}, t(label)));
-  sheet({ title: t('help.title'), wide: true, content: h('div.stack', {}, h('dl.keymap', {}, plain.map((b) => line([b.key === 'Escape' ? 'Esc' : b.key], b.label)), ['k', 'x', 'Enter'].map((k) => line([k], `keys.row.${k}`)), chords.map((c) => line(['g', c.key], c.label))), h('label.row', { for: 'wk-letters' }, box, t('help.letters'))) });
-}
 
 export class Shell {
   constructor(live) {
@@ -93,13 +25,65 @@ export class Shell {
     this.storeLine = h('a.store', { href: '/health' });
     this.roleLine = h('span.role');
     this.themeButton = h('button.copy', { type: 'button', on: { click: () => window.wkTheme.toggle() } });
-    this.langButton = h('button.copy', { type: 'button', 'aria-haspopup': 'menu', 'aria-label': t('lang.choose'), title: t('lang.choose'), on: { click: () => menu(this.langButton, Object.entries(LANGS).map(([code, name]) => ({ label: name, on: code === current(), run: () => dispatchEvent(new CustomEvent('wk-lang', { detail: code })) }))) } }, h('span.note', {}, current().toUpperCase()));
-    const side = h('aside.side', {}, h('a.brand', { href: '/', 'aria-label': 'Worldkeep' }, logo(), h('span', {}, 'Worldkeep')), this.sideNav, h('div.foot', {}, this.storeLine, h('div.who', {}, this.roleLine, this.langButton, this.themeButton, h('button.copy', { type: 'button', 'aria-label': t('help.title'), title: t('help.title'), on: { click: help } }, icon('help')))));
+    this.langButton = h(
+      'button.copy',
+      {
+        type: 'button',
+        'aria-haspopup': 'menu',
+        'aria-label': t('lang.choose'),
+        title: t('lang.choose'),
+        on: {
+          click: () =>
+            menu(
+              this.langButton,
+              Object.entries(LANGS).map(([code, name]) => ({
+                label: name,
+                on: code === current(),
+                run: () => dispatchEvent(new CustomEvent('wk-lang', { detail: code })),
+              })),
+            ),
+        },
+      },
+      h('span.note', {}, current().toUpperCase()),
+    );
+    const side = h(
+      'aside.side',
+      {},
+      h('a.brand', { href: '/', 'aria-label': 'Worldkeep' }, logo(), h('span', {}, 'Worldkeep')),
+      this.sideNav,
+      h(
+        'div.foot',
+        {},
+        this.storeLine,
+        h(
+          'div.who',
+          {},
+          this.roleLine,
+          this.langButton,
+          this.themeButton,
+          h(
+            'button.copy',
+            { type: 'button', 'aria-label': t('help.title'), title: t('help.title'), on: { click: help } },
+            icon('help'),
+          ),
+        ),
+      ),
+    );
     this.liveTop = this.liveButton();
     this.sheetSearch = document.createElement('wk-search');
     this.sheetSearch.classList.add('sheet');
     this.sheetSearch.hidden = true;
-    const top = h('header.topbar', {}, h('a.brand', { href: '/', 'aria-label': 'Worldkeep' }, logo(), h('span', {}, 'Worldkeep')), this.liveTop, h('button.copy', { type: 'button', 'aria-label': t('search.label'), on: { click: () => this.toggleSearch() } }, icon('search')));
+    const top = h(
+      'header.topbar',
+      {},
+      h('a.brand', { href: '/', 'aria-label': 'Worldkeep' }, logo(), h('span', {}, 'Worldkeep')),
+      this.liveTop,
+      h(
+        'button.copy',
+        { type: 'button', 'aria-label': t('search.label'), on: { click: () => this.toggleSearch() } },
+        icon('search'),
+      ),
+    );
     this.phoneNav = h('nav.phonebar', { 'aria-label': t('nav.main') });
     this.crumbs = h('div.crumbs');
     this.h1 = h('h1', { tabindex: '-1' });
@@ -108,12 +92,27 @@ export class Shell {
     this.actions = h('div.row.actions');
     this.liveHead = this.liveButton();
     this.search = document.createElement('wk-search');
-    this.head = h('div.head', {}, h('div.say', {}, this.crumbs, h('div.row', {}, this.h1, this.badges), this.sentence), h('div.tools', {}, this.liveHead, this.search, this.actions));
+    this.head = h(
+      'div.head',
+      {},
+      h('div.say', {}, this.crumbs, h('div.row', {}, this.h1, this.badges), this.sentence),
+      h('div.tools', {}, this.liveHead, this.search, this.actions),
+    );
     this.banner ||= document.createElement('wk-banner').setup(this.live);
     this.view = h('div.view');
     this.echo = document.createElement('wk-echo');
     this.main = h('main.page', { id: 'main', tabindex: '-1' }, this.head, this.banner, this.view);
-    fill(this.root, h('div.frame', {}, side, h('div.body', {}, top, h('div', { class: 'sheetsearch' }, this.sheetSearch), this.main, this.echo)), this.phoneNav, this.status);
+    fill(
+      this.root,
+      h(
+        'div.frame',
+        {},
+        side,
+        h('div.body', {}, top, h('div', { class: 'sheetsearch' }, this.sheetSearch), this.main, this.echo),
+      ),
+      this.phoneNav,
+      this.status,
+    );
     this.echo.set();
     this.drawTheme();
     this.drawSession();
@@ -126,23 +125,52 @@ export class Shell {
     addEventListener('wk-theme', () => this.drawTheme());
     addEventListener('wk-say', (e) => this.say(e.detail));
     addEventListener('wk-go', (e) => go(e.detail));
-    for (const what of ['overview', 'fault', 'session']) state.addEventListener(what, () => { this.drawNav(); this.drawSession(); });
+    for (const what of ['overview', 'fault', 'session'])
+      state.addEventListener(what, () => {
+        this.drawNav();
+        this.drawSession();
+      });
     for (const what of ['state', 'paused']) this.live.addEventListener(what, () => this.drawLive());
-    keys.bind('/', 'keys.search', () => { (this.search.offsetParent ? this.search : this.toggleSearch()).focus(); });
+    keys.bind('/', 'keys.search', () => {
+      (this.search.offsetParent ? this.search : this.toggleSearch()).focus();
+    });
     keys.bind('?', 'keys.help', help);
     keys.bind('.', 'keys.pause', () => this.live.pause());
-    keys.bind('y', 'keys.copy', async () => { if (this.echo.cli) { await copyText(this.echo.cli); this.say(t('copy.done')); } });
+    keys.bind('y', 'keys.copy', async () => {
+      if (this.echo.cli) {
+        await copyText(this.echo.cli);
+        this.say(t('copy.done'));
+      }
+    });
     keys.bind('Escape', 'keys.close', () => closeDrawer());
-    keys.bind('j', 'keys.row.j', () => this.view.querySelector('wk-table')?.focusRow() || this.view.querySelector('wk-feed')?.focusFirst?.() || false);
+    keys.bind(
+      'j',
+      'keys.row.j',
+      () =>
+        this.view.querySelector('wk-table')?.focusRow() || this.view.querySelector('wk-feed')?.focusFirst?.() || false,
+    );
     for (const item of nav) if (item.chord) keys.chord(item.chord, item.label, () => go(item.path));
   }
 
-  toggleSearch() { this.sheetSearch.hidden = !this.sheetSearch.hidden; if (!this.sheetSearch.hidden) this.sheetSearch.focus(); return this.sheetSearch; }
+  toggleSearch() {
+    this.sheetSearch.hidden = !this.sheetSearch.hidden;
+    if (!this.sheetSearch.hidden) this.sheetSearch.focus();
+    return this.sheetSearch;
+  }
 
-  liveButton() { return h('button.livestate', { type: 'button', on: { click: () => this.live.pause() } }, h('i.dot', { 'aria-hidden': 'true' }), h('span')); }
+  liveButton() {
+    return h(
+      'button.livestate',
+      { type: 'button', on: { click: () => this.live.pause() } },
+      h('i.dot', { 'aria-hidden': 'true' }),
+      h('span'),
+    );
+  }
 
   drawLive() {
-    const word = this.live.paused ? 'paused' : { live: 'live', connecting: 'connecting', waiting: 'offline', off: 'offline' }[this.live.state];
+    const word = this.live.paused
+      ? 'paused'
+      : { live: 'live', connecting: 'connecting', waiting: 'offline', off: 'offline' }[this.live.state];
     const tone = { live: 'ok', paused: 'warn', connecting: '', offline: 'bad' }[word];
     for (const el of [this.liveHead, this.liveTop]) {
       if (!el) continue;
@@ -162,55 +190,199 @@ export class Shell {
 
   drawSession() {
     const role = state.session?.role;
-    fill(this.roleLine, role && icon('user', { class: 's' }), h('span.cut', {}, role ? t(`role.${role}`) : ''), state.session?.login && h('button.copy', { type: 'button', 'aria-label': t('login.leave'), title: t('login.leave'), on: { click: () => dispatchEvent(new CustomEvent('wk-logout')) } }, icon('leave', { class: 's' })));
+    fill(
+      this.roleLine,
+      role && icon('user', { class: 's' }),
+      h('span.cut', {}, role ? t(`role.${role}`) : ''),
+      state.session?.login &&
+        h(
+          'button.copy',
+          {
+            type: 'button',
+            'aria-label': t('login.leave'),
+            title: t('login.leave'),
+            on: { click: () => dispatchEvent(new CustomEvent('wk-logout')) },
+          },
+          icon('leave', { class: 's' }),
+        ),
+    );
     const store = state.overview?.store;
     const tone = state.fault || store?.up === false ? 'bad' : !store ? '' : store.warnings?.length ? 'warn' : 'ok';
-    const line = state.fault || store?.up === false ? (state.overviewAt ? t('age.old', { age: age(state.ageMs) }) : t('store.away')) : storeNote(store);
-    fill(this.storeLine, h('i.dot', { class: tone, 'aria-hidden': 'true' }), h('span', {}, store ? storeName(store) : t('store.unknown'), h('span.note', {}, line)));
+    const line =
+      state.fault || store?.up === false
+        ? state.overviewAt
+          ? t('age.old', { age: age(state.ageMs) })
+          : t('store.away')
+        : storeNote(store);
+    fill(
+      this.storeLine,
+      h('i.dot', { class: tone, 'aria-hidden': 'true' }),
+      h('span', {}, store ? storeName(store) : t('store.unknown'), h('span.note', {}, line)),
+    );
   }
 
-  visible() { return nav.filter((n) => !n.module || state.running.some((m) => n.module.includes(m))); }
+  visible() {
+    return nav.filter((n) => !n.module || state.running.some((m) => n.module.includes(m)));
+  }
 
   drawNav() {
     const here = this.navId;
     const items = this.visible();
-    const parts = SECTIONS.flatMap((section) => { const mine = items.filter((i) => i.section === section); return mine.length ? [section && { id: `s-${section}`, heading: section }, ...mine] : []; }).filter(Boolean);
-    patch(this.sideNav, parts, (i) => i.id, (i) => (i.heading ? h('h2', {}, t(`nav.section.${i.heading}`)) : h('a', { href: i.path, title: t(i.label) }, icon(i.icon), h('span.label', {}, t(i.label)), h('span.count'), h('span.pill', { hidden: true }))), (el, i) => { if (!i.heading) this.drawItem(el, i, here); });
+    const parts = SECTIONS.flatMap((section) => {
+      const mine = items.filter((i) => i.section === section);
+      return mine.length ? [section && { id: `s-${section}`, heading: section }, ...mine] : [];
+    }).filter(Boolean);
+    patch(
+      this.sideNav,
+      parts,
+      (i) => i.id,
+      (i) =>
+        i.heading
+          ? h('h2', {}, t(`nav.section.${i.heading}`))
+          : h(
+              'a',
+              { href: i.path, title: t(i.label) },
+              icon(i.icon),
+              h('span.label', {}, t(i.label)),
+              h('span.count'),
+              h('span.pill', { hidden: true }),
+            ),
+      (el, i) => {
+        if (!i.heading) this.drawItem(el, i, here);
+      },
+    );
     const bar = phone(items);
-    patch(this.phoneNav, [...bar.shown, { id: 'more', more: true }], (i) => i.id, (i) => (i.more ? h('button', { type: 'button', 'aria-haspopup': 'dialog', on: { click: () => this.moreSheet() } }, h('span.glyph', {}, icon('more')), h('span.label', {}, t('nav.more'))) : h('a', { href: i.path }, h('span.glyph', {}, icon(i.icon), h('span.pill', { hidden: true })), h('span.label', {}, t(i.label)))), (el, i) => { if (i.more) el.toggleAttribute('data-here', bar.rest.some((r) => r.id === here)); else this.drawItem(el, i, here); });
+    patch(
+      this.phoneNav,
+      [...bar.shown, { id: 'more', more: true }],
+      (i) => i.id,
+      (i) =>
+        i.more
+          ? h(
+              'button',
+              { type: 'button', 'aria-haspopup': 'dialog', on: { click: () => this.moreSheet() } },
+              h('span.glyph', {}, icon('more')),
+              h('span.label', {}, t('nav.more')),
+            )
+          : h(
+              'a',
+              { href: i.path },
+              h('span.glyph', {}, icon(i.icon), h('span.pill', { hidden: true })),
+              h('span.label', {}, t(i.label)),
+            ),
+      (el, i) => {
+        if (i.more)
+          el.toggleAttribute(
+            'data-here',
+            bar.rest.some((r) => r.id === here),
+          );
+        else this.drawItem(el, i, here);
+      },
+    );
   }
 
   drawItem(el, item, here) {
-    if (item.id === here) el.setAttribute('aria-current', 'page'); else el.removeAttribute('aria-current');
+    if (item.id === here) el.setAttribute('aria-current', 'page');
+    else el.removeAttribute('aria-current');
     const count = state.overview && item.count?.(state.overview);
     const look = state.overview && item.look?.(state.overview);
     const pill = el.querySelector('.pill');
     pill.hidden = !look;
-    if (look) { text(pill, num(look)); pill.title = t('nav.look', { n: look }); }
+    if (look) {
+      text(pill, num(look));
+      pill.title = t('nav.look', { n: look });
+    }
     const tail = el.querySelector('.count');
     if (tail) text(tail, !look && count != null ? num(count) : '');
   }
 
   moreSheet() {
     const { rest } = phone(this.visible());
-    sheet({ title: t('nav.more'), cls: 'sheet', content: h('div.stack', {},
-      h('div.lines', {}, rest.map((i) => h('a', { href: i.path }, icon(i.icon), t(i.label)))),
-      h('div.lines', {}, this.echo.cli && h('div', {}, h('code', {}, `$ ${this.echo.cli}`), h('span.end', {}, copyButton(this.echo.cli, t('echo.command')))), this.echo.api && h('div', {}, h('code', {}, this.echo.api), h('span.end', {}, copyButton(this.echo.api, t('echo.call'))))),
-      h('div.row', {}, button({ label: t(window.wkTheme.current() === 'dark' ? 'theme.light' : 'theme.dark'), icon: window.wkTheme.current() === 'dark' ? 'sun' : 'moon', run: () => { window.wkTheme.toggle(); document.querySelector('dialog[open]')?.close(); } }), Object.entries(LANGS).filter(([c]) => c !== current()).map(([code, name]) => button({ label: name, run: () => { document.querySelector('dialog[open]')?.close(); dispatchEvent(new CustomEvent('wk-lang', { detail: code })); } }))),
-      h('p.note', {}, [state.session && t(`role.${state.session.role}`), state.overview?.store && storeName(state.overview.store)].filter(Boolean).join(' · '))) });
+    sheet({
+      title: t('nav.more'),
+      cls: 'sheet',
+      content: h(
+        'div.stack',
+        {},
+        h(
+          'div.lines',
+          {},
+          rest.map((i) => h('a', { href: i.path }, icon(i.icon), t(i.label))),
+        ),
+        h(
+          'div.lines',
+          {},
+          this.echo.cli &&
+            h(
+              'div',
+              {},
+              h('code', {}, `$ ${this.echo.cli}`),
+              h('span.end', {}, copyButton(this.echo.cli, t('echo.command'))),
+            ),
+          this.echo.api &&
+            h('div', {}, h('code', {}, this.echo.api), h('span.end', {}, copyButton(this.echo.api, t('echo.call')))),
+        ),
+        h(
+          'div.row',
+          {},
+          button({
+            label: t(window.wkTheme.current() === 'dark' ? 'theme.light' : 'theme.dark'),
+            icon: window.wkTheme.current() === 'dark' ? 'sun' : 'moon',
+            run: () => {
+              window.wkTheme.toggle();
+              document.querySelector('dialog[open]')?.close();
+            },
+          }),
+          Object.entries(LANGS)
+            .filter(([c]) => c !== current())
+            .map(([code, name]) =>
+              button({
+                label: name,
+                run: () => {
+                  document.querySelector('dialog[open]')?.close();
+                  dispatchEvent(new CustomEvent('wk-lang', { detail: code }));
+                },
+              }),
+            ),
+        ),
+        h(
+          'p.note',
+          {},
+          [state.session && t(`role.${state.session.role}`), state.overview?.store && storeName(state.overview.store)]
+            .filter(Boolean)
+            .join(' · '),
+        ),
+      ),
+    });
   }
 
   /** Sets the head: `{title, tab (of the browser, when it says more), sentence, crumbs: [{label, href}], actions, badges}`. Only given members change. */
   setHead({ title, tab, sentence, crumbs, actions, badges }) {
-    if (title !== undefined) { text(this.h1, title); document.title = `${tab || title} · Worldkeep`; }
+    if (title !== undefined) {
+      text(this.h1, title);
+      document.title = `${tab || title} · Worldkeep`;
+    }
     if (sentence !== undefined) fill(this.sentence, sentence);
-    if (crumbs !== undefined) fill(this.crumbs, (crumbs || []).map((c, i) => [i > 0 && icon('right', { class: 's' }), c.href ? h('a.link', { href: c.href }, c.label) : h('span.mono', {}, c.label), c.copy && copyButton(c.copy, t('copy.id'))]));
+    if (crumbs !== undefined)
+      fill(
+        this.crumbs,
+        (crumbs || []).map((c, i) => [
+          i > 0 && icon('right', { class: 's' }),
+          c.href ? h('a.link', { href: c.href }, c.label) : h('span.mono', {}, c.label),
+          c.copy && copyButton(c.copy, t('copy.id')),
+        ]),
+      );
     if (actions !== undefined) fill(this.actions, actions || []);
     if (badges !== undefined) fill(this.badges, badges || []);
   }
 
   /** Read out once, politely. */
-  say(sentence) { this.status.textContent = ''; requestAnimationFrame(() => { this.status.textContent = sentence; }); }
+  say(sentence) {
+    this.status.textContent = '';
+    requestAnimationFrame(() => {
+      this.status.textContent = sentence;
+    });
+  }
 
   /** A digest at most every ten seconds, and only when it changed. */
   digest(sentence) {
@@ -223,18 +395,35 @@ export class Shell {
 
   /** A page could not be drawn: the frame stays and says so. */
   broken(e, away) {
-    this.setHead({ title: t(away ? 'overview.unreachable' : 'error.page'), sentence: t(away ? 'error.pageaway' : 'error.pagesay'), crumbs: null, actions: null });
-    fill(this.view, h('div.card', { role: 'alert' }, h('p', {}, h('code', {}, e?.message || String(e))), h('p', {}, h('br'), button({ label: t('action.retry'), icon: 'loop', run: () => location.reload() }))));
+    this.setHead({
+      title: t(away ? 'overview.unreachable' : 'error.page'),
+      sentence: t(away ? 'error.pageaway' : 'error.pagesay'),
+      crumbs: null,
+      actions: null,
+    });
+    fill(
+      this.view,
+      h(
+        'div.card',
+        { role: 'alert' },
+        h('p', {}, h('code', {}, e?.message || String(e))),
+        h('p', {}, h('br'), button({ label: t('action.retry'), icon: 'loop', run: () => location.reload() })),
+      ),
+    );
   }
 
-  clear() { add(fill(this.view), []); }
+  clear() {
+    add(fill(this.view), []);
+  }
 }
 
 /** "Embedded engine", "Redis 7.0.15", "Valkey 9.1.2, Cluster". */
 export function storeName(store) {
   if (store.kind === 'embedded') return t('store.embedded');
   const name = store.server ? store.server[0].toUpperCase() + store.server.slice(1) : 'Redis';
-  return ['cluster', 'sentinel'].includes(store.kind) ? `${name}, ${store.kind[0].toUpperCase()}${store.kind.slice(1)}` : name;
+  return ['cluster', 'sentinel'].includes(store.kind)
+    ? `${name}, ${store.kind[0].toUpperCase()}${store.kind.slice(1)}`
+    : name;
 }
 
 function storeNote(store) {

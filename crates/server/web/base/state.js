@@ -15,7 +15,9 @@ class State extends EventTarget {
   tiles = new Map(); // module → its last tile with its time: one that fails keeps its place
 
   /** True when the role may do it; otherwise the action is absent. */
-  can(role = 'operator') { return (RANK[this.session?.role] ?? -1) >= RANK[role]; }
+  can(role = 'operator') {
+    return (RANK[this.session?.role] ?? -1) >= RANK[role];
+  }
 
   async loadSession() {
     const answer = await get('/api/session', { quiet: true });
@@ -27,11 +29,17 @@ class State extends EventTarget {
 
   start() {
     if (this.timer) return;
-    document.addEventListener('visibilitychange', () => { if (!document.hidden) this.ask(); });
+    document.addEventListener('visibilitychange', () => {
+      if (!document.hidden) this.ask();
+    });
     this.ask();
   }
 
-  stop() { clearTimeout(this.timer); this.timer = null; this.stopped = true; }
+  stop() {
+    clearTimeout(this.timer);
+    this.timer = null;
+    this.stopped = true;
+  }
 
   async ask() {
     clearTimeout(this.timer);
@@ -46,10 +54,15 @@ class State extends EventTarget {
       this.keep();
       this.tell('overview');
     } catch (e) {
-      if (e.status === 401) { this.stop(); return; }
+      if (e.status === 401) {
+        this.stop();
+        return;
+      }
       this.fault = e;
       this.tell('fault');
-    } finally { this.asking = false; }
+    } finally {
+      this.asking = false;
+    }
   }
 
   keep() {
@@ -63,15 +76,23 @@ class State extends EventTarget {
   }
 
   /** The store does not answer: the server said so, or refused because of it. */
-  get storeAway() { return this.fault ? this.fault.status === 503 : this.overview?.store?.up === false; }
+  get storeAway() {
+    return this.fault ? this.fault.status === 503 : this.overview?.store?.up === false;
+  }
 
   /** Names of the modules that run here. */
-  get running() { return (this.overview?.modules || []).filter((m) => m.running).map((m) => m.name); }
+  get running() {
+    return (this.overview?.modules || []).filter((m) => m.running).map((m) => m.name);
+  }
 
   /** How old the shown numbers are. */
-  get ageMs() { return this.overviewAt == null ? null : Date.now() - this.overviewAt; }
+  get ageMs() {
+    return this.overviewAt == null ? null : Date.now() - this.overviewAt;
+  }
 
-  tell(what) { this.dispatchEvent(new CustomEvent(what)); }
+  tell(what) {
+    this.dispatchEvent(new CustomEvent(what));
+  }
 }
 
 export const state = new State();

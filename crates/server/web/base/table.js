@@ -13,9 +13,21 @@ export class Table extends HTMLElement {
     this.picked = new Map();
     this.sort = opts.sort || null;
     const heads = opts.columns.map((c) => this.head(c));
-    this.all = opts.actions && h('input', { type: 'checkbox', 'aria-label': t('table.pickall'), on: { change: () => this.pickAll(this.all.checked) } });
+    this.all =
+      opts.actions &&
+      h('input', {
+        type: 'checkbox',
+        'aria-label': t('table.pickall'),
+        on: { change: () => this.pickAll(this.all.checked) },
+      });
     this.body = h('tbody');
-    this.table = h('table.t.cards', {}, h('caption.said', {}, opts.label), h('thead', {}, h('tr', {}, this.all && h('th.pick', {}, this.all), heads)), this.body);
+    this.table = h(
+      'table.t.cards',
+      {},
+      h('caption.said', {}, opts.label),
+      h('thead', {}, h('tr', {}, this.all && h('th.pick', {}, this.all), heads)),
+      this.body,
+    );
     this.note = h('div');
     this.foot = h('div.more', { hidden: true });
     this.bulk = h('div.bulk', { role: 'region', 'aria-label': t('table.selection'), hidden: true });
@@ -28,7 +40,7 @@ export class Table extends HTMLElement {
 
   head(c) {
     const th = h('th', { scope: 'col', class: c.num ? 'num' : '' });
-    if (!c.sort) return fill(th, c.name), th;
+    if (!c.sort) return (fill(th, c.name), th);
     const dir = icon('down', { class: 'dir' });
     th.append(h('button', { type: 'button', on: { click: () => this.sortBy(c.id) } }, c.name, dir));
     th.dataset.id = c.id;
@@ -40,7 +52,8 @@ export class Table extends HTMLElement {
     this.sort = { id, down };
     this.markSort();
     this.dispatchEvent(new CustomEvent('sort', { detail: this.sort }));
-    if (this.o.load) this.reload(); else this.show(this.rows);
+    if (this.o.load) this.reload();
+    else this.show(this.rows);
   }
 
   markSort() {
@@ -54,8 +67,17 @@ export class Table extends HTMLElement {
   }
 
   /** First page again. */
-  async reload() { this.cursor = null; const page = await this.o.load({ cursor: null, sort: this.sort }); this.cursor = page.cursor; this.show(page.items); }
-  async next() { const page = await this.o.load({ cursor: this.cursor, sort: this.sort }); this.cursor = page.cursor; this.show([...this.rows, ...page.items]); }
+  async reload() {
+    this.cursor = null;
+    const page = await this.o.load({ cursor: null, sort: this.sort });
+    this.cursor = page.cursor;
+    this.show(page.items);
+  }
+  async next() {
+    const page = await this.o.load({ cursor: this.cursor, sort: this.sort });
+    this.cursor = page.cursor;
+    this.show([...this.rows, ...page.items]);
+  }
 
   /** Draws rows; new ones wait behind "n new" when `calm` and the list is not at its top. */
   show(rows, { calm = false } = {}) {
@@ -66,29 +88,51 @@ export class Table extends HTMLElement {
       this.waiting.hidden = !fresh.length;
       this.waiting.textContent = t('table.new', { n: fresh.length });
       rows = rows.filter((r) => known.has(this.o.key(r)));
-    } else { this.held = null; this.waiting.hidden = true; }
+    } else {
+      this.held = null;
+      this.waiting.hidden = true;
+    }
     this.rows = this.o.load ? rows : this.sorted(rows);
     this.markSort();
-    patch(this.body, this.rows, this.o.key, () => this.makeRow(), (tr, row) => this.fillRow(tr, row));
+    patch(
+      this.body,
+      this.rows,
+      this.o.key,
+      () => this.makeRow(),
+      (tr, row) => this.fillRow(tr, row),
+    );
     const tabbable = this.body.querySelector('tr[tabindex="0"]');
     if (!tabbable && this.body.firstChild && this.opens) this.body.firstChild.tabIndex = 0;
     fill(this.note, this.rows.length ? null : this.o.empty?.());
     this.table.hidden = !this.rows.length;
     this.foot.hidden = !this.cursor;
-    if (this.cursor) fill(this.foot, h('button.btn.small', { type: 'button', on: { click: () => this.next() } }, t('table.more')));
+    if (this.cursor)
+      fill(this.foot, h('button.btn.small', { type: 'button', on: { click: () => this.next() } }, t('table.more')));
     this.drawBulk();
   }
 
-  release() { const rows = this.held; this.held = null; if (rows) this.show(rows); }
+  release() {
+    const rows = this.held;
+    this.held = null;
+    if (rows) this.show(rows);
+  }
 
-  get opens() { return this.o.open || this.o.href; }
+  get opens() {
+    return this.o.open || this.o.href;
+  }
 
   sorted(rows) {
     const c = this.sort && this.o.columns.find((x) => x.id === this.sort.id);
     if (!c?.sort) return rows;
     const by = typeof c.sort === 'function' ? c.sort : (r) => r[c.id];
     const sign = this.sort.down ? -1 : 1;
-    return [...rows].sort((a, b) => { const x = by(a); const y = by(b); return sign * (typeof x === 'number' && typeof y === 'number' ? x - y : String(x ?? '').localeCompare(String(y ?? ''))); });
+    return [...rows].sort((a, b) => {
+      const x = by(a);
+      const y = by(b);
+      return (
+        sign * (typeof x === 'number' && typeof y === 'number' ? x - y : String(x ?? '').localeCompare(String(y ?? '')))
+      );
+    });
   }
 
   makeRow() {
@@ -104,7 +148,8 @@ export class Table extends HTMLElement {
     this.o.columns.forEach((c, i) => {
       const td = tr.children[i + shift];
       const made = c.cell ? c.cell(row) : row[c.id];
-      if (made instanceof Node || Array.isArray(made)) fill(td, made); else if (td.textContent !== String(made ?? '')) td.textContent = made ?? '';
+      if (made instanceof Node || Array.isArray(made)) fill(td, made);
+      else if (td.textContent !== String(made ?? '')) td.textContent = made ?? '';
     });
     if (this.o.actions) this.markRow(tr);
   }
@@ -118,7 +163,10 @@ export class Table extends HTMLElement {
   onClick(e) {
     const tr = e.target.closest('tr');
     if (!tr) return;
-    if (e.target.closest('input')) { this.pick(tr); return; }
+    if (e.target.closest('input')) {
+      this.pick(tr);
+      return;
+    }
     if (e.target.closest('a,button') || String(getSelection())) return;
     this.openRow(tr);
   }
@@ -131,10 +179,22 @@ export class Table extends HTMLElement {
   onKey(e) {
     const tr = e.target.closest('tr');
     if (!tr || e.target.closest('input,button,a')) return;
-    const move = { j: 'nextElementSibling', ArrowDown: 'nextElementSibling', k: 'previousElementSibling', ArrowUp: 'previousElementSibling' }[e.key];
-    if (move) { e.preventDefault(); this.focusRow(tr[move], tr); }
-    else if (e.key === 'Enter') { e.preventDefault(); this.openRow(tr); }
-    else if (e.key === 'x' && this.o.actions) { e.preventDefault(); this.pick(tr); }
+    const move = {
+      j: 'nextElementSibling',
+      ArrowDown: 'nextElementSibling',
+      k: 'previousElementSibling',
+      ArrowUp: 'previousElementSibling',
+    }[e.key];
+    if (move) {
+      e.preventDefault();
+      this.focusRow(tr[move], tr);
+    } else if (e.key === 'Enter') {
+      e.preventDefault();
+      this.openRow(tr);
+    } else if (e.key === 'x' && this.o.actions) {
+      e.preventDefault();
+      this.pick(tr);
+    }
   }
 
   /** First row from anywhere: what `j` does before a row has focus. */
@@ -146,8 +206,18 @@ export class Table extends HTMLElement {
     return true;
   }
 
-  pick(tr) { const id = this.o.key(tr.wkRow); if (this.picked.has(id)) this.picked.delete(id); else this.picked.set(id, tr.wkRow); this.markRow(tr); this.drawBulk(); }
-  pickAll(on) { this.picked = on ? new Map(this.rows.map((r) => [this.o.key(r), r])) : new Map(); for (const tr of this.body.children) this.markRow(tr); this.drawBulk(); }
+  pick(tr) {
+    const id = this.o.key(tr.wkRow);
+    if (this.picked.has(id)) this.picked.delete(id);
+    else this.picked.set(id, tr.wkRow);
+    this.markRow(tr);
+    this.drawBulk();
+  }
+  pickAll(on) {
+    this.picked = on ? new Map(this.rows.map((r) => [this.o.key(r), r])) : new Map();
+    for (const tr of this.body.children) this.markRow(tr);
+    this.drawBulk();
+  }
 
   drawBulk() {
     if (!this.o.actions) return;
@@ -156,32 +226,89 @@ export class Table extends HTMLElement {
     this.all.indeterminate = n > 0 && n < this.rows.length;
     this.bulk.hidden = n === 0;
     if (!n) return;
-    fill(this.bulk, h('b', {}, t('table.selected', { n })), this.o.total > n && this.o.pickTotal && h('button.plain', { type: 'button', on: { click: () => this.o.pickTotal() } }, t('table.all', { n: this.o.total })),
-      this.o.actions.map((a) => h('button.btn.small', { type: 'button', on: { click: () => a.run([...this.picked.values()], this) } }, a.icon && icon(a.icon, { class: 's' }), a.label)),
-      h('button', { type: 'button', 'aria-label': t('table.clear'), on: { click: () => this.pickAll(false) } }, icon('cross', { class: 's' })));
+    fill(
+      this.bulk,
+      h('b', {}, t('table.selected', { n })),
+      this.o.total > n &&
+        this.o.pickTotal &&
+        h(
+          'button.plain',
+          { type: 'button', on: { click: () => this.o.pickTotal() } },
+          t('table.all', { n: this.o.total }),
+        ),
+      this.o.actions.map((a) =>
+        h(
+          'button.btn.small',
+          { type: 'button', on: { click: () => a.run([...this.picked.values()], this) } },
+          a.icon && icon(a.icon, { class: 's' }),
+          a.label,
+        ),
+      ),
+      h(
+        'button',
+        { type: 'button', 'aria-label': t('table.clear'), on: { click: () => this.pickAll(false) } },
+        icon('cross', { class: 's' }),
+      ),
+    );
   }
 }
 define('wk-table', Table);
 
 /** Chips over a list; each filter `{id, name, value, options: [{value, label, mark}], text}` lives in the address. `change(id, value)` writes it. */
 export class Chips extends HTMLElement {
-  setup({ filters, change, extra }) { this.f = filters; this.change = change; this.extra = extra; this.classList.add('filters'); this.matches = h('span.matches'); this.box = h('span.row'); this.replaceChildren(...[extra, this.box, this.matches].filter(Boolean)); this.draw({}); return this; }
+  setup({ filters, change, extra }) {
+    this.f = filters;
+    this.change = change;
+    this.extra = extra;
+    this.classList.add('filters');
+    this.matches = h('span.matches');
+    this.box = h('span.row');
+    this.replaceChildren(...[extra, this.box, this.matches].filter(Boolean));
+    this.draw({});
+    return this;
+  }
 
   /** Draws from the address's values and the number of matches. */
   draw(values, count) {
     this.values = values;
-    patch(this.box, this.f, (f) => f.id, (f) => this.chip(f), (el, f) => this.fillChip(el, f));
-    fill(this.matches, count === undefined ? null : typeof count === 'number' ? t('filter.match', { n: count }) : count);
+    patch(
+      this.box,
+      this.f,
+      (f) => f.id,
+      (f) => this.chip(f),
+      (el, f) => this.fillChip(el, f),
+    );
+    fill(
+      this.matches,
+      count === undefined ? null : typeof count === 'number' ? t('filter.match', { n: count }) : count,
+    );
   }
 
   chip(f) {
     const el = h('button.chip', { type: 'button', 'aria-haspopup': 'menu' });
     el.addEventListener('click', (e) => {
-      if (e.target.closest('.icon.off')) { this.change(f.id, null); return; }
+      if (e.target.closest('.icon.off')) {
+        this.change(f.id, null);
+        return;
+      }
       const now = this.values[f.id] || '';
-      menu(el, [{ label: t('filter.any'), on: !now, run: () => this.change(f.id, null) }, ...(typeof f.options === 'function' ? f.options() : f.options).map((o) => ({ label: o.label, mark: o.mark, end: o.count === undefined ? null : num(o.count), on: now === o.value, run: () => this.change(f.id, o.value) }))]);
+      menu(el, [
+        { label: t('filter.any'), on: !now, run: () => this.change(f.id, null) },
+        ...(typeof f.options === 'function' ? f.options() : f.options).map((o) => ({
+          label: o.label,
+          mark: o.mark,
+          end: o.count === undefined ? null : num(o.count),
+          on: now === o.value,
+          run: () => this.change(f.id, o.value),
+        })),
+      ]);
     });
-    el.addEventListener('keydown', (e) => { if ((e.key === 'Backspace' || e.key === 'Delete') && this.values[f.id]) { e.preventDefault(); this.change(f.id, null); } });
+    el.addEventListener('keydown', (e) => {
+      if ((e.key === 'Backspace' || e.key === 'Delete') && this.values[f.id]) {
+        e.preventDefault();
+        this.change(f.id, null);
+      }
+    });
     return el;
   }
 

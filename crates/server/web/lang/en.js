@@ -67,7 +67,10 @@ export default {
   'banner.away': 'The store does not answer. What you see is from {at}.',
   'banner.awaynever': 'The store does not answer.',
   'banner.back': 'Connected again. Nothing was missed.',
-  'banner.backgap': ['Connected again. One stream had already dropped its oldest events.', 'Connected again. {n} streams had already dropped their oldest events.'],
+  'banner.backgap': [
+    'Connected again. One stream had already dropped its oldest events.',
+    'Connected again. {n} streams had already dropped their oldest events.',
+  ],
   'echo.command': 'the command',
   'echo.call': 'the API call',
   'echo.allkeys': 'all keys',
@@ -134,7 +137,8 @@ export default {
   'overview.see': 'See it',
   'overview.latest': 'Latest events',
   'overview.nothing': 'Nothing has happened yet',
-  'overview.nothingsay': 'As soon as a room opens, a job runs or a monster moves, it shows here. The demo world is a good start.',
+  'overview.nothingsay':
+    'As soon as a room opens, a job runs or a monster moves, it shows here. The demo world is a good start.',
   'overview.memory': 'Keyspace by module',
   'overview.store': 'Store',
   'overview.version': 'Version',
@@ -148,7 +152,8 @@ export default {
   'keys.counting': 'Counting: {n} of {total}',
   'keys.more': ['{n} more', '{n} more'],
   'keys.pick': 'Choose a key',
-  'keys.picksay': 'Open a module on the left, or press / and paste a key. Each key comes with its meaning, its end and its owner.',
+  'keys.picksay':
+    'Open a module on the left, or press / and paste a key. Each key comes with its meaning, its end and its owner.',
   'keys.ofpattern': 'Keys of {pattern}',
   'keys.none': 'No key of this pattern',
   'keys.nonesay': 'The pattern is known; nothing in the store has this shape now.',
@@ -239,7 +244,8 @@ export default {
   'check.title': 'Check',
   'check.never': 'Not run yet on this server.',
   'check.neverhead': 'Never run here',
-  'check.neversay': 'The check walks the whole store and compares each key with its pattern: type, end, index entries. It changes nothing.',
+  'check.neversay':
+    'The check walks the whole store and compares each key with its pattern: type, end, index entries. It changes nothing.',
   'check.readonly': 'Your role is read only; an operator can run it.',
   'check.run': 'Run the check',
   'check.again': 'Run again',
@@ -291,7 +297,8 @@ export default {
   'check.byhand': 'nothing; look at it yourself',
   'check.preview': ['Preview {n} repair', 'Preview {n} repairs'],
   'check.ask': ['Repair one thing?', 'Repair {n} things?'],
-  'check.asksay': 'Repair walks the store again, looks at each of these once more and changes only what is still wrong. It cannot be undone.',
+  'check.asksay':
+    'Repair walks the store again, looks at each of these once more and changes only what is still wrong. It cannot be undone.',
   'check.verb': ['Repair it', 'Repair {n} things'],
   'check.keep': 'Leave them',
   'check.repaired': ['One thing repaired', '{n} things repaired'],

@@ -67,7 +67,10 @@ export default {
   'banner.away': 'La base ne répond pas. Ce que vous voyez date de {at}.',
   'banner.awaynever': 'La base ne répond pas.',
   'banner.back': 'De nouveau connecté. Rien n’a été manqué.',
-  'banner.backgap': ['De nouveau connecté. Un flux avait déjà effacé ses plus anciens événements.', 'De nouveau connecté. {n} flux avaient déjà effacé leurs plus anciens événements.'],
+  'banner.backgap': [
+    'De nouveau connecté. Un flux avait déjà effacé ses plus anciens événements.',
+    'De nouveau connecté. {n} flux avaient déjà effacé leurs plus anciens événements.',
+  ],
   'echo.command': 'la commande',
   'echo.call': 'l’appel d’API',
   'echo.allkeys': 'raccourcis',
@@ -105,7 +108,8 @@ export default {
   'error.details': 'Détails',
   'error.page': 'Cette page n’a pas pu s’afficher',
   'error.pageaway': 'Cette page n’avait pas encore été chargée. Elle s’affiche dès le retour du serveur.',
-  'error.pagesay': 'Le reste du tableau de bord fonctionne. Réessayez ; si cela persiste, le message ci-dessous aide à comprendre.',
+  'error.pagesay':
+    'Le reste du tableau de bord fonctionne. Réessayez ; si cela persiste, le message ci-dessous aide à comprendre.',
   'missing.title': 'Introuvable',
   'missing.head': 'Aucune page à cette adresse',
   'missing.say': 'Elle appartient peut-être à un module qui ne tourne pas ici.',
@@ -134,7 +138,8 @@ export default {
   'overview.see': 'Voir',
   'overview.latest': 'Derniers événements',
   'overview.nothing': 'Rien ne s’est encore passé',
-  'overview.nothingsay': 'Dès qu’un salon ouvre, qu’une tâche tourne ou qu’un monstre bouge, cela apparaît ici. Le monde de démonstration est un bon début.',
+  'overview.nothingsay':
+    'Dès qu’un salon ouvre, qu’une tâche tourne ou qu’un monstre bouge, cela apparaît ici. Le monde de démonstration est un bon début.',
   'overview.memory': 'Clés par module',
   'overview.store': 'Base',
   'overview.version': 'Version',
@@ -148,7 +153,8 @@ export default {
   'keys.counting': 'Comptage : {n} sur {total}',
   'keys.more': ['{n} de plus', '{n} de plus'],
   'keys.pick': 'Choisissez une clé',
-  'keys.picksay': 'Ouvrez un module à gauche, ou appuyez sur / et collez une clé. Chaque clé vient avec son sens, sa fin et son propriétaire.',
+  'keys.picksay':
+    'Ouvrez un module à gauche, ou appuyez sur / et collez une clé. Chaque clé vient avec son sens, sa fin et son propriétaire.',
   'keys.ofpattern': 'Clés de {pattern}',
   'keys.none': 'Aucune clé de ce motif',
   'keys.nonesay': 'Le motif est connu ; rien dans la base n’a cette forme en ce moment.',
@@ -231,7 +237,8 @@ export default {
   'events.stream': 'Flux',
   'events.seq': 'Rang',
   'events.body': 'Contenu',
-  'events.nonesay': 'Chaque changement d’un salon, d’une tâche, d’un monstre, d’un réacteur ou d’un vaisseau est un événement et apparaît ici aussitôt.',
+  'events.nonesay':
+    'Chaque changement d’un salon, d’une tâche, d’un monstre, d’un réacteur ou d’un vaisseau est un événement et apparaît ici aussitôt.',
   'events.nomatch': 'Aucun événement ne correspond',
   'events.nomatchsay': 'Les filtres ne laissent aucun des événements gardés ici.',
   'events.older': 'Voir plus ancien',
@@ -239,7 +246,8 @@ export default {
   'check.title': 'Contrôle',
   'check.never': 'Pas encore lancé sur ce serveur.',
   'check.neverhead': 'Jamais lancé ici',
-  'check.neversay': 'Le contrôle parcourt toute la base et compare chaque clé à son motif : type, fin, index. Il ne change rien.',
+  'check.neversay':
+    'Le contrôle parcourt toute la base et compare chaque clé à son motif : type, fin, index. Il ne change rien.',
   'check.readonly': 'Votre rôle est en lecture seule ; un opérateur peut le lancer.',
   'check.run': 'Lancer le contrôle',
   'check.again': 'Relancer',
@@ -262,7 +270,10 @@ export default {
   'check.what': 'Ce qui ne va pas',
   'check.writes': 'Ce que fait la réparation',
   'check.done': 'Réparé',
-  'check.leftoff': ['{n} constat de plus est compté sans être listé.', '{n} constats de plus sont comptés sans être listés.'],
+  'check.leftoff': [
+    '{n} constat de plus est compté sans être listé.',
+    '{n} constats de plus sont comptés sans être listés.',
+  ],
   'trouble.wrong_type': 'Mauvais type',
   'trouble.wrong_type.why': 'qui la lit reçoit une erreur',
   'trouble.wrong_life': 'Mauvaise fin',
@@ -291,7 +302,8 @@ export default {
   'check.byhand': 'rien ; regardez vous-même',
   'check.preview': ['Prévoir {n} réparation', 'Prévoir {n} réparations'],
   'check.ask': ['Réparer un point ?', 'Réparer {n} points ?'],
-  'check.asksay': 'La réparation parcourt de nouveau la base, revoit chacun de ces points et ne change que ce qui est encore faux. Elle ne s’annule pas.',
+  'check.asksay':
+    'La réparation parcourt de nouveau la base, revoit chacun de ces points et ne change que ce qui est encore faux. Elle ne s’annule pas.',
   'check.verb': ['Réparer', 'Réparer {n} points'],
   'check.keep': 'Laisser ainsi',
   'check.repaired': ['Un point réparé', '{n} points réparés'],

@@ -13,7 +13,9 @@ export function readMetrics(page) {
   for (const line of String(page).split('\n')) {
     const hit = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)/.exec(line);
     if (!hit) continue;
-    const labels = Object.fromEntries([...(hit[2] || '').matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map((m) => [m[1], m[2]]));
+    const labels = Object.fromEntries(
+      [...(hit[2] || '').matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map((m) => [m[1], m[2]]),
+    );
     (out[hit[1]] ||= []).push({ labels, value: Number(hit[3]) });
   }
   return out;
@@ -21,11 +23,20 @@ export function readMetrics(page) {
 
 /** Bins and quantiles out of a cumulative histogram in seconds. */
 export function readHistogram(metrics, name) {
-  const rows = (metrics[`${name}_bucket`] || []).map((b) => ({ to: b.labels.le === '+Inf' ? Infinity : Number(b.labels.le), n: b.value })).sort((a, b) => a.to - b.to);
+  const rows = (metrics[`${name}_bucket`] || [])
+    .map((b) => ({ to: b.labels.le === '+Inf' ? Infinity : Number(b.labels.le), n: b.value }))
+    .sort((a, b) => a.to - b.to);
   let before = 0;
-  const bins = rows.map((r) => { const n = r.n - before; before = r.n; return { to: r.to * 1000, n }; });
+  const bins = rows.map((r) => {
+    const n = r.n - before;
+    before = r.n;
+    return { to: r.to * 1000, n };
+  });
   const total = before;
-  const quantile = (q) => { const i = rows.findIndex((r) => r.n >= q * total); return i < 0 || !total ? null : bins[Math.min(i, bins.length - 2)]?.to ?? null; };
+  const quantile = (q) => {
+    const i = rows.findIndex((r) => r.n >= q * total);
+    return i < 0 || !total ? null : (bins[Math.min(i, bins.length - 2)]?.to ?? null);
+  };
   return { bins: bins.filter((b) => b.to !== Infinity), total, p50: quantile(0.5), p99: quantile(0.99) };
 }
 
@@ -39,48 +50,162 @@ export function mount(root, ctx) {
   const chartNote = h('span.note');
   const httpFoot = h('footer');
   const settings = h('div', {}, skeleton(4));
-  const settingsCard = h('section.card', { 'aria-labelledby': 'h-set', hidden: !ctx.can('admin') }, h('header', {}, h('h2', { id: 'h-set' }, t('health.settings')), h('span.note', {}, t('health.settingsnote'))), settings);
-  fill(root, h('div.grid', {},
-    h('section.card.w8', { 'aria-labelledby': 'h-lines' }, h('header', {}, h('h2', { id: 'h-lines' }, t('health.state'))), ready, lines),
-    h('div.stack.w4', {}, h('section.card', { 'aria-labelledby': 'h-this' }, h('header', {}, h('h2', { id: 'h-this' }, t('health.process'))), facts),
-      h('section.card', { 'aria-labelledby': 'h-http' }, h('header', {}, h('h2', { id: 'h-http' }, t('health.requests')), chartNote, h('span.end', {}, asTable(chart))), chart, httpFoot))), settingsCard);
+  const settingsCard = h(
+    'section.card',
+    { 'aria-labelledby': 'h-set', hidden: !ctx.can('admin') },
+    h('header', {}, h('h2', { id: 'h-set' }, t('health.settings')), h('span.note', {}, t('health.settingsnote'))),
+    settings,
+  );
+  fill(
+    root,
+    h(
+      'div.grid',
+      {},
+      h(
+        'section.card.w8',
+        { 'aria-labelledby': 'h-lines' },
+        h('header', {}, h('h2', { id: 'h-lines' }, t('health.state'))),
+        ready,
+        lines,
+      ),
+      h(
+        'div.stack.w4',
+        {},
+        h(
+          'section.card',
+          { 'aria-labelledby': 'h-this' },
+          h('header', {}, h('h2', { id: 'h-this' }, t('health.process'))),
+          facts,
+        ),
+        h(
+          'section.card',
+          { 'aria-labelledby': 'h-http' },
+          h(
+            'header',
+            {},
+            h('h2', { id: 'h-http' }, t('health.requests')),
+            chartNote,
+            h('span.end', {}, asTable(chart)),
+          ),
+          chart,
+          httpFoot,
+        ),
+      ),
+    ),
+    settingsCard,
+  );
   ctx.head({ title: t('health.title') });
   ctx.echo({ cli: ctx.api.curl('/api/health'), api: 'GET /api/health' });
 
-  const line = (verdict, what, value, note) => h('li', {}, icon({ ok: 'tick', warn: 'warn', bad: 'cross', idle: 'clock' }[verdict], { class: verdict, label: t(`verdict.${verdict}`) }), h('b', {}, what), h('span.what.quiet', {}, value, note && h('span.note', {}, ' ', note)), badge(verdict, t(`verdict.${verdict}`)));
+  const line = (verdict, what, value, note) =>
+    h(
+      'li',
+      {},
+      icon({ ok: 'tick', warn: 'warn', bad: 'cross', idle: 'clock' }[verdict], {
+        class: verdict,
+        label: t(`verdict.${verdict}`),
+      }),
+      h('b', {}, what),
+      h('span.what.quiet', {}, value, note && h('span.note', {}, ' ', note)),
+      badge(verdict, t(`verdict.${verdict}`)),
+    );
 
   function draw(health, readyz) {
     const s = health.store;
     const bad = !s.up;
     const n = s.warnings.length;
-    ctx.head({ title: t(bad ? 'health.bad' : n ? 'health.warn' : 'health.good'), sentence: health.stopping ? t('health.stopping') : t('health.up', { age: age(health.uptime_ms), version: health.version }) });
-    fill(lines,
-      line(bad ? 'bad' : 'ok', t('health.store'), bad ? t('health.storedown', { at: when(s.since_ms), reason: s.reason || t('health.noreason') }) : s.kind === 'embedded' ? `${storeName(s)} · ${s.server}` : storeName(s), bad ? null : t('health.since', { age: age(Date.now() - s.since_ms) })),
+    ctx.head({
+      title: t(bad ? 'health.bad' : n ? 'health.warn' : 'health.good'),
+      sentence: health.stopping
+        ? t('health.stopping')
+        : t('health.up', { age: age(health.uptime_ms), version: health.version }),
+    });
+    fill(
+      lines,
+      line(
+        bad ? 'bad' : 'ok',
+        t('health.store'),
+        bad
+          ? t('health.storedown', { at: when(s.since_ms), reason: s.reason || t('health.noreason') })
+          : s.kind === 'embedded'
+            ? `${storeName(s)} · ${s.server}`
+            : storeName(s),
+        bad ? null : t('health.since', { age: age(Date.now() - s.since_ms) }),
+      ),
       line('ok', t('store.place'), h('span.mono', {}, s.place)),
       line(/^none|^off|no /i.test(s.persistence || '') ? 'warn' : 'ok', t('store.persistence'), s.persistence || '–'),
       line(s.eviction && s.eviction !== 'noeviction' ? 'warn' : 'ok', t('store.eviction'), s.eviction || '–'),
       line(s.reconnects > 0 ? 'idle' : 'ok', t('store.reconnects'), num(s.reconnects)),
       s.warnings.map((w) => line('warn', t('health.warning'), w)),
-      line(health.modules.length ? 'ok' : 'idle', t('health.modules'), health.modules.length ? health.modules.map(moduleName).join(', ') : t('health.nomodules')),
-      line(health.loops.length ? 'ok' : 'idle', t('health.loops'), health.loops.length ? health.loops.join(', ') : t('health.noloops')));
-    fill(ready, h('div.healthy', { class: readyz.ready ? '' : 'bad' }, icon(readyz.ready ? 'check' : 'warn'), h('span', {}, readyz.ready ? t('health.ready') : t('health.notready', { why: (readyz.reasons || []).join('; ') }), ' ', h('code', {}, '/readyz'))));
-    fill(facts, pair('overview.version', health.version), pair('health.started', when(health.started_at)), pair('health.uptime', age(health.uptime_ms)), pair('health.memory', bytes(health.resident_bytes)), pair('health.live', t(`live.${ctx.live.state === 'live' ? 'live' : 'offline'}`)));
+      line(
+        health.modules.length ? 'ok' : 'idle',
+        t('health.modules'),
+        health.modules.length ? health.modules.map(moduleName).join(', ') : t('health.nomodules'),
+      ),
+      line(
+        health.loops.length ? 'ok' : 'idle',
+        t('health.loops'),
+        health.loops.length ? health.loops.join(', ') : t('health.noloops'),
+      ),
+    );
+    fill(
+      ready,
+      h(
+        'div.healthy',
+        { class: readyz.ready ? '' : 'bad' },
+        icon(readyz.ready ? 'check' : 'warn'),
+        h(
+          'span',
+          {},
+          readyz.ready ? t('health.ready') : t('health.notready', { why: (readyz.reasons || []).join('; ') }),
+          ' ',
+          h('code', {}, '/readyz'),
+        ),
+      ),
+    );
+    fill(
+      facts,
+      pair('overview.version', health.version),
+      pair('health.started', when(health.started_at)),
+      pair('health.uptime', age(health.uptime_ms)),
+      pair('health.memory', bytes(health.resident_bytes)),
+      pair('health.live', t(`live.${ctx.live.state === 'live' ? 'live' : 'offline'}`)),
+    );
   }
   const pair = (label, value) => [h('dt', {}, t(label)), h('dd', {}, value)];
 
   function drawMetrics(page) {
     const m = readMetrics(page);
     const hist = readHistogram(m, 'worldkeep_http_request_seconds');
-    chart.set({ bins: hist.bins, format: ms, label: t('health.requests'), marks: [hist.p50 != null && { name: 'p50 ≤', value: hist.p50 }, hist.p99 != null && hist.p99 !== hist.p50 && { name: 'p99 ≤', value: hist.p99 }].filter(Boolean) });
+    chart.set({
+      bins: hist.bins,
+      format: ms,
+      label: t('health.requests'),
+      marks: [
+        hist.p50 != null && { name: 'p50 ≤', value: hist.p50 },
+        hist.p99 != null && hist.p99 !== hist.p50 && { name: 'p99 ≤', value: hist.p99 },
+      ].filter(Boolean),
+    });
     chartNote.textContent = t('health.steps');
     const rows = m.worldkeep_http_requests_total;
-    fill(httpFoot, h('span', {}, t('health.total', { n: sum(rows) })), h('span', {}, t('health.refused', { n: sum(rows, (r) => /^4/.test(r.labels.status)) })), h('span', {}, t('health.failed', { n: sum(rows, (r) => /^5/.test(r.labels.status)) })), m.worldkeep_sockets && h('span', {}, t('health.sockets', { n: sum(m.worldkeep_sockets) })));
+    fill(
+      httpFoot,
+      h('span', {}, t('health.total', { n: sum(rows) })),
+      h('span', {}, t('health.refused', { n: sum(rows, (r) => /^4/.test(r.labels.status)) })),
+      h('span', {}, t('health.failed', { n: sum(rows, (r) => /^5/.test(r.labels.status)) })),
+      m.worldkeep_sockets && h('span', {}, t('health.sockets', { n: sum(m.worldkeep_sockets) })),
+    );
   }
 
   let seen = false;
   async function ask() {
     try {
-      const [health, readyz] = await Promise.all([ctx.api.get('/api/health', { signal: ctx.signal }), ctx.api.get('/readyz', { signal: ctx.signal }).catch((e) => (e.data?.reasons ? e.data : { ready: false, reasons: [e.message] }))]);
+      const [health, readyz] = await Promise.all([
+        ctx.api.get('/api/health', { signal: ctx.signal }),
+        ctx.api
+          .get('/readyz', { signal: ctx.signal })
+          .catch((e) => (e.data?.reasons ? e.data : { ready: false, reasons: [e.message] })),
+      ]);
       draw(health, readyz);
       seen = true;
     } catch (e) {
@@ -88,16 +213,57 @@ export function mount(root, ctx) {
       if (!seen) fill(lines, h('li', {}, errorBox(e, ask)));
       ctx.head({ title: t('health.unreachable'), sentence: t('error.unreachable') });
     }
-    try { drawMetrics(await ctx.api.get('/metrics', { signal: ctx.signal })); } catch { /* the lines above already say it */ }
+    try {
+      drawMetrics(await ctx.api.get('/metrics', { signal: ctx.signal }));
+    } catch {
+      /* the lines above already say it */
+    }
   }
   async function config() {
     if (!ctx.can('admin')) return;
     try {
       const list = await ctx.api.get('/api/config', { signal: ctx.signal });
-      fill(settings, h('div.scroll', {}, h('table.t.cards', {}, h('thead', {}, h('tr', {}, ['name', 'value', 'source', 'says'].map((x) => h('th', { scope: 'col' }, t(`health.set.${x}`))))), h('tbody', {}, list.map((x) => h('tr', {}, h('td', {}, h('span.mono', {}, x.name)), h('td.mono', {}, x.value || '–'), h('td', {}, x.source), h('td.wide.quiet', {}, x.says)))))));
-    } catch (e) { if (!ctx.signal.aborted) fill(settings, errorBox(e, config)); }
+      fill(
+        settings,
+        h(
+          'div.scroll',
+          {},
+          h(
+            'table.t.cards',
+            {},
+            h(
+              'thead',
+              {},
+              h(
+                'tr',
+                {},
+                ['name', 'value', 'source', 'says'].map((x) => h('th', { scope: 'col' }, t(`health.set.${x}`))),
+              ),
+            ),
+            h(
+              'tbody',
+              {},
+              list.map((x) =>
+                h(
+                  'tr',
+                  {},
+                  h('td', {}, h('span.mono', {}, x.name)),
+                  h('td.mono', {}, x.value || '–'),
+                  h('td', {}, x.source),
+                  h('td.wide.quiet', {}, x.says),
+                ),
+              ),
+            ),
+          ),
+        ),
+      );
+    } catch (e) {
+      if (!ctx.signal.aborted) fill(settings, errorBox(e, config));
+    }
   }
-  const timer = setInterval(() => { if (!document.hidden && !ctx.live.paused) ask(); }, 2000);
+  const timer = setInterval(() => {
+    if (!document.hidden && !ctx.live.paused) ask();
+  }, 2000);
   ask();
   config();
   return { unmount: () => clearInterval(timer) };

@@ -20,13 +20,30 @@ export function mount(root, ctx) {
   const keysOf = new Map(); // pattern name → {items, cursor}
   const note = h('span');
   const list = h('div', { role: 'tree', 'aria-label': t('keys.tree') });
-  const side = h('section.card.flush.tall.listpane', { 'aria-label': t('keys.tree') }, h('div.tree', {}, h('div.th', {}, note, h('span.num', {}, t('keys.keys')), h('span.meter'), h('span.num', {}, t('keys.memory'))), list));
+  const side = h(
+    'section.card.flush.tall.listpane',
+    { 'aria-label': t('keys.tree') },
+    h(
+      'div.tree',
+      {},
+      h('div.th', {}, note, h('span.num', {}, t('keys.keys')), h('span.meter'), h('span.num', {}, t('keys.memory'))),
+      list,
+    ),
+  );
   const pane = h('div.stack.detail', {}, skeleton(8));
   const two = h('div.two', {}, side, pane);
   fill(root, two);
   ctx.head({ title: t('keys.title') });
 
-  const patternOf = (name) => { for (const m of tree?.modules || []) { const p = m.patterns.find((x) => x.name === name && (!q.module || m.module === q.module)) || m.patterns.find((x) => x.name === name); if (p) return { ...p, module: m.module }; } return null; };
+  const patternOf = (name) => {
+    for (const m of tree?.modules || []) {
+      const p =
+        m.patterns.find((x) => x.name === name && (!q.module || m.module === q.module)) ||
+        m.patterns.find((x) => x.name === name);
+      if (p) return { ...p, module: m.module };
+    }
+    return null;
+  };
   const keyHref = (key) => `/keys?key=${encodeURIComponent(key)}`;
   const patternHref = (p, module) => `/keys?module=${encodeURIComponent(module)}&pattern=${encodeURIComponent(p.name)}`;
 
@@ -49,30 +66,95 @@ export function mount(root, ctx) {
     const out = [];
     for (const m of tree.modules) {
       const id = `m:${m.module}`;
-      out.push({ id, depth: 0, label: m.name, module: m.module, mark: true, keys: m.keys, memory: m.memory, share: (m.memory || 0) / max, kids: m.patterns.length > 0, tone: m.module });
+      out.push({
+        id,
+        depth: 0,
+        label: m.name,
+        module: m.module,
+        mark: true,
+        keys: m.keys,
+        memory: m.memory,
+        share: (m.memory || 0) / max,
+        kids: m.patterns.length > 0,
+        tone: m.module,
+      });
       if (!open.has(id)) continue;
       const top = Math.max(1, ...m.patterns.map((p) => p.memory || 0));
       for (const p of m.patterns) {
         const pid = `p:${m.module}:${p.name}`;
-        out.push({ id: pid, depth: 1, label: p.pattern, mono: true, keys: p.keys, memory: p.memory, share: (p.memory || 0) / top, kids: p.keys > 0, pattern: p, module: m.module, href: patternHref(p, m.module), on: !q.key && q.pattern === p.name && (!q.module || q.module === m.module) });
+        out.push({
+          id: pid,
+          depth: 1,
+          label: p.pattern,
+          mono: true,
+          keys: p.keys,
+          memory: p.memory,
+          share: (p.memory || 0) / top,
+          kids: p.keys > 0,
+          pattern: p,
+          module: m.module,
+          href: patternHref(p, m.module),
+          on: !q.key && q.pattern === p.name && (!q.module || q.module === m.module),
+        });
         if (!open.has(pid)) continue;
         const page = keysOf.get(pid);
-        for (const k of page?.items || []) out.push({ id: `k:${k.key}`, depth: 2, label: k.key, mono: true, keys: k.type === 'string' ? null : k.length, memory: k.memory, share: 0, href: keyHref(k.key), on: q.key === k.key, leaf: true });
-        if (page?.cursor) out.push({ id: `more:${pid}`, depth: 2, label: t('keys.more', { n: Math.max(0, p.keys - page.items.length) }), href: patternHref(p, m.module), leaf: true });
+        for (const k of page?.items || [])
+          out.push({
+            id: `k:${k.key}`,
+            depth: 2,
+            label: k.key,
+            mono: true,
+            keys: k.type === 'string' ? null : k.length,
+            memory: k.memory,
+            share: 0,
+            href: keyHref(k.key),
+            on: q.key === k.key,
+            leaf: true,
+          });
+        if (page?.cursor)
+          out.push({
+            id: `more:${pid}`,
+            depth: 2,
+            label: t('keys.more', { n: Math.max(0, p.keys - page.items.length) }),
+            href: patternHref(p, m.module),
+            leaf: true,
+          });
       }
     }
     return out;
   }
 
   function drawTree() {
-    text(note, tree.done === false ? t('keys.counting', { n: tree.keys, total: tree.expected ?? 0 }) : t('keys.counted', { n: tree.keys }));
+    text(
+      note,
+      tree.done === false
+        ? t('keys.counting', { n: tree.keys, total: tree.expected ?? 0 })
+        : t('keys.counted', { n: tree.keys }),
+    );
     patch(list, lines(), (x) => x.id, makeLine, fillLine);
-    if (!list.querySelector('[tabindex="0"]')) (list.querySelector('[aria-selected=true]') || list.firstChild)?.setAttribute('tabindex', '0');
+    if (!list.querySelector('[tabindex="0"]'))
+      (list.querySelector('[aria-selected=true]') || list.firstChild)?.setAttribute('tabindex', '0');
   }
 
   function makeLine(x) {
-    const el = h('div', { role: 'treeitem', 'aria-level': x.depth + 1, tabindex: '-1' },
-      h('div.line', {}, h('span.name', { vars: { '--depth': x.depth } }, h('span.twistbox'), x.mark && square(x.module), h('span.cut', { class: x.mono ? 'mono' : '', title: x.label }, x.mark ? h('b', {}, x.label) : x.label)), h('span.num'), h('span.meter', {}, h('span.bar', { class: x.tone ? `m-${x.tone}` : '' }, h('i'))), h('span.num')));
+    const el = h(
+      'div',
+      { role: 'treeitem', 'aria-level': x.depth + 1, tabindex: '-1' },
+      h(
+        'div.line',
+        {},
+        h(
+          'span.name',
+          { vars: { '--depth': x.depth } },
+          h('span.twistbox'),
+          x.mark && square(x.module),
+          h('span.cut', { class: x.mono ? 'mono' : '', title: x.label }, x.mark ? h('b', {}, x.label) : x.label),
+        ),
+        h('span.num'),
+        h('span.meter', {}, h('span.bar', { class: x.tone ? `m-${x.tone}` : '' }, h('i'))),
+        h('span.num'),
+      ),
+    );
     el.addEventListener('click', () => choose(el.wkLine));
     return el;
   }
@@ -80,10 +162,12 @@ export function mount(root, ctx) {
   function fillLine(el, x) {
     el.wkLine = x;
     el.setAttribute('aria-selected', String(!!x.on));
-    if (x.kids) el.setAttribute('aria-expanded', String(open.has(x.id))); else el.removeAttribute('aria-expanded');
+    if (x.kids) el.setAttribute('aria-expanded', String(open.has(x.id)));
+    else el.removeAttribute('aria-expanded');
     el.classList.toggle('nothing', x.keys === 0 && !x.leaf);
     const [name, count, meter, size] = el.firstChild.children;
-    if (!!name.firstChild.firstChild !== !!x.kids) fill(name.firstChild, x.kids ? icon('right', { class: 'twist' }) : null);
+    if (!!name.firstChild.firstChild !== !!x.kids)
+      fill(name.firstChild, x.kids ? icon('right', { class: 'twist' }) : null);
     if (x.leaf) text(name.lastChild, x.label);
     text(count, x.keys == null ? '' : num(x.keys));
     meter.firstChild.classList.toggle('none', !x.share);
@@ -92,14 +176,28 @@ export function mount(root, ctx) {
   }
 
   async function toggle(x, on = !open.has(x.id)) {
-    if (on) open.add(x.id); else open.delete(x.id);
-    if (on && x.pattern && !keysOf.has(x.id)) { try { keysOf.set(x.id, await keysPage(x.pattern, x.module)); } catch { keysOf.set(x.id, { items: [] }); } }
+    if (on) open.add(x.id);
+    else open.delete(x.id);
+    if (on && x.pattern && !keysOf.has(x.id)) {
+      try {
+        keysOf.set(x.id, await keysPage(x.pattern, x.module));
+      } catch {
+        keysOf.set(x.id, { items: [] });
+      }
+    }
     drawTree();
   }
 
   async function choose(x) {
-    if (x.leaf) { router.go(x.href, { keepFocus: true }); return; }
-    if (x.href) { if (!open.has(x.id)) await toggle(x, true); router.go(x.href, { keepFocus: true }); return; }
+    if (x.leaf) {
+      router.go(x.href, { keepFocus: true });
+      return;
+    }
+    if (x.href) {
+      if (!open.has(x.id)) await toggle(x, true);
+      router.go(x.href, { keepFocus: true });
+      return;
+    }
     toggle(x);
   }
 
@@ -107,11 +205,33 @@ export function mount(root, ctx) {
     const el = e.target.closest('[role=treeitem]');
     if (!el) return;
     const x = el.wkLine;
-    const to = { ArrowDown: el.nextElementSibling, j: el.nextElementSibling, ArrowUp: el.previousElementSibling, k: el.previousElementSibling, Home: list.firstChild, End: list.lastChild }[e.key];
-    if (to) { e.preventDefault(); el.tabIndex = -1; to.tabIndex = 0; to.focus(); } else if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); choose(x); } else if (e.key === 'ArrowRight' && x.kids && !open.has(x.id)) { e.preventDefault(); toggle(x, true); } else if (e.key === 'ArrowLeft' && x.kids && open.has(x.id)) { e.preventDefault(); toggle(x, false); }
+    const to = {
+      ArrowDown: el.nextElementSibling,
+      j: el.nextElementSibling,
+      ArrowUp: el.previousElementSibling,
+      k: el.previousElementSibling,
+      Home: list.firstChild,
+      End: list.lastChild,
+    }[e.key];
+    if (to) {
+      e.preventDefault();
+      el.tabIndex = -1;
+      to.tabIndex = 0;
+      to.focus();
+    } else if (e.key === 'Enter' || e.key === ' ') {
+      e.preventDefault();
+      choose(x);
+    } else if (e.key === 'ArrowRight' && x.kids && !open.has(x.id)) {
+      e.preventDefault();
+      toggle(x, true);
+    } else if (e.key === 'ArrowLeft' && x.kids && open.has(x.id)) {
+      e.preventDefault();
+      toggle(x, false);
+    }
   });
 
-  const keysPage = (p, module, cursor) => api.get('/api/keys', { query: { module, pattern: p.name, limit: PAGE, cursor }, signal: ctx.signal });
+  const keysPage = (p, module, cursor) =>
+    api.get('/api/keys', { query: { module, pattern: p.name, limit: PAGE, cursor }, signal: ctx.signal });
 
   function drawIntro() {
     ctx.head({ title: t('keys.title'), sentence: t('keys.say'), crumbs: null, actions: null });
@@ -120,48 +240,198 @@ export function mount(root, ctx) {
   }
 
   function drawPattern(p) {
-    ctx.head({ title: t('keys.title'), tab: p.pattern, sentence: '', crumbs: [{ label: moduleName(p.module), href: `/keys?module=${p.module}` }], actions: null });
-    ctx.echo({ cli: `worldkeep keys --module ${p.module}`, api: `GET ${api.address('/api/keys', { module: p.module, pattern: p.name, limit: PAGE })}` });
+    ctx.head({
+      title: t('keys.title'),
+      tab: p.pattern,
+      sentence: '',
+      crumbs: [{ label: moduleName(p.module), href: `/keys?module=${p.module}` }],
+      actions: null,
+    });
+    ctx.echo({
+      cli: `worldkeep keys --module ${p.module}`,
+      api: `GET ${api.address('/api/keys', { module: p.module, pattern: p.name, limit: PAGE })}`,
+    });
     const table = document.createElement('wk-table').setup({
-      label: t('keys.ofpattern', { pattern: p.pattern }), key: (k) => k.key, href: (k) => keyHref(k.key),
-      columns: [{ id: 'key', name: t('key.key'), wide: true, cell: (k) => h('a.mono', { href: keyHref(k.key) }, k.key) }, { id: 'type', name: t('key.type'), cell: (k) => typeWord({ type: k.type }) }, { id: 'length', name: t('key.length'), num: true, cell: (k) => (k.length == null ? '' : num(k.length)) }, { id: 'memory', name: t('key.size'), num: true, cell: (k) => bytes(k.memory) }, { id: 'ttl_ms', name: t('key.end'), num: true, cell: (k) => endWord(k.ttl_ms) }],
+      label: t('keys.ofpattern', { pattern: p.pattern }),
+      key: (k) => k.key,
+      href: (k) => keyHref(k.key),
+      columns: [
+        { id: 'key', name: t('key.key'), wide: true, cell: (k) => h('a.mono', { href: keyHref(k.key) }, k.key) },
+        { id: 'type', name: t('key.type'), cell: (k) => typeWord({ type: k.type }) },
+        { id: 'length', name: t('key.length'), num: true, cell: (k) => (k.length == null ? '' : num(k.length)) },
+        { id: 'memory', name: t('key.size'), num: true, cell: (k) => bytes(k.memory) },
+        { id: 'ttl_ms', name: t('key.end'), num: true, cell: (k) => endWord(k.ttl_ms) },
+      ],
       load: ({ cursor }) => keysPage(p, p.module, cursor),
       empty: () => empty({ glyph: 'keys', title: t('keys.none'), say: t('keys.nonesay') }),
     });
     const fact = (label, value) => value && h('div', {}, h('dt', {}, t(label)), h('dd', {}, value));
-    fill(pane, h('section.card', {}, segmentLine(p.pattern, p.pattern, p.module), h('p.quiet', {}, p.says), h('dl.keyfacts', {}, fact('key.type', typeWord({ type: p.type })), fact('key.life', lifeSay(p.life)), fact('key.owner', p.owner), fact('key.readers', p.readers?.join(', ')), fact('keys.keys', num(p.keys)), fact('keys.memory', p.memory == null ? null : bytes(p.memory)))), h('section.card.flush', {}, table));
-    table.reload().catch((e) => { if (!ctx.signal.aborted) fill(table, errorBox(e, () => table.reload())); });
+    fill(
+      pane,
+      h(
+        'section.card',
+        {},
+        segmentLine(p.pattern, p.pattern, p.module),
+        h('p.quiet', {}, p.says),
+        h(
+          'dl.keyfacts',
+          {},
+          fact('key.type', typeWord({ type: p.type })),
+          fact('key.life', lifeSay(p.life)),
+          fact('key.owner', p.owner),
+          fact('key.readers', p.readers?.join(', ')),
+          fact('keys.keys', num(p.keys)),
+          fact('keys.memory', p.memory == null ? null : bytes(p.memory)),
+        ),
+      ),
+      h('section.card.flush', {}, table),
+    );
+    table.reload().catch((e) => {
+      if (!ctx.signal.aborted)
+        fill(
+          table,
+          errorBox(e, () => table.reload()),
+        );
+    });
   }
 
-  const endWord = (ttl) => (ttl == null || ttl < 0 ? t('key.noend') : document.createElement('wk-ends').set({ endsAt: Date.now() + ttl }).words.textContent);
+  const endWord = (ttl) =>
+    ttl == null || ttl < 0
+      ? t('key.noend')
+      : document.createElement('wk-ends').set({ endsAt: Date.now() + ttl }).words.textContent;
 
   async function drawKey(key, { quiet = false } = {}) {
     const mine = ++asked;
     ctx.echo({ cli: `worldkeep keys show ${shellWord(key)}`, api: `GET /api/keys/${api.part(key)}` });
-    if (!quiet) { ctx.head({ title: t('keys.title'), tab: key, sentence: '', crumbs: null, actions: null }); fill(pane, h('section.card', {}, skeleton(8))); }
+    if (!quiet) {
+      ctx.head({ title: t('keys.title'), tab: key, sentence: '', crumbs: null, actions: null });
+      fill(pane, h('section.card', {}, skeleton(8)));
+    }
     let d;
-    try { d = await api.get(`/api/keys/${api.part(key)}`, { signal: ctx.signal }); } catch (e) {
+    try {
+      d = await api.get(`/api/keys/${api.part(key)}`, { signal: ctx.signal });
+    } catch (e) {
       if (ctx.signal.aborted || mine !== asked) return;
-      if (e.status === 404) fill(pane, h('section.card', {}, empty({ glyph: 'keys', title: t('keys.gone'), say: t('keys.gonesay', { key }) }))); else fill(pane, errorBox(e, () => drawKey(key)));
+      if (e.status === 404)
+        fill(
+          pane,
+          h('section.card', {}, empty({ glyph: 'keys', title: t('keys.gone'), say: t('keys.gonesay', { key }) })),
+        );
+      else
+        fill(
+          pane,
+          errorBox(e, () => drawKey(key)),
+        );
       return;
     }
     if (mine !== asked) return;
     const def = d.definition;
-    ctx.head({ title: t('keys.title'), tab: key, sentence: '', crumbs: [{ label: def ? moduleName(def.module) : t('keys.title'), href: def ? `/keys?module=${def.module}` : '/keys' }, def && { label: def.pattern, href: patternHref(def, def.module) }].filter(Boolean), actions: button({ label: t('action.again'), icon: 'loop', run: () => drawKey(key, { quiet: true }) }) });
+    ctx.head({
+      title: t('keys.title'),
+      tab: key,
+      sentence: '',
+      crumbs: [
+        { label: def ? moduleName(def.module) : t('keys.title'), href: def ? `/keys?module=${def.module}` : '/keys' },
+        def && { label: def.pattern, href: patternHref(def, def.module) },
+      ].filter(Boolean),
+      actions: button({ label: t('action.again'), icon: 'loop', run: () => drawKey(key, { quiet: true }) }),
+    });
     const view = document.createElement('wk-key');
     view.show({ ...d, key });
     const valueBox = h('div', {}, valueView(d));
     let raw = false;
-    const rawButton = h('button.btn.quiet.small', { type: 'button', 'aria-pressed': 'false', on: { click: () => { raw = !raw; rawButton.setAttribute('aria-pressed', String(raw)); text(rawButton, t(raw ? 'key.meaning' : 'key.raw')); fill(valueBox, raw ? h('div.value', {}, h('pre', { tabindex: '0' }, hexdump(typeof d.value === 'string' ? d.value : JSON.stringify(d.value)))) : valueView(d)); } } }, t('key.raw'));
+    const rawButton = h(
+      'button.btn.quiet.small',
+      {
+        type: 'button',
+        'aria-pressed': 'false',
+        on: {
+          click: () => {
+            raw = !raw;
+            rawButton.setAttribute('aria-pressed', String(raw));
+            text(rawButton, t(raw ? 'key.meaning' : 'key.raw'));
+            fill(
+              valueBox,
+              raw
+                ? h(
+                    'div.value',
+                    {},
+                    h(
+                      'pre',
+                      { tabindex: '0' },
+                      hexdump(typeof d.value === 'string' ? d.value : JSON.stringify(d.value)),
+                    ),
+                  )
+                : valueView(d),
+            );
+          },
+        },
+      },
+      t('key.raw'),
+    );
     const near = d.neighbours || [];
     const faults = d.findings || [];
-    fill(pane, view, h('div.grid', {},
-      h('section.card', { class: near.length ? 'w7' : '' }, h('header', {}, h('h2', {}, t('key.value')), h('span.end', {}, !d.hidden && rawButton, typeof d.value === 'string' && copyButton(d.value, t('key.value')))), valueBox, d.truncated && h('p.note', {}, t('key.first', { n: d.shown }))),
-      h('div.stack', { class: 'w5' }, h('div.healthy', { class: faults.length ? 'warn' : '' }, icon(faults.length ? 'warn' : 'check'), h('span', {}, faults.length ? faults.map((f) => h('div', {}, f.sentence)) : t(def ? 'key.healthy' : 'key.foreignok'))),
-        near.length > 0 && h('section.card', {}, h('header', {}, h('h2', {}, t('key.near'))), h('div.lines', {}, near.map((n) => h('a', { href: keyHref(n.key ?? n) }, h('span.mono.cut', { title: n.key ?? n }, n.key ?? n), h('span.end.note', { title: n.says || null }, n.name || '')))))))
+    fill(
+      pane,
+      view,
+      h(
+        'div.grid',
+        {},
+        h(
+          'section.card',
+          { class: near.length ? 'w7' : '' },
+          h(
+            'header',
+            {},
+            h('h2', {}, t('key.value')),
+            h(
+              'span.end',
+              {},
+              !d.hidden && rawButton,
+              typeof d.value === 'string' && copyButton(d.value, t('key.value')),
+            ),
+          ),
+          valueBox,
+          d.truncated && h('p.note', {}, t('key.first', { n: d.shown })),
+        ),
+        h(
+          'div.stack',
+          { class: 'w5' },
+          h(
+            'div.healthy',
+            { class: faults.length ? 'warn' : '' },
+            icon(faults.length ? 'warn' : 'check'),
+            h(
+              'span',
+              {},
+              faults.length ? faults.map((f) => h('div', {}, f.sentence)) : t(def ? 'key.healthy' : 'key.foreignok'),
+            ),
+          ),
+          near.length > 0 &&
+            h(
+              'section.card',
+              {},
+              h('header', {}, h('h2', {}, t('key.near'))),
+              h(
+                'div.lines',
+                {},
+                near.map((n) =>
+                  h(
+                    'a',
+                    { href: keyHref(n.key ?? n) },
+                    h('span.mono.cut', { title: n.key ?? n }, n.key ?? n),
+                    h('span.end.note', { title: n.says || null }, n.name || ''),
+                  ),
+                ),
+              ),
+            ),
+        ),
+      ),
     );
     if (def) reveal(def, key);
-    view.addEventListener('ended', () => { valueBox.style.opacity = '.5'; });
+    view.addEventListener('ended', () => {
+      valueBox.style.opacity = '.5';
+    });
   }
 
   /** Opens the tree down to a key, and lists it even when it is not on the first page. */
@@ -169,7 +439,12 @@ export function mount(root, ctx) {
     const pid = `p:${def.module}:${def.name}`;
     open.add(`m:${def.module}`);
     open.add(pid);
-    if (!keysOf.has(pid)) try { keysOf.set(pid, await keysPage(def, def.module)); } catch { keysOf.set(pid, { items: [] }); }
+    if (!keysOf.has(pid))
+      try {
+        keysOf.set(pid, await keysPage(def, def.module));
+      } catch {
+        keysOf.set(pid, { items: [] });
+      }
     const page = keysOf.get(pid);
     if (!page.items.some((k) => k.key === key)) page.items = [{ key }, ...page.items];
     if (tree && !ctx.signal.aborted) drawTree();
@@ -177,24 +452,44 @@ export function mount(root, ctx) {
 
   async function show() {
     two.classList.toggle('inner', !!(q.key || q.pattern));
-    if (q.key) { drawKey(q.key); return; }
+    if (q.key) {
+      drawKey(q.key);
+      return;
+    }
     if (!tree) return;
-    if (q.pattern) { const p = patternOf(q.pattern); if (p) { open.add(`m:${p.module}`); drawPattern(p); drawTree(); return; } }
+    if (q.pattern) {
+      const p = patternOf(q.pattern);
+      if (p) {
+        open.add(`m:${p.module}`);
+        drawPattern(p);
+        drawTree();
+        return;
+      }
+    }
     if (q.module) open.add(`m:${q.module}`);
     drawIntro();
   }
 
   (async () => {
     if (q.key) show();
-    if (!await ask()) return;
+    if (!(await ask())) return;
     if (q.module) open.add(`m:${q.module}`);
     if (!q.key) await show();
     drawTree();
   })();
-  const timer = setInterval(() => { if (!document.hidden && !ctx.live.paused) ask(); }, 15000);
+  const timer = setInterval(() => {
+    if (!document.hidden && !ctx.live.paused) ask();
+  }, 15000);
   return {
-    update(_, query) { q = query; if (tree) drawTree(); show(); },
-    unmount() { clearInterval(timer); clearTimeout(again); },
+    update(_, query) {
+      q = query;
+      if (tree) drawTree();
+      show();
+    },
+    unmount() {
+      clearInterval(timer);
+      clearTimeout(again);
+    },
   };
 }
 

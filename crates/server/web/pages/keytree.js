@@ -13,9 +13,21 @@ export function readTree(answer) {
   const sum = (list, of) => list.reduce((n, x) => n + (x[of] || 0), 0);
   const modules = (answer.modules || []).map((m) => {
     const patterns = (m.patterns || []).map((p) => ({ ...p, keys: p.keys ?? 0, memory: p.memory ?? null }));
-    return { ...m, module: m.module, name: moduleName(m.module), patterns, keys: m.keys ?? sum(patterns, 'keys'), memory: m.memory ?? (patterns.some((p) => p.memory != null) ? sum(patterns, 'memory') : null) };
+    return {
+      ...m,
+      module: m.module,
+      name: moduleName(m.module),
+      patterns,
+      keys: m.keys ?? sum(patterns, 'keys'),
+      memory: m.memory ?? (patterns.some((p) => p.memory != null) ? sum(patterns, 'memory') : null),
+    };
   });
   const order = ['jobs', 'rooms', 'monsters', 'reactors', 'galaxy', 'worldkeep', 'foreign'];
   modules.sort((a, b) => order.indexOf(a.module) - order.indexOf(b.module));
-  return { ...answer, modules, keys: answer.keys ?? sum(modules, 'keys'), memory: answer.memory ?? (modules.some((m) => m.memory != null) ? sum(modules, 'memory') : null) };
+  return {
+    ...answer,
+    modules,
+    keys: answer.keys ?? sum(modules, 'keys'),
+    memory: answer.memory ?? (modules.some((m) => m.memory != null) ? sum(modules, 'memory') : null),
+  };
 }

@@ -6,5 +6,17 @@ import { empty } from '../base/parts.js';
 export function mount(root, ctx) {
   ctx.head({ title: t('missing.title') });
   ctx.echo({});
-  fill(root, h('section.card', {}, empty({ glyph: 'search', title: t('missing.head'), say: t('missing.say'), action: h('a.btn.primary', { href: '/' }, t('missing.go')) })));
+  fill(
+    root,
+    h(
+      'section.card',
+      {},
+      empty({
+        glyph: 'search',
+        title: t('missing.head'),
+        say: t('missing.say'),
+        action: h('a.btn.primary', { href: '/' }, t('missing.go')),
+      }),
+    ),
+  );
 }

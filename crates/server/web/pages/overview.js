@@ -32,42 +32,117 @@ export function mount(root, ctx) {
   const tiles = h('div.tiles', { hidden: true });
   const chart = h('wk-line');
   chart.style.height = '14rem';
-  const chartCard = h('section.card.w8', { 'aria-labelledby': 'o-rate' }, h('header', {}, h('h2', { id: 'o-rate' }, t('overview.rate')), h('span.note', {}, t('overview.bymodule')), h('span.end', {}, asTable(chart))), chart);
+  const chartCard = h(
+    'section.card.w8',
+    { 'aria-labelledby': 'o-rate' },
+    h(
+      'header',
+      {},
+      h('h2', { id: 'o-rate' }, t('overview.rate')),
+      h('span.note', {}, t('overview.bymodule')),
+      h('span.end', {}, asTable(chart)),
+    ),
+    chart,
+  );
   const lookBody = h('div', {}, skeleton(4));
-  const lookCard = h('section.card.w4', { 'aria-labelledby': 'o-look' }, h('header', {}, h('h2', { id: 'o-look' }, t('overview.look'))), lookBody);
+  const lookCard = h(
+    'section.card.w4',
+    { 'aria-labelledby': 'o-look' },
+    h('header', {}, h('h2', { id: 'o-look' }, t('overview.look'))),
+    lookBody,
+  );
   const feed = document.createElement('wk-feed');
   const pause = h('button.btn.quiet.small', { type: 'button', on: { click: () => live.pause() } });
-  const feedCard = h('section.card.w5', { 'aria-labelledby': 'o-feed' }, h('header', {}, h('h2', { id: 'o-feed' }, t('overview.latest')), h('span.end', {}, pause, h('a.btn.quiet.small', { href: '/events' }, t('action.all')))), feed);
+  const feedCard = h(
+    'section.card.w5',
+    { 'aria-labelledby': 'o-feed' },
+    h(
+      'header',
+      {},
+      h('h2', { id: 'o-feed' }, t('overview.latest')),
+      h('span.end', {}, pause, h('a.btn.quiet.small', { href: '/events' }, t('action.all'))),
+    ),
+    feed,
+  );
   const memTotal = h('span.note');
   const memBody = h('div', {}, skeleton(6));
-  const memCard = h('section.card.w4', { 'aria-labelledby': 'o-mem' }, h('header', {}, h('h2', { id: 'o-mem' }, t('overview.memory')), memTotal), memBody);
+  const memCard = h(
+    'section.card.w4',
+    { 'aria-labelledby': 'o-mem' },
+    h('header', {}, h('h2', { id: 'o-mem' }, t('overview.memory')), memTotal),
+    memBody,
+  );
   const storeBody = h('div', {}, skeleton(5));
-  const storeCard = h('section.card.w3.railfull', { 'aria-labelledby': 'o-store' }, h('header', {}, h('h2', { id: 'o-store' }, t('overview.store')), h('span.end', {}, h('a.btn.quiet.small', { href: '/health' }, t('nav.health')))), storeBody);
+  const storeCard = h(
+    'section.card.w3.railfull',
+    { 'aria-labelledby': 'o-store' },
+    h(
+      'header',
+      {},
+      h('h2', { id: 'o-store' }, t('overview.store')),
+      h('span.end', {}, h('a.btn.quiet.small', { href: '/health' }, t('nav.health'))),
+    ),
+    storeBody,
+  );
   root.classList.add('overview');
   fill(root, tiles, h('div.grid', {}, chartCard, lookCard), h('div.grid.grow', {}, feedCard, memCard, storeCard));
   ctx.echo({ cli: ctx.api.curl('/api/overview'), api: 'GET /api/overview' });
 
-  feed.setup({ live, limit: 7, empty: () => empty({ glyph: 'events', title: t('overview.nothing'), say: t('overview.nothingsay'), command: 'worldkeep serve --demo' }) });
+  feed.setup({
+    live,
+    limit: 7,
+    empty: () =>
+      empty({
+        glyph: 'events',
+        title: t('overview.nothing'),
+        say: t('overview.nothingsay'),
+        command: 'worldkeep serve --demo',
+      }),
+  });
 
-  const drawPause = () => fill(pause, icon(live.paused ? 'play' : 'pause', { class: 's' }), t(live.paused ? 'live.resume' : 'live.pause'));
+  const drawPause = () =>
+    fill(pause, icon(live.paused ? 'play' : 'pause', { class: 's' }), t(live.paused ? 'live.resume' : 'live.pause'));
 
   function drawHead() {
     const o = state.overview;
-    if (!o) { ctx.head({ title: t('nav.overview'), sentence: state.fault ? t('store.away') : t('state.loading') }); return; }
+    if (!o) {
+      ctx.head({ title: t('nav.overview'), sentence: state.fault ? t('store.away') : t('state.loading') });
+      return;
+    }
     const n = o.looks_total ?? (o.looks || []).length;
     ctx.head({
       title: t(state.storeAway ? 'overview.away' : state.fault ? 'overview.unreachable' : 'overview.running'),
-      sentence: [n ? t('overview.things', { n, word: t(`number.${Math.min(n, 10)}`, { n }) }) : t('overview.none'), ' ', t('overview.since', { age: age(Date.now() - o.started_at) })],
+      sentence: [
+        n ? t('overview.things', { n, word: t(`number.${Math.min(n, 10)}`, { n }) }) : t('overview.none'),
+        ' ',
+        t('overview.since', { age: age(Date.now() - o.started_at) }),
+      ],
     });
   }
 
   function drawTiles() {
     const list = [...state.tiles.values()].filter((x) => state.running.includes(x.module));
     tiles.hidden = !list.length;
-    patch(tiles, list, (x) => x.module, () => document.createElement('wk-tile'), (el, x) => {
-      const bad = (x.looks || []).length;
-      el.set({ href: ctx.router.knows(x.link) ? x.link : pageOf(x.module), module: x.module, name: moduleName(x.module), value: x.number, unit: x.unit, line: x.sentence, points: state.history.get(x.module)?.length > 1 ? state.history.get(x.module) : null, staleMs: Date.now() - x.at, aside: bad ? badge('warn', num(bad)) : null });
-    });
+    patch(
+      tiles,
+      list,
+      (x) => x.module,
+      () => document.createElement('wk-tile'),
+      (el, x) => {
+        const bad = (x.looks || []).length;
+        el.set({
+          href: ctx.router.knows(x.link) ? x.link : pageOf(x.module),
+          module: x.module,
+          name: moduleName(x.module),
+          value: x.number,
+          unit: x.unit,
+          line: x.sentence,
+          points: state.history.get(x.module)?.length > 1 ? state.history.get(x.module) : null,
+          staleMs: Date.now() - x.at,
+          aside: bad ? badge('warn', num(bad)) : null,
+        });
+      },
+    );
     if (list.length) ctx.digest(list.map((x) => `${moduleName(x.module)}: ${num(x.number)} ${x.unit}`).join(', '));
   }
 
@@ -75,50 +150,139 @@ export function mount(root, ctx) {
     const looks = state.overview?.looks;
     if (!looks) return;
     lookCard.classList.toggle('first', looks.length > 0);
-    if (!looks.length) { if (lookBody.dataset.was !== 'none') fill(lookBody, empty({ glyph: 'check', title: t('overview.well'), say: t('overview.wellsay') })); lookBody.dataset.was = 'none'; return; }
-    if (lookBody.dataset.was !== 'list') { fill(lookBody, h('ul.looks')); lookBody.dataset.was = 'list'; }
-    patch(lookBody.firstChild, looks.slice(0, 5), (x) => x.module + x.sentence, (x) => {
-      const [first, ...rest] = (x.sentence[0].toUpperCase() + x.sentence.slice(1)).split(/(?<=[.;:]) /);
-      return h('li', {}, icon('warn', { class: x.level === 'bad' ? 'bad' : 'warn' }), h('div', {}, h('b', {}, first.replace(/[;:.]$/, '')), rest.length ? h('p', {}, rest.join(' ')) : null), x.link && ctx.router.knows(x.link) ? h('a.btn.small', { href: x.link }, t('overview.see')) : h('span'));
-    });
+    if (!looks.length) {
+      if (lookBody.dataset.was !== 'none')
+        fill(lookBody, empty({ glyph: 'check', title: t('overview.well'), say: t('overview.wellsay') }));
+      lookBody.dataset.was = 'none';
+      return;
+    }
+    if (lookBody.dataset.was !== 'list') {
+      fill(lookBody, h('ul.looks'));
+      lookBody.dataset.was = 'list';
+    }
+    patch(
+      lookBody.firstChild,
+      looks.slice(0, 5),
+      (x) => x.module + x.sentence,
+      (x) => {
+        const [first, ...rest] = (x.sentence[0].toUpperCase() + x.sentence.slice(1)).split(/(?<=[.;:]) /);
+        return h(
+          'li',
+          {},
+          icon('warn', { class: x.level === 'bad' ? 'bad' : 'warn' }),
+          h('div', {}, h('b', {}, first.replace(/[;:.]$/, '')), rest.length ? h('p', {}, rest.join(' ')) : null),
+          x.link && ctx.router.knows(x.link) ? h('a.btn.small', { href: x.link }, t('overview.see')) : h('span'),
+        );
+      },
+    );
   }
 
   function drawChart() {
     const any = live.events.length > 0;
     chartCard.hidden = !any;
-    lookCard.classList.toggle('w4', any); lookCard.classList.toggle('railfull', any); lookCard.classList.toggle('w6', !any);
+    lookCard.classList.toggle('w4', any);
+    lookCard.classList.toggle('railfull', any);
+    lookCard.classList.toggle('w6', !any);
     if (!any) {
-      if (feedCard.parentNode !== lookCard.parentNode) { lookCard.before(feedCard); feedCard.className = 'card w6'; memCard.className = 'card w8'; storeCard.className = 'card w4'; }
+      if (feedCard.parentNode !== lookCard.parentNode) {
+        lookCard.before(feedCard);
+        feedCard.className = 'card w6';
+        memCard.className = 'card w8';
+        storeCard.className = 'card w4';
+      }
       return;
     }
-    if (feedCard.parentNode === lookCard.parentNode) { memCard.before(feedCard); feedCard.className = 'card w5'; memCard.className = 'card w4'; storeCard.className = 'card w3 railfull'; }
+    if (feedCard.parentNode === lookCard.parentNode) {
+      memCard.before(feedCard);
+      feedCard.className = 'card w5';
+      memCard.className = 'card w4';
+      storeCard.className = 'card w3 railfull';
+    }
     const { at, by } = rates(live.events, Date.now());
-    chart.set({ at, label: t('overview.rate'), series: [...by].map(([module, points]) => ({ id: module, module, name: moduleName(module), points })) });
+    chart.set({
+      at,
+      label: t('overview.rate'),
+      series: [...by].map(([module, points]) => ({ id: module, module, name: moduleName(module), points })),
+    });
   }
 
   async function drawMemory() {
     try {
       const tree = await keyTree(ctx.api, { signal: ctx.signal });
-      text(memTotal, tree.memory == null ? t('keys.count', { n: tree.keys }) : `${t('keys.count', { n: tree.keys })} · ${bytes(tree.memory)}`);
+      text(
+        memTotal,
+        tree.memory == null
+          ? t('keys.count', { n: tree.keys })
+          : `${t('keys.count', { n: tree.keys })} · ${bytes(tree.memory)}`,
+      );
       const byMemory = tree.modules.some((m) => m.memory);
-      fill(memBody, bars(tree.modules.map((m) => ({ name: m.name, note: t('keys.count', { n: m.keys }), module: m.module, value: byMemory ? m.memory : m.keys, shown: m.memory == null ? '' : bytes(m.memory), href: `/keys?module=${m.module}` }))));
-    } catch (e) { if (!ctx.signal.aborted && !memBody.querySelector('.barlist')) fill(memBody, h('p.quiet', {}, t('error.unreachable'))); }
+      fill(
+        memBody,
+        bars(
+          tree.modules.map((m) => ({
+            name: m.name,
+            note: t('keys.count', { n: m.keys }),
+            module: m.module,
+            value: byMemory ? m.memory : m.keys,
+            shown: m.memory == null ? '' : bytes(m.memory),
+            href: `/keys?module=${m.module}`,
+          })),
+        ),
+      );
+    } catch (e) {
+      if (!ctx.signal.aborted && !memBody.querySelector('.barlist'))
+        fill(memBody, h('p.quiet', {}, t('error.unreachable')));
+    }
   }
 
   function drawStore() {
     const o = state.overview;
     if (!o) return;
     const s = o.store;
-    fill(storeBody, h('div.row', {}, badge(s.up ? 'ok' : 'bad', t(s.up ? 'store.answers' : 'store.silent')), h('b', {}, storeName(s))), h('br'),
-      h('dl.facts', {}, fact('store.place', h('span.mono', {}, s.place)), fact('store.server', s.server), fact('store.persistence', s.persistence), fact('store.eviction', s.eviction), fact('store.reconnects', num(s.reconnects)), fact('overview.version', o.version)));
+    fill(
+      storeBody,
+      h(
+        'div.row',
+        {},
+        badge(s.up ? 'ok' : 'bad', t(s.up ? 'store.answers' : 'store.silent')),
+        h('b', {}, storeName(s)),
+      ),
+      h('br'),
+      h(
+        'dl.facts',
+        {},
+        fact('store.place', h('span.mono', {}, s.place)),
+        fact('store.server', s.server),
+        fact('store.persistence', s.persistence),
+        fact('store.eviction', s.eviction),
+        fact('store.reconnects', num(s.reconnects)),
+        fact('overview.version', o.version),
+      ),
+    );
   }
   const fact = (label, value) => value !== '' && value != null && [h('dt', {}, t(label)), h('dd', {}, value)];
 
-  const all = () => { drawHead(); if (!live.paused) { drawTiles(); drawLooks(); drawStore(); } };
-  const chartTick = () => { if (!live.paused) drawChart(); };
+  const all = () => {
+    drawHead();
+    if (!live.paused) {
+      drawTiles();
+      drawLooks();
+      drawStore();
+    }
+  };
+  const chartTick = () => {
+    if (!live.paused) drawChart();
+  };
   const opts = { signal: ctx.signal };
   state.addEventListener('overview', all, opts);
-  state.addEventListener('fault', () => { drawHead(); drawTiles(); }, opts);
+  state.addEventListener(
+    'fault',
+    () => {
+      drawHead();
+      drawTiles();
+    },
+    opts,
+  );
   live.addEventListener('events', chartTick, opts);
   live.addEventListener('paused', drawPause, opts);
   const slow = setInterval(drawMemory, 15000);
@@ -127,5 +291,11 @@ export function mount(root, ctx) {
   drawChart();
   all();
   drawMemory();
-  return { unmount() { root.classList.remove('overview'); clearInterval(slow); clearInterval(beat); } };
+  return {
+    unmount() {
+      root.classList.remove('overview');
+      clearInterval(slow);
+      clearInterval(beat);
+    },
+  };
 }

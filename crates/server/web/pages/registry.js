@@ -5,7 +5,8 @@
 export const SECTIONS = ['', 'modules', 'store'];
 
 /** How many things to look at lead to this page. */
-const looks = (path) => (overview) => (overview.looks || []).filter((x) => (x.link || '').split('?')[0] === path).length;
+const looks = (path) => (overview) =>
+  (overview.looks || []).filter((x) => (x.link || '').split('?')[0] === path).length;
 
 /**
  * id, section, icon (of base/icons.svg), label (a key of the catalogues), path, chord (`g` then this letter),
@@ -13,11 +14,58 @@ const looks = (path) => (overview) => (overview.looks || []).filter((x) => (x.li
  * routes: [[pattern, load]].
  */
 export const nav = [
-  { id: 'overview', section: '', icon: 'overview', label: 'nav.overview', path: '/', chord: 'o', phone: 0, routes: [['/', () => import('./overview.js')]] },
-  { id: 'keys', section: 'store', icon: 'keys', label: 'nav.keys', path: '/keys', chord: 'k', phone: 4, routes: [['/keys', () => import('./keys.js')]] },
-  { id: 'check', section: 'store', icon: 'check', label: 'nav.check', path: '/check', chord: 'c', phone: 5, look: looks('/check'), routes: [['/check', () => import('./check.js')]] },
-  { id: 'events', section: 'store', icon: 'events', label: 'nav.events', path: '/events', chord: 'e', phone: 6, routes: [['/events', () => import('./events.js')]] },
-  { id: 'health', section: 'store', icon: 'health', label: 'nav.health', path: '/health', chord: 'h', phone: 7, look: looks('/health'), routes: [['/health', () => import('./health.js')]] },
+  {
+    id: 'overview',
+    section: '',
+    icon: 'overview',
+    label: 'nav.overview',
+    path: '/',
+    chord: 'o',
+    phone: 0,
+    routes: [['/', () => import('./overview.js')]],
+  },
+  {
+    id: 'keys',
+    section: 'store',
+    icon: 'keys',
+    label: 'nav.keys',
+    path: '/keys',
+    chord: 'k',
+    phone: 4,
+    routes: [['/keys', () => import('./keys.js')]],
+  },
+  {
+    id: 'check',
+    section: 'store',
+    icon: 'check',
+    label: 'nav.check',
+    path: '/check',
+    chord: 'c',
+    phone: 5,
+    look: looks('/check'),
+    routes: [['/check', () => import('./check.js')]],
+  },
+  {
+    id: 'events',
+    section: 'store',
+    icon: 'events',
+    label: 'nav.events',
+    path: '/events',
+    chord: 'e',
+    phone: 6,
+    routes: [['/events', () => import('./events.js')]],
+  },
+  {
+    id: 'health',
+    section: 'store',
+    icon: 'health',
+    label: 'nav.health',
+    path: '/health',
+    chord: 'h',
+    phone: 7,
+    look: looks('/health'),
+    routes: [['/health', () => import('./health.js')]],
+  },
 ];
 
 /** The page of a module, for tiles and links; until it has one, its part of the keyspace. */
