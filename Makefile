@@ -1,0 +1,60 @@
+# make test      installs what the tests need and is missing, then runs everything
+# make run       the server with the embedded engine, dashboard on http://127.0.0.1:7070/
+# make tools     only installs
+# make quick     format, lints, and tests on the embedded engine: needs nothing but Rust
+# make torture   the same tests with longer runs
+# make bench     measurements, release build
+
+CARGO ?= cargo
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+STEP := @.ci/step
+export WORLDKEEP_TEST_STORES ?= embedded,redis,valkey,cluster
+
+# nextest when it is there: one process and one time limit per test. Otherwise what comes with Rust.
+TESTS := $(shell command -v cargo-nextest >/dev/null 2>&1 \
+	&& echo "$(CARGO) nextest run --workspace --locked --no-fail-fast" \
+	|| echo "$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --tests --examples")
+
+.PHONY: test quick tools run torture bench fmt lint tests doctests browser
+
+test:
+	@rm -f target/steps.txt
+	$(STEP) "install what the tests need" .ci/tools
+	$(STEP) "format" $(CARGO) fmt --all --check
+	$(STEP) "lints" $(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(STEP) "tests on $(WORLDKEEP_TEST_STORES)" $(TESTS)
+	$(STEP) "examples in the documentation" $(CARGO) test --workspace --doc --locked --quiet
+	$(STEP) "browser tests" $(MAKE) --no-print-directory browser
+	@printf '\n'; cat target/steps.txt; echo 'make test: all passed'
+
+quick: export WORLDKEEP_TEST_STORES = embedded
+quick: fmt lint tests
+
+tools:
+	@.ci/tools
+
+run:
+	$(CARGO) run --release --locked
+
+torture:
+	$(MAKE) --no-print-directory test PROPTEST_CASES=$(or $(PROPTEST_CASES),4096) WORLDKEEP_TEST_LONG=1
+
+bench:
+	$(CARGO) run --release --locked -p worldkeep-link --example overhead -- $(REDIS)
+
+# The single steps, for those who want one.
+fmt:
+	$(CARGO) fmt --all --check
+
+lint:
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+tests:
+	$(TESTS)
+
+doctests:
+	$(CARGO) test --workspace --doc --locked
+
+# Uses the binary that the tests were just run with.
+browser:
+	cd tests/browser && WORLDKEEP_BIN=$(TARGET)/debug/worldkeep node --test --test-concurrency=1
