@@ -102,6 +102,7 @@ pub(crate) struct Blocked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnTimeout {
     NullArray,
+    /// A null array too; only where nothing may wait it is a null, as for the command that does not wait.
     Null,
     Int(i64),
     /// A pause is over: the command runs now.

@@ -155,8 +155,9 @@ fn hincrby(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
 
 fn hincrbyfloat(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     let (key, field) = (argv[1], argv[2]);
-    if num::parse_long_double(argv[3]).is_none() {
-        return Err(crate::error::NOT_FLOAT);
+    let by = num::parse_long_double(argv[3]).ok_or(crate::error::NOT_FLOAT)?;
+    if by.is_infinite() {
+        return Err(ReplyError::fixed("ERR value is NaN or Infinity"));
     }
     let limits = cx.core.config.limits;
     let hash = cx.core.hash_mut(key)?;

@@ -3,11 +3,9 @@
 use crate::cmd_string::clip;
 use crate::command::Run::{self, Plain};
 use crate::core::Core;
-use crate::ctx::{Ctx, int, is};
+use crate::ctx::{Ctx, int, is, positive};
 use crate::data::{List, Text};
-use crate::error::{
-    NO_SUCH_KEY, NOT_POSITIVE, OUT_OF_RANGE, OUT_OF_RANGE_VALUE, Outcome, ReplyError, SYNTAX,
-};
+use crate::error::{NO_SUCH_KEY, OUT_OF_RANGE, OUT_OF_RANGE_VALUE, Outcome, ReplyError, SYNTAX};
 use crate::notify::class;
 
 pub(crate) const HANDLERS: &[(&str, Run)] = &[
@@ -102,7 +100,7 @@ fn pop(cx: &mut Ctx<'_>, argv: &[&[u8]], end: End) -> Outcome {
     }
     let count = match argv.get(2) {
         None => None,
-        Some(arg) => Some(usize::try_from(int(arg)?).map_err(|_| NOT_POSITIVE)?),
+        Some(arg) => Some(positive(arg)?),
     };
     let key = argv[1];
     let Some(list) = cx.core.list_mut(key)? else {

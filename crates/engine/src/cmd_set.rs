@@ -2,9 +2,9 @@
 
 use crate::command::Run::{self, Plain};
 use crate::core::Core;
-use crate::ctx::{Ctx, int, is};
+use crate::ctx::{Ctx, int, is, positive};
 use crate::data::{Limits, Set, Text, Value};
-use crate::error::{NOT_POSITIVE, OUT_OF_RANGE_VALUE, Outcome, ReplyError, SYNTAX, WRONG_TYPE};
+use crate::error::{OUT_OF_RANGE_VALUE, Outcome, ReplyError, SYNTAX, WRONG_TYPE};
 use crate::notify::class;
 use crate::random;
 
@@ -107,7 +107,7 @@ fn spop(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     let key = argv[1];
     let count = match argv.get(2) {
         None => None,
-        Some(arg) => Some(usize::try_from(int(arg)?).map_err(|_| NOT_POSITIVE)?),
+        Some(arg) => Some(positive(arg)?),
     };
     if cx.core.set_mut(key)?.is_none() {
         if count.is_some() {

@@ -218,8 +218,15 @@ fn getdel(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
 }
 
 fn getex(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
-    let o = options(cx, &argv[2..], false)?;
     let key = argv[1];
+    let o = match options(cx, &argv[2..], false) {
+        Err(error) if error == SYNTAX => return Err(error),
+        Err(error) => {
+            get(cx, key)?;
+            return if cx.core.exists(key) { Err(error) } else { Ok(()) };
+        }
+        Ok(o) => o,
+    };
     get(cx, key)?;
     if !cx.core.exists(key) {
         return Ok(());
@@ -335,7 +342,7 @@ pub(crate) fn clip(start: i64, end: i64, len: usize) -> Option<(usize, usize)> {
     let len = len as i64;
     let from = if start < 0 { (start + len).max(0) } else { start };
     let to = if end < 0 { (end + len).max(-1) } else { end }.min(len - 1);
-    (from <= to && from < len).then_some((from as usize, to as usize + 1))
+    (from <= to && from < len).then(|| (from as usize, to as usize + 1))
 }
 
 fn getrange(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
@@ -425,7 +432,8 @@ fn incrbyfloat(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
         Some(value) => value.as_string().ok_or(WRONG_TYPE)?,
     };
     let sum = add_floats(&text, argv[2])?;
-    cx.core.put_keeping_ttl(key, Value::string(&sum));
+    // Kept as text even where it is a whole number, as `OBJECT ENCODING` shows in Redis.
+    cx.core.put_keeping_ttl(key, Value::Text(crate::data::Text::new(&sum)));
     cx.core.changed(class::STRING, "incrbyfloat", key);
     cx.core.log_as(&[&[b"SET", key, &sum, b"KEEPTTL"]]);
     cx.out.bulk(&sum);

@@ -7,7 +7,7 @@ use crate::cmd_zset_range::store;
 use crate::command::Run::{self, Plain};
 use crate::core::Core;
 use crate::ctx::{Ctx, int, is};
-use crate::data::{Set, Text, Value, Zset, num};
+use crate::data::{Limits, Set, Text, Value, Zset, num};
 use crate::error::{Outcome, ReplyError, SYNTAX, WRONG_TYPE};
 
 pub(crate) const HANDLERS: &[(&str, Run)] = &[
@@ -55,8 +55,9 @@ struct Asked<'a> {
     with_scores: bool,
 }
 
-/// From the number of keys on.
+/// From the number of keys on. Types are looked at before options, as Redis does.
 fn parse<'a>(
+    core: &mut Core,
     args: &'a [&'a [u8]],
     op: Op,
     storing: bool,
@@ -69,6 +70,7 @@ fn parse<'a>(
         )));
     };
     let keys = args[1..].get(..n).ok_or(SYNTAX)?;
+    sources(core, keys)?;
     let mut asked =
         Asked { keys, weights: vec![1.0; n], aggregate: Aggregate::Sum, with_scores: false };
     let mut rest = &args[1 + n..];
@@ -154,8 +156,7 @@ fn weighted(score: f64, weight: f64) -> f64 {
     if product.is_nan() { 0.0 } else { product }
 }
 
-fn combine(core: &mut Core, asked: &Asked<'_>, op: Op) -> Result<Zset, ReplyError> {
-    let limits = core.config.limits;
+fn combine(core: &mut Core, asked: &Asked<'_>, op: Op, limits: Limits) -> Result<Zset, ReplyError> {
     let sources = sources(core, asked.keys)?;
     let mut result = Zset::new();
     let mut inputs: Vec<(Source<'_>, f64)> =
@@ -200,16 +201,19 @@ fn combine(core: &mut Core, asked: &Asked<'_>, op: Op) -> Result<Zset, ReplyErro
 }
 
 fn answer(cx: &mut Ctx<'_>, argv: &[&[u8]], op: Op) -> Outcome {
-    let asked = parse(&argv[1..], op, false, cx.spec.full_name)?;
-    let result = combine(cx.core, &asked, op)?;
+    let asked = parse(cx.core, &argv[1..], op, false, cx.spec.full_name)?;
+    // The packed form drops the sign of zero, which a result that is only shown keeps.
+    let limits = Limits { zset_max_listpack_entries: 0, ..cx.core.config.limits };
+    let result = combine(cx.core, &asked, op, limits)?;
     let pairs: Vec<(&[u8], f64)> = result.iter().collect();
     cx.out.scored(&pairs, asked.with_scores);
     Ok(())
 }
 
 fn keep(cx: &mut Ctx<'_>, argv: &[&[u8]], op: Op, event: &str) -> Outcome {
-    let asked = parse(&argv[2..], op, true, cx.spec.full_name)?;
-    let result = combine(cx.core, &asked, op)?;
+    let asked = parse(cx.core, &argv[2..], op, true, cx.spec.full_name)?;
+    let limits = cx.core.config.limits;
+    let result = combine(cx.core, &asked, op, limits)?;
     let n = result.len();
     store(cx.core, argv[1], result, event);
     cx.out.len(n);

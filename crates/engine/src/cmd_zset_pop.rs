@@ -3,9 +3,9 @@
 use crate::client::OnTimeout;
 use crate::cmd_list_block::until;
 use crate::command::Run::{self, Plain};
-use crate::ctx::{Ctx, int, is};
+use crate::ctx::{Ctx, int, is, positive};
 use crate::data::{Text, Zset};
-use crate::error::{NOT_POSITIVE, Outcome, ReplyError, SYNTAX};
+use crate::error::{Outcome, ReplyError, SYNTAX};
 use crate::notify::class;
 
 pub(crate) const HANDLERS: &[(&str, Run)] = &[
@@ -65,7 +65,7 @@ fn pop(cx: &mut Ctx<'_>, argv: &[&[u8]], which: Which) -> Outcome {
     }
     let count = match argv.get(2) {
         None => None,
-        Some(arg) => Some(usize::try_from(int(arg)?).map_err(|_| NOT_POSITIVE)?),
+        Some(arg) => Some(positive(arg)?),
     };
     let taken = take(cx, argv[1], which, count.unwrap_or(1))?;
     if count.is_some() && cx.out.resp3 {

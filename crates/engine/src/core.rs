@@ -355,8 +355,7 @@ impl Core {
         let Some(client) = self.clients.get_mut(id) else { return };
         let Some(blocked) = client.blocked.take() else { return };
         match blocked.on_timeout {
-            OnTimeout::NullArray => client.out.null_array(),
-            OnTimeout::Null => client.out.null(),
+            OnTimeout::NullArray | OnTimeout::Null => client.out.null_array(),
             OnTimeout::Int(n) => client.out.int(n),
             OnTimeout::Run => {}
         }

@@ -5,7 +5,7 @@ use crate::client::{Blocked, Client, OnTimeout};
 use crate::command::Spec;
 use crate::core::Core;
 use crate::data::num;
-use crate::error::{NOT_FLOAT, NOT_INT, Outcome, ReplyError};
+use crate::error::{NOT_FLOAT, NOT_INT, NOT_POSITIVE, Outcome, ReplyError};
 use crate::out::Out;
 
 /// One running command.
@@ -67,6 +67,11 @@ impl Ctx<'_> {
 /// An integer argument, or the usual error.
 pub(crate) fn int(arg: &[u8]) -> Result<i64, ReplyError> {
     num::parse_i64(arg).ok_or(NOT_INT)
+}
+
+/// A count that must not be negative, or the error that says so.
+pub(crate) fn positive(arg: &[u8]) -> Result<usize, ReplyError> {
+    num::parse_i64(arg).and_then(|n| usize::try_from(n).ok()).ok_or(NOT_POSITIVE)
 }
 
 /// A floating-point argument, or the usual error.
