@@ -34,6 +34,14 @@ pub enum OpenError {
         /// What the system said.
         reason: String,
     },
+    /// Somebody answers and cannot serve yet.
+    #[error("Redis at {place} is not ready: {reason}; wait for it and start again")]
+    NotReady {
+        /// Where, without password.
+        place: String,
+        /// What it waits for.
+        reason: String,
+    },
     /// Wrong or missing password.
     #[error(
         "Redis at {place} refused the login: {reason}; check user and password in the URL \
@@ -80,7 +88,10 @@ impl OpenError {
             OpenError::Damaged { .. } => 1,
             OpenError::Usage(_) | OpenError::Directory { .. } => 2,
             OpenError::Login { .. } | OpenError::NotAllowed { .. } => 5,
-            OpenError::Unreachable { .. } | OpenError::Tls { .. } | OpenError::NotRedis { .. } => 6,
+            OpenError::Unreachable { .. }
+            | OpenError::NotReady { .. }
+            | OpenError::Tls { .. }
+            | OpenError::NotRedis { .. } => 6,
         }
     }
 }
@@ -116,13 +127,21 @@ impl Trouble {
         matches!(self, Trouble::Gone(_) | Trouble::NotYet(_))
     }
 
+    /// The more telling of two: a server that says why it hangs up is not always heard, because the
+    /// closing may overtake the words.
+    pub(crate) fn or_earlier(self, earlier: Option<Trouble>) -> Trouble {
+        match (self, earlier) {
+            (Trouble::Gone(_), Some(told @ Trouble::NotYet(_))) => told,
+            (later, _) => later,
+        }
+    }
+
     /// As the end of an attempt to open a store at `place`.
     pub(crate) fn at(self, place: &str) -> OpenError {
         let place = place.to_owned();
         match self {
-            Trouble::Gone(reason) | Trouble::NotYet(reason) => {
-                OpenError::Unreachable { place, reason }
-            }
+            Trouble::Gone(reason) => OpenError::Unreachable { place, reason },
+            Trouble::NotYet(reason) => OpenError::NotReady { place, reason },
             Trouble::Login(reason) => OpenError::Login { place, reason },
             Trouble::NotAllowed(reason) => OpenError::NotAllowed { place, reason },
             Trouble::Tls(reason) => OpenError::Tls { place, reason },

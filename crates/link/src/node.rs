@@ -108,14 +108,17 @@ impl Node {
         patience: Duration,
     ) -> Result<Arc<Self>, Trouble> {
         let give_up = Instant::now() + patience;
+        let mut told = None;
         loop {
             match connect(&route, &opener).await {
                 Ok(pipe) => return Ok(Self::make(route, opener, Some(pipe))),
-                Err(trouble) if !trouble.may_pass() || Instant::now() >= give_up => {
-                    return Err(trouble);
-                }
-                Err(_) => sleep(LAST_DELAY).await,
+                Err(trouble) if !trouble.may_pass() => return Err(trouble),
+                Err(trouble) => told = Some(trouble.or_earlier(told)),
             }
+            if Instant::now() >= give_up {
+                return Err(told.expect("an attempt was made"));
+            }
+            sleep(LAST_DELAY).await;
         }
     }
 
@@ -201,6 +204,7 @@ impl Node {
             let Idle { wire, generation, watching, .. } = found;
             return Ok(Held { wire, generation, watching, node: Some(Arc::clone(self)) });
         }
+        let mut told = None;
         loop {
             let pipe = self.pipe(by).await?;
             let generation = self.generation();
@@ -210,10 +214,14 @@ impl Node {
                     let node = Some(Arc::clone(self));
                     return Ok(Held { wire, generation, watching: false, node });
                 }
-                Ok(Err(trouble)) if by.left() <= FIRST_DELAY => {
-                    return Err(Fault::Unavailable(trouble.reason().to_owned()));
+                Ok(Err(trouble)) => {
+                    let trouble = trouble.or_earlier(told);
+                    if by.left() <= FIRST_DELAY {
+                        return Err(Fault::Unavailable(trouble.reason().to_owned()));
+                    }
+                    told = Some(trouble);
+                    sleep(FIRST_DELAY).await;
                 }
-                Ok(Err(_)) => sleep(FIRST_DELAY).await,
                 Err(_) => {
                     let why = format!("{} did not open a connection in time", pipe.address());
                     return Err(Fault::Unavailable(why));

@@ -83,7 +83,15 @@ impl Own {
         let bytes = cmd.get_packed_command();
         self.spoiled |= manner == Manner::Stateful;
         loop {
-            let value = self.ask(&bytes, 1, by).await?.pop().expect("one reply was asked for");
+            let asked = self.ask(&bytes, 1, by).await;
+            if asked.is_err() && manner == Manner::Watch && self.held.is_none() && !self.watching {
+                // An idle connection died before it was noticed. Watching changes nothing, so that the
+                // first watch of a session may be asked for again.
+                self.held = Some(self.source.hold(&self.key, false, by).await?);
+                self.busy = false;
+                continue;
+            }
+            let value = asked?.pop().expect("one reply was asked for");
             let Value::ServerError(error) = value else {
                 match manner {
                     Manner::Watch => self.watching = true,

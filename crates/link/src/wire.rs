@@ -150,6 +150,15 @@ impl Step {
         if let Value::ServerError(error) = value {
             let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
             return match (error.code(), self) {
+                // These come unasked, before the server hangs up.
+                ("DENIED", _) => Err(Trouble::NotAllowed(
+                    "it is in protected mode and takes only connections from its own machine; set \
+                     a password there"
+                        .to_owned(),
+                )),
+                ("ERR", _) if text.contains("max number of clients") => Err(Trouble::NotYet(
+                    "it has no room for another client; raise its maxclients".to_owned(),
+                )),
                 ("LOADING", _) => Err(Trouble::NotYet("it is loading its data".to_owned())),
                 ("MASTERDOWN", _) => Err(Trouble::NotYet("it has lost its primary".to_owned())),
                 ("NOAUTH", Step::Ping) => Err(Trouble::Login("it wants a password".to_owned())),

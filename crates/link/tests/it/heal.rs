@@ -133,3 +133,22 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_done_twice_over_kills() {
         assert!(stored >= acknowledged && stored <= acknowledged + unknown);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_on_a_connection_that_died_idle_is_asked_again() {
+    for program in programs() {
+        let mut server = Server::start(program);
+        let store = open(&server.url()).await;
+        for _ in 0..10 {
+            let mut session = store.session(b"k", soon()).await.expect("a session");
+            session.call(&cmd("WATCH k"), soon()).await.expect("watched");
+            session.exec(&[cmd("SET k 1")], soon()).await.expect("sent").expect("done");
+            // Lent before the death, used after it.
+            let mut held = store.session(b"k", soon()).await.expect("a session");
+            server.kill();
+            server.restart();
+            held.call(&cmd("WATCH k"), soon()).await.expect("watched on a new connection");
+            held.exec(&[cmd("SET k 2")], soon()).await.expect("sent").expect("done");
+        }
+    }
+}

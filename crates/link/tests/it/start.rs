@@ -146,3 +146,30 @@ async fn a_server_that_never_answers_is_given_up_in_time() {
     assert!(error.to_string().contains("accepts connections but does not answer"), "{error}");
     assert!(began.elapsed() < Duration::from_secs(3));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_server_and_a_protected_one_are_told() {
+    for program in programs() {
+        let server = Setup::new(program).args(["--maxclients", "1"]).start();
+        let store = open(&server.url()).await;
+        let options = Options { patience: Duration::from_millis(600), ..Options::default() };
+        let Err(error) = link::open(&server.url(), options).await else {
+            panic!("a second client was let in")
+        };
+        assert!(error.to_string().contains("raise its maxclients"), "{error}");
+        assert_eq!(error.exit_code(), 6);
+        let none = store.session(b"k", crate::ms(500)).await;
+        assert!(matches!(none, Err(kernel::Fault::Unavailable(why)) if why.contains("maxclients")));
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let addr = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let _ = stream.write_all(b"-DENIED Redis is running in protected mode\r\n");
+            let _ = stream.read(&mut [0; 1024]);
+        }
+    });
+    let error = failure(&format!("redis://{addr}")).await;
+    assert!(error.to_string().contains("protected mode"), "{error}");
+    assert_eq!(error.exit_code(), 5);
+}
