@@ -7,8 +7,9 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream};
 
 use crate::client::Seat;
+use crate::door_busy;
 use crate::resp::{self, Argv, Bounds, Parsed};
-use crate::shared::{Hold, Shared};
+use crate::shared::{Hold, NoSeat, Shared};
 
 const READ: usize = 16 * 1024;
 /// A buffer that grew beyond this is given back once it is empty.
@@ -17,13 +18,19 @@ const KEEP: usize = 64 * 1024;
 /// One end of an in-memory pipe whose other end the engine serves.
 pub(crate) fn duplex(shared: &Hold) -> DuplexStream {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
+    shared.door_on(tokio::runtime::Handle::current());
     let shared = shared.clone();
     tokio::spawn(async move {
-        let seat = shared.seat("in-process:0".into());
-        let _ = serve(&shared, seat, theirs).await;
-        shared.unseat(seat);
+        let _ = welcome(&shared, None, theirs).await;
     });
     ours
+}
+
+/// Where a connection comes from.
+pub(crate) struct Socket {
+    pub(crate) addr: String,
+    pub(crate) laddr: String,
+    pub(crate) fd: i64,
 }
 
 /// What a batch left behind.
@@ -35,20 +42,55 @@ enum After {
     Close,
 }
 
+/// Seats a new connection and serves it until it ends. While a slow script holds the lock it has no seat
+/// yet, but can end that script.
+pub(crate) async fn welcome<S>(
+    shared: &Shared,
+    socket: Option<&Socket>,
+    mut stream: S,
+) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut input: Vec<u8> = Vec::with_capacity(READ);
+    let seat = loop {
+        match shared.seat_stream(socket) {
+            Ok(seat) => break seat,
+            Err(NoSeat::TooMany) => {
+                return stream.write_all(b"-ERR max number of clients reached\r\n").await;
+            }
+            Err(NoSeat::Busy) => {}
+        }
+        if read_some(&mut stream, &mut input).await? == 0 {
+            return Ok(());
+        }
+        let mut output = Vec::new();
+        let broken = shared.watch.busy()
+            && !door_busy::answer(&shared.watch, Bounds::STRANGER, false, &mut input, &mut output);
+        stream.write_all(&output).await?;
+        if broken {
+            return stream.shutdown().await;
+        }
+    };
+    let served = serve(shared, seat, stream, input).await;
+    shared.unseat(seat);
+    served
+}
+
 /// Serves one connection until it ends.
-pub(crate) async fn serve<S>(shared: &Shared, seat: Seat, stream: S) -> io::Result<()>
+async fn serve<S>(shared: &Shared, seat: Seat, stream: S, mut input: Vec<u8>) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let (mut reader, mut writer) = tokio::io::split(stream);
-    let mut input: Vec<u8> = Vec::with_capacity(READ);
     let mut output: Vec<u8> = Vec::new();
+    let mut state = DoorState::default();
     let wake = match shared.lock().core().clients.get(seat.id) {
         Some(client) => Arc::clone(&client.wake),
         None => return Ok(()),
     };
     loop {
-        let after = run_batch(shared, seat, &mut input, &mut output);
+        let after = run_batch(shared, seat, &mut state, &mut input, &mut output);
         if !output.is_empty() {
             writer.write_all(&output).await?;
             output.clear();
@@ -83,9 +125,34 @@ async fn read_some(
     reader.read_buf(input).await
 }
 
+/// What the door remembers between batches.
+#[derive(Default)]
+struct DoorState {
+    resp3: bool,
+    /// Calls were answered `BUSY`: a transaction they belonged to must not run without them.
+    missed: bool,
+}
+
 /// Runs every whole call in `input` and moves what the client is owed to `output`.
-fn run_batch(shared: &Shared, seat: Seat, input: &mut Vec<u8>, output: &mut Vec<u8>) -> After {
-    let mut inner = shared.lock();
+fn run_batch(
+    shared: &Shared,
+    seat: Seat,
+    state: &mut DoorState,
+    input: &mut Vec<u8>,
+    output: &mut Vec<u8>,
+) -> After {
+    let Some(mut inner) = shared.lock_unless_busy() else {
+        let bounds = Bounds { bulk_max: 512 << 20, args_max: 1 << 20 };
+        state.missed |= !input.is_empty();
+        let open = door_busy::answer(&shared.watch, bounds, state.resp3, input, output);
+        return if open { After::Read } else { After::Close };
+    };
+    if std::mem::take(&mut state.missed)
+        && let Some(client) = inner.core().clients.get_mut(seat.id)
+        && let Some(multi) = &mut client.multi
+    {
+        multi.broken = true;
+    }
     let mut used = 0;
     let mut broken = None;
     let mut space = Vec::new();
@@ -126,6 +193,7 @@ fn run_batch(shared: &Shared, seat: Seat, input: &mut Vec<u8>, output: &mut Vec<
         client.closing = true;
     }
     std::mem::swap(output, &mut client.out.buf);
+    state.resp3 = client.out.resp3;
     if client.closing {
         After::Close
     } else if client.blocked.is_some() {

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use tokio::runtime::Runtime;
 
-use crate::door_stream;
+use crate::door_stream::{self, Socket};
 use crate::shared::Hold;
 
 /// A listening door. Dropping it closes the door and its connections.
@@ -33,6 +33,7 @@ impl Listener {
             tokio::net::TcpListener::from_std(listener)?
         };
         shared.lock().core().door_opened(addr);
+        shared.door_on(runtime.handle().clone());
         let shared = shared.clone();
         runtime.spawn(async move {
             while let Ok((stream, peer)) = listener.accept().await {
@@ -42,11 +43,8 @@ impl Listener {
                     let fd = i64::from(std::os::fd::AsRawFd::as_raw_fd(&stream));
                     let laddr =
                         stream.local_addr().map(|addr| addr.to_string()).unwrap_or_default();
-                    let Some(seat) = shared.seat_socket(peer.to_string(), laddr, fd) else {
-                        return refuse(stream).await;
-                    };
-                    let _ = door_stream::serve(&shared, seat, stream).await;
-                    shared.unseat(seat);
+                    let socket = Socket { addr: peer.to_string(), laddr, fd };
+                    let _ = door_stream::welcome(&shared, Some(&socket), stream).await;
                 });
             }
         });
@@ -57,13 +55,6 @@ impl Listener {
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
-}
-
-/// Tells a client that there are too many.
-async fn refuse(mut stream: tokio::net::TcpStream) {
-    use tokio::io::AsyncWriteExt as _;
-    // It may be gone already; there is nobody else to tell.
-    let _ = stream.write_all(b"-ERR max number of clients reached\r\n").await;
 }
 
 impl Drop for Listener {

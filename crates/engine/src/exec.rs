@@ -10,7 +10,7 @@ use crate::command::{Found, Run, Spec, TABLE, flag};
 use crate::core::Core;
 use crate::ctx::Ctx;
 use crate::error::{Outcome, ReplyError};
-use crate::lua_stub::LuaHost;
+use crate::lua::host::LuaHost;
 use crate::out::Out;
 
 /// What the engine's lock guards.

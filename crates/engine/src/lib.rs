@@ -34,6 +34,7 @@ mod cmd_config;
 mod cmd_connection;
 mod cmd_debug;
 mod cmd_expire;
+mod cmd_function;
 mod cmd_hash;
 mod cmd_info;
 mod cmd_keys;
@@ -44,6 +45,7 @@ mod cmd_list_block;
 mod cmd_multi;
 mod cmd_pubsub;
 mod cmd_scan;
+mod cmd_script;
 mod cmd_server;
 mod cmd_set;
 mod cmd_string;
@@ -57,6 +59,7 @@ mod config;
 mod core;
 mod ctx;
 mod data;
+mod door_busy;
 mod door_direct;
 mod door_stream;
 mod door_tcp;
@@ -65,9 +68,7 @@ mod exec;
 mod guard;
 mod help;
 mod log;
-#[allow(dead_code, reason = "the host that runs scripts follows")]
 mod lua;
-mod lua_stub;
 mod notify;
 mod out;
 mod pubsub;
@@ -103,6 +104,7 @@ const HANDLERS: &[&[(&str, Run)]] = &[
     cmd_connection::HANDLERS,
     cmd_debug::HANDLERS,
     cmd_expire::HANDLERS,
+    cmd_function::HANDLERS,
     cmd_hash::HANDLERS,
     cmd_info::HANDLERS,
     cmd_keys::HANDLERS,
@@ -112,6 +114,7 @@ const HANDLERS: &[&[(&str, Run)]] = &[
     cmd_multi::HANDLERS,
     cmd_pubsub::HANDLERS,
     cmd_scan::HANDLERS,
+    cmd_script::HANDLERS,
     cmd_server::HANDLERS,
     cmd_set::HANDLERS,
     cmd_string::HANDLERS,

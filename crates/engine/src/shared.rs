@@ -10,13 +10,20 @@ use crate::aof::{Log, OpenError, Opened};
 use crate::client::{Client, Seat};
 use crate::config::Config;
 use crate::core::Core;
+use crate::door_stream::Socket;
 use crate::exec::Inner;
-use crate::lua_stub::LuaHost;
+use crate::lua::host::LuaHost;
+use crate::lua::watch::Watch;
 
 /// What all doors share.
 pub(crate) struct Shared {
     inner: Mutex<Inner>,
     ticker: Arc<Ticker>,
+    /// The running script, to be seen and stopped without the lock.
+    pub(crate) watch: Arc<Watch>,
+    /// Runtimes of the doors. A worker that runs a script may be the one that looks for input; another
+    /// must then be woken to do so.
+    runtimes: Mutex<Vec<tokio::runtime::Handle>>,
 }
 
 /// Wakes the ticking thread early when a nearer deadline appears.
@@ -32,6 +39,14 @@ struct TickerState {
     sooner: bool,
 }
 
+/// Why a new connection has no seat.
+pub(crate) enum NoSeat {
+    /// As many clients as the configuration allows.
+    TooMany,
+    /// A slow script holds the lock.
+    Busy,
+}
+
 /// How often lives that are over are looked for.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -41,7 +56,8 @@ impl Shared {
         config.set_text("appendonly", if options.dir.is_some() { b"yes" } else { b"no" });
         let mut core = Core::new(options.clock, config);
         core.admin.on_shutdown = options.on_shutdown;
-        let mut inner = Inner::new(core, LuaHost);
+        let mut inner = Inner::new(core, LuaHost::default());
+        let watch = Arc::clone(&inner.lua.watch);
         let mut opened = Opened::default();
         if let Some(dir) = &options.dir {
             let (log, found) = Log::open(&mut inner, dir, options.fsync)?;
@@ -49,7 +65,12 @@ impl Shared {
             inner.core().pending.on = true;
             opened = found;
         }
-        let shared = Arc::new(Shared { inner: Mutex::new(inner), ticker: Arc::default() });
+        let shared = Arc::new(Shared {
+            inner: Mutex::new(inner),
+            ticker: Arc::default(),
+            watch,
+            runtimes: Mutex::default(),
+        });
         let weak = Arc::downgrade(&shared);
         let ticker = Arc::clone(&shared.ticker);
         std::thread::Builder::new()
@@ -69,9 +90,43 @@ impl Shared {
         self.inner.lock()
     }
 
+    /// A door runs on this runtime.
+    pub(crate) fn door_on(&self, runtime: tokio::runtime::Handle) {
+        self.runtimes.lock().push(runtime);
+    }
+
+    /// The lock for the ticking thread, which wakes the doors' workers while it has to wait.
+    fn lock_and_wake(&self) -> MutexGuard<'_, Inner> {
+        loop {
+            if let Some(inner) = self.inner.try_lock_for(TICK) {
+                return inner;
+            }
+            for runtime in self.runtimes.lock().iter() {
+                runtime.spawn(async {});
+            }
+        }
+    }
+
+    /// The lock, or nothing while a slow script holds it.
+    pub(crate) fn lock_unless_busy(&self) -> Option<MutexGuard<'_, Inner>> {
+        const LOOK: Duration = Duration::from_millis(1);
+        if let Some(inner) = self.inner.try_lock() {
+            return Some(inner);
+        }
+        while !self.watch.busy() {
+            if let Some(inner) = self.inner.try_lock_for(LOOK) {
+                return Some(inner);
+            }
+        }
+        None
+    }
+
     /// Seats a new client.
     pub(crate) fn seat(&self, addr: String) -> Seat {
-        let mut inner = self.lock();
+        Self::seat_in(&mut self.lock(), addr)
+    }
+
+    fn seat_in(inner: &mut Inner, addr: String) -> Seat {
         let core = inner.core();
         let id = core.clients.next_id();
         core.stats.connections += 1;
@@ -82,21 +137,23 @@ impl Shared {
         core.clients.add(Box::new(client))
     }
 
-    /// Seats a client that came over a socket. `None` when there are too many.
-    pub(crate) fn seat_socket(&self, addr: String, laddr: String, fd: i64) -> Option<Seat> {
-        let mut inner = self.lock();
+    /// Seats a client of a stream door, which may have come over a socket.
+    pub(crate) fn seat_stream(&self, socket: Option<&Socket>) -> Result<Seat, NoSeat> {
+        let mut inner = self.lock_unless_busy().ok_or(NoSeat::Busy)?;
+        let Some(socket) = socket else {
+            return Ok(Self::seat_in(&mut inner, "in-process:0".into()));
+        };
         let core = inner.core();
         if core.clients.len() >= core.config.maxclients {
             core.stats.rejected_connections += 1;
-            return None;
+            return Err(NoSeat::TooMany);
         }
-        drop(inner);
-        let seat = self.seat(addr);
-        let mut inner = self.lock();
+        let seat = Self::seat_in(&mut inner, socket.addr.clone());
         if let Some(client) = inner.core().clients.get_mut(seat.id) {
-            (client.laddr, client.fd, client.in_process) = (laddr, fd, false);
+            client.laddr.clone_from(&socket.laddr);
+            (client.fd, client.in_process) = (socket.fd, false);
         }
-        Some(seat)
+        Ok(seat)
     }
 
     /// A connection ended: nothing of it stays.
@@ -122,7 +179,7 @@ impl Shared {
 
     /// Ends what is due; gives how long to sleep until the next.
     pub(crate) fn tick(self: &Arc<Self>) -> Duration {
-        let mut inner = self.lock();
+        let mut inner = self.lock_and_wake();
         inner.tick();
         // A failure shows in `write_refusal`; nobody waits for an answer here.
         let _ = inner.write_log();

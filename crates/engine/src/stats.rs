@@ -94,6 +94,8 @@ pub(crate) struct Stats {
     pub(crate) per_command: Vec<CommandStats>,
     /// First word of an error and how often it was answered.
     pub(crate) errors: std::collections::BTreeMap<String, u64>,
+    /// The next error was counted when a script's command failed with it.
+    skip_error: bool,
 }
 
 impl Stats {
@@ -111,6 +113,7 @@ impl Stats {
             error_replies: 0,
             per_command: vec![CommandStats::default(); TABLE.specs.len()],
             errors: std::collections::BTreeMap::new(),
+            skip_error: false,
         }
     }
 
@@ -118,10 +121,18 @@ impl Stats {
         &mut self.per_command[spec.id]
     }
 
+    /// The error about to be replied has been counted.
+    pub(crate) fn counted_already(&mut self) {
+        self.skip_error = true;
+    }
+
     /// Counts an error reply under its code.
     pub(crate) fn error(&mut self, text: &[u8]) {
         // Scripts choose their own codes: past this many the rest is one line.
         const CODES_MAX: usize = 128;
+        if std::mem::take(&mut self.skip_error) {
+            return;
+        }
         self.error_replies += 1;
         let code = text.split(|b| *b == b' ').next().unwrap_or_default();
         let code = String::from_utf8_lossy(&code[..code.len().min(64)]).into_owned();

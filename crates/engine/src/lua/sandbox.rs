@@ -42,6 +42,20 @@ pub(crate) enum Failure {
     Broken(Vec<u8>),
 }
 
+impl Failure {
+    /// The text of the error alone.
+    pub(crate) fn message(self) -> Vec<u8> {
+        match self {
+            Self::Raised(table) => match table.raw_get::<mlua::LuaString>("err") {
+                Ok(text) => text.as_bytes().to_vec(),
+                Err(_) => b"ERR execution failure".to_vec(),
+            },
+            Self::Stopped(text) => text,
+            Self::Broken(text) => [b"ERR ".as_slice(), &text].concat(),
+        }
+    }
+}
+
 /// What the host calls to run something under the sandbox.
 pub(crate) struct Starters {
     /// (function, number of keys, keys and arguments…) → (ok, value).

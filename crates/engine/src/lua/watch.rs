@@ -42,17 +42,8 @@ pub(crate) struct Watch {
 pub(crate) struct Running {
     pub(crate) name: Vec<u8>,
     pub(crate) command: Vec<Vec<u8>>,
-}
-
-/// What a caller finds who cannot get the lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Busy {
-    /// No script, or not for long.
-    No,
-    /// A slow `EVAL`.
-    Eval,
-    /// A slow function.
-    Function,
+    /// Libraries and functions there are.
+    pub(crate) counts: (usize, usize),
 }
 
 /// What `SCRIPT KILL` or `FUNCTION KILL` found.
@@ -108,8 +99,9 @@ impl Watch {
     }
 
     /// Notes what runs, for `FUNCTION STATS`.
-    pub(crate) fn describe(&self, name: &[u8], command: &[&[u8]]) {
+    pub(crate) fn describe(&self, name: &[u8], command: &[&[u8]], counts: (usize, usize)) {
         let mut running = self.running.lock();
+        running.counts = counts;
         running.name.clear();
         running.name.extend_from_slice(name);
         running.command.clear();
@@ -136,14 +128,9 @@ impl Watch {
     }
 
     /// Whether a script has run so long that others are told so.
-    pub(crate) fn busy(&self) -> Busy {
+    pub(crate) fn busy(&self) -> bool {
         let limit = self.slow_after.load(Relaxed);
-        let slow = limit > 0 && self.elapsed().is_some_and(|elapsed| elapsed >= limit);
-        match slow {
-            false => Busy::No,
-            true if self.eval.load(Relaxed) => Busy::Eval,
-            true => Busy::Function,
-        }
+        limit > 0 && self.elapsed().is_some_and(|elapsed| elapsed >= limit)
     }
 
     /// Whether the running script is an `EVAL`.
@@ -166,9 +153,13 @@ impl Watch {
         Kill::Done
     }
 
-    /// The limits, as configuration names them; 0 means none.
-    pub(crate) fn set_limits(&self, slow_after_ms: u64, end_after_ms: u64, memory: usize) {
-        self.slow_after.store(slow_after_ms, Relaxed);
+    /// When others are told `BUSY`; 0 means never.
+    pub(crate) fn slow_after(&self, ms: u64) {
+        self.slow_after.store(ms, Relaxed);
+    }
+
+    /// Milliseconds and bytes that end a script; 0 means no limit.
+    pub(crate) fn set_limits(&self, end_after_ms: u64, memory: usize) {
         self.end_after.store(end_after_ms, Relaxed);
         self.memory.store(memory, Relaxed);
     }
