@@ -5,6 +5,7 @@ use std::any::Any;
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use axum::Router;
@@ -47,12 +48,16 @@ pub struct App {
     pub checks: Checks,
     /// Events for sockets.
     pub hub: Arc<Hub>,
+    /// This server among those that share the store.
+    pub server_id: String,
     /// Cancelled when the server begins to stop: not ready, sockets say goodbye, loops end.
     pub stopping: CancellationToken,
     /// Loops and sockets, waited for at the end.
     pub tasks: TaskTracker,
     /// Unix milliseconds of the start.
     pub started_at: u64,
+    /// Set at the stop: whether no other server shares the store any more.
+    pub was_last: AtomicBool,
     pub(crate) started: Instant,
     pub(crate) access: Table,
     paths: HashSet<String>,
@@ -97,12 +102,14 @@ impl App {
             hub: Hub::new(Arc::clone(&store), feeds, stopping.clone()),
             limits: Limits::new(&settings),
             keyspace,
+            server_id: uuid::Uuid::now_v7().to_string(),
             checks: Checks::default(),
             store,
             stopping,
             tasks: TaskTracker::new(),
             started_at: clock.now_ms(),
             clock,
+            was_last: AtomicBool::new(false),
             started: Instant::now(),
             paths: rows().map(|row| row.path.to_owned()).collect(),
             access,

@@ -251,7 +251,11 @@ pub(crate) async fn of_bearer(app: &App, text: &str, address: IpAddr) -> Result<
 }
 
 async fn of_session(app: &App, cookie: &str, address: IpAddr) -> Result<Option<Caller>, Refusal> {
-    let Some(session) = sessions::find(app.store(), cookie).await? else { return Ok(None) };
+    let Some(session) =
+        sessions::find(app.store(), cookie, app.settings.number("session_hours")).await?
+    else {
+        return Ok(None);
+    };
     let caller = of_holder(app, &session.token, address).await?;
     Ok(caller.map(|caller| Caller {
         who: Who::Session(session.token.clone()),

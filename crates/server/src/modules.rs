@@ -58,7 +58,7 @@ pub struct Module {
     pub tile: Option<Work<Result<Tile, Refusal>>>,
     /// Runs once before the first request: scripts, indexes, the demo world.
     pub start: Option<Work<Result<(), String>>>,
-    /// Runs once after the last request.
+    /// Runs once after the last request; `App::was_last` says whether another server goes on.
     pub stop: Option<Work<()>>,
 }
 

@@ -4,6 +4,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use hyper::server::conn::http1;
@@ -18,6 +19,7 @@ use tower::ServiceExt as _;
 use crate::app::{App, router};
 use crate::caller::Peer;
 use crate::limits::Counts;
+use crate::presence;
 
 /// 16 KiB of head and 64 headers, as `quality.md` asks.
 const HEAD_BYTES: usize = 16 * 1024;
@@ -76,6 +78,12 @@ pub async fn serve(
     for task in loops {
         task.abort();
     }
+    if !app.modules.is_empty() {
+        match presence::leave(&app).await {
+            Ok(last) => app.was_last.store(last, Ordering::Relaxed),
+            Err(fault) => tracing::debug!(%fault, "leaving the list of servers"),
+        }
+    }
     Ok(())
 }
 
@@ -85,6 +93,10 @@ fn start_loops(app: &Arc<App>) -> Vec<tokio::task::JoinHandle<()>> {
             let run = (one.run)(Arc::clone(app), app.stopping.child_token());
             app.tasks.spawn(run);
         }
+    }
+    // Without modules nothing is written, not even this.
+    if !app.modules.is_empty() {
+        app.tasks.spawn(presence::keep(Arc::clone(app)));
     }
     let sweeping = Arc::clone(app);
     vec![tokio::spawn(async move {

@@ -1,8 +1,8 @@
 //! Dashboard logins and socket tickets. Both live in the store under the hash of a random text, so several
-//! servers share them and none holds a secret: `wk:sessions:<hash>` for some hours, `wk:tickets:<hash>` for
+//! servers share them and none holds a secret: `wk:sessions:<hash>` for some hours without use, `wk:tickets:<hash>` for
 //! thirty seconds and one use (`GETDEL`). Both point at the token they came from, so removing it ends them.
 
-use kernel::Store;
+use kernel::{Deadline, Store};
 use serde::{Deserialize, Serialize};
 
 use crate::reply::Refusal;
@@ -34,18 +34,39 @@ pub(crate) async fn open(
     let cookie = tokens::random_text();
     let session = Session { token: token_hash.to_owned(), csrf: tokens::random_text() };
     let json = serde_json::to_string(&session).expect("a session is plain data");
-    let seconds = (hours.max(1) * 3600).to_string();
+    let seconds = life_s(hours).to_string();
     wire::call(store, &["SET", &session_key(&cookie), &json, "EX", &seconds]).await?;
     Ok((cookie, session))
 }
 
 /// The session of a cookie, if it lives.
-pub(crate) async fn find(store: &dyn Store, cookie: &str) -> Result<Option<Session>, Refusal> {
+pub(crate) async fn find(
+    store: &dyn Store,
+    cookie: &str,
+    hours: u64,
+) -> Result<Option<Session>, Refusal> {
     if !plausible(cookie) {
         return Ok(None);
     }
-    let reply = wire::call(store, &["GET", &session_key(cookie)]).await?;
-    Ok(wire::text(&reply).and_then(|json| serde_json::from_str(&json).ok()))
+    let key = session_key(cookie);
+    let cmds = [wire::cmd(&["GET", &key]), wire::cmd(&["TTL", &key])];
+    let replies = store.pipeline(&cmds, Deadline::after(wire::CALL)).await?;
+    let mut replies = replies.into_iter();
+    let (json, left) = (replies.next().transpose()?, replies.next().transpose()?);
+    let session: Option<Session> =
+        json.as_ref().and_then(wire::text).and_then(|json| serde_json::from_str(&json).ok());
+    // Renewed by use, but written only once in half its life.
+    let life = life_s(hours);
+    let left =
+        left.as_ref().and_then(wire::int).and_then(|s| u64::try_from(s).ok()).unwrap_or(life);
+    if session.is_some() && left < life / 2 {
+        wire::call(store, &["EXPIRE", &key, &life.to_string()]).await?;
+    }
+    Ok(session)
+}
+
+fn life_s(hours: u64) -> u64 {
+    hours.max(1) * 3600
 }
 
 /// Logs out.

@@ -96,7 +96,7 @@ pub const SETTINGS: &[SettingDef] = &[
         "",
         "addresses of proxies whose X-Forwarded-For is believed",
     ),
-    def("session_hours", Shape::Number, "12", "how long a dashboard login lasts"),
+    def("session_hours", Shape::Number, "12", "how long a dashboard login lasts without use"),
     def("stop_wait_s", Shape::Number, "25", "how long a stop waits for requests under way"),
     def("limits.body_bytes", Shape::Number, "1048576", "largest request body"),
     def("limits.request_ms", Shape::Number, "30000", "longest time a request may take"),
@@ -325,6 +325,26 @@ fn fits(shape: Shape, text: &str) -> Result<(), String> {
         Shape::Choice(words) if words.contains(&text) => Ok(()),
         Shape::Choice(words) => Err(format!("`{text}` is not one of {}", words.join(", "))),
     }
+}
+
+/// `docs/settings.md`, from the tables.
+pub fn settings_page() -> String {
+    use std::fmt::Write as _;
+    let mut page = String::from(
+        "# Settings\n\nGenerated from the tables in `crates/server/src/settings.rs` and the modules. Do not edit: \
+         `UPDATE_EXPECT=1 cargo test -p worldkeep-server` writes it.\n\n\
+         A value comes from `worldkeep.toml` (in the working directory, or `--config FILE`), is overruled by the \
+         variable, and that by the flag of `serve`. `worldkeep config show` prints each with its source. What is \
+         unknown is an error. Secrets and URLs may also come from the file that `<VARIABLE>_FILE` names.\n\n\
+         | setting | variable | default | meaning |\n|---|---|---|---|\n",
+    );
+    for setting in Settings::new().iter() {
+        let SettingDef { name, default, says, .. } = setting.def;
+        let variable = format!("WORLDKEEP_{}", name.replace('.', "_").to_uppercase());
+        let default = if default.is_empty() { "–".to_owned() } else { format!("`{default}`") };
+        let _ = writeln!(page, "| `{name}` | `{variable}` | {default} | {says} |");
+    }
+    page
 }
 
 /// `redis://:secret@host` becomes `redis://:***@host`.

@@ -5,28 +5,27 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
-use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::StreamExt as _;
+use futures_util::stream::SplitStream;
 use kernel::Deadline;
 use kernel::events::{Envelope, Filter, Record, Seq};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::broadcast;
 
 use crate::app::App;
 use crate::caller::{self, Caller, Who};
 use crate::extract::{Query, page_limit};
 use crate::hub::{News, Places};
 use crate::limits::SocketGuard;
+use crate::outbox::{End, Outbox};
 use crate::reply::{self, Refusal};
 use crate::{keyspace, sessions, wire};
 
@@ -34,8 +33,6 @@ use crate::{keyspace, sessions, wire};
 const PING_EVERY: Duration = Duration::from_secs(20);
 /// How often a socket's token is looked at again.
 const RECHECK_EVERY: Duration = Duration::from_secs(15);
-/// How long a full queue may stay full.
-const SLOW: Duration = Duration::from_secs(2);
 /// Bad messages within ten seconds that close a socket.
 const BAD_MESSAGES: usize = 3;
 /// Streams one subscription may resume.
@@ -127,68 +124,6 @@ enum Ask {
     Ping {},
 }
 
-/// Why a socket ends.
-struct End(u16, &'static str);
-
-const SLOW_END: End = End(code::TRY_LATER, "too slow: events were waiting");
-
-/// The way out of a socket: bounded in messages and in bytes.
-#[derive(Clone)]
-struct Outbox {
-    queue: mpsc::Sender<Message>,
-    bytes: Arc<AtomicUsize>,
-    most_bytes: usize,
-}
-
-impl Outbox {
-    /// Puts a text in. Waits a little when it is full; a reader that stays behind is slow.
-    async fn put(&self, text: Utf8Bytes) -> Result<(), End> {
-        let until = Instant::now() + SLOW;
-        // One message always fits into an empty queue, however large it is.
-        let full = || {
-            let waiting = self.bytes.load(Ordering::Relaxed);
-            waiting > 0 && waiting + text.len() > self.most_bytes
-        };
-        while full() {
-            if Instant::now() >= until {
-                return Err(SLOW_END);
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        self.bytes.fetch_add(text.len(), Ordering::Relaxed);
-        match tokio::time::timeout(SLOW, self.queue.send(Message::Text(text))).await {
-            Ok(Ok(())) => Ok(()),
-            // The writer is gone, and with it the client.
-            Ok(Err(_)) => Err(End(1000, "")),
-            Err(_) => Err(SLOW_END),
-        }
-    }
-
-    async fn say(&self, value: serde_json::Value) -> Result<(), End> {
-        self.put(value.to_string().into()).await
-    }
-}
-
-/// Writes what is in the outbox; flushes when it is empty, so bursts cost few system calls.
-async fn write(
-    mut sink: SplitSink<WebSocket, Message>,
-    mut queue: mpsc::Receiver<Message>,
-    bytes: Arc<AtomicUsize>,
-) {
-    while let Some(message) = queue.recv().await {
-        let len = if let Message::Text(text) = &message { text.len() } else { 0 };
-        let closing = matches!(message, Message::Close(_));
-        if sink.feed(message).await.is_err() {
-            return;
-        }
-        bytes.fetch_sub(len, Ordering::Relaxed);
-        if (queue.is_empty() || closing) && sink.flush().await.is_err() {
-            return;
-        }
-    }
-    let _ = sink.close().await;
-}
-
 struct Session {
     app: Arc<App>,
     caller: Caller,
@@ -204,12 +139,7 @@ struct Session {
 impl Session {
     async fn run(app: Arc<App>, caller: Caller, socket: WebSocket, _guard: SocketGuard) {
         let (sink, mut stream) = socket.split();
-        let (queue, waiting) =
-            mpsc::channel(app.settings.size("limits.socket_queue_messages").max(1));
-        let bytes = Arc::new(AtomicUsize::new(0));
-        let most_bytes = app.settings.size("limits.socket_queue_bytes").max(1);
-        let out = Outbox { queue, bytes: Arc::clone(&bytes), most_bytes };
-        let mut writer = tokio::spawn(write(sink, waiting, bytes));
+        let (out, writer) = Outbox::open(&app.settings, sink);
         let mut session = Session {
             app,
             caller,
@@ -221,14 +151,9 @@ impl Session {
             bad: Vec::new(),
         };
         let end = session.talk(&mut stream).await;
-        let frame = CloseFrame { code: end.0, reason: end.1.into() };
-        let close = session.out.queue.send(Message::Close(Some(frame)));
-        let _ = tokio::time::timeout(Duration::from_secs(1), close).await;
+        let out = session.out.clone();
         drop(session);
-        // A client that does not read must not hold the task: the last words get a moment.
-        if tokio::time::timeout(Duration::from_secs(2), &mut writer).await.is_err() {
-            writer.abort();
-        }
+        out.close(end, writer).await;
     }
 
     async fn talk(&mut self, stream: &mut SplitStream<WebSocket>) -> End {
@@ -244,7 +169,7 @@ impl Session {
                 () = stopping.cancelled() => Err(End(code::RESTART, "the server is stopping")),
                 message = stream.next() => self.hear(message).await,
                 news = next_live(&mut self.live) => self.tell(news).await,
-                _ = ping.tick() => self.out.queue.try_send(Message::Ping(Bytes::default())).or(Ok(())),
+                _ = ping.tick() => self.out.ping(),
                 _ = recheck.tick() => self.recheck().await,
                 () = tokio::time::sleep(idle_left) => Err(End(code::IDLE, "nothing heard for too long")),
             };
@@ -260,7 +185,7 @@ impl Session {
             Some(Err(error)) if error.to_string().to_lowercase().contains("too") => {
                 return Err(End(code::TOO_BIG, "the message is too big"));
             }
-            Some(Err(_)) | None => return Err(End(1000, "")),
+            Some(Err(_)) | None => return Err(End::gone()),
         };
         self.heard = Instant::now();
         match message {
@@ -273,7 +198,7 @@ impl Session {
                 Err(error) => self.complain(&format!("the message does not fit: {error}")).await,
             },
             Message::Binary(_) => self.complain("send text, not bytes").await,
-            Message::Close(_) => Err(End(1000, "")),
+            Message::Close(_) => Err(End::gone()),
             Message::Ping(_) | Message::Pong(_) => Ok(()),
         }
     }
@@ -360,7 +285,7 @@ impl Session {
         &mut self,
         news: Result<Arc<News>, broadcast::error::RecvError>,
     ) -> Result<(), End> {
-        let news = news.map_err(|_| SLOW_END)?;
+        let news = news.map_err(|_| End::slow())?;
         let Some(filter) = &self.filter else { return Ok(()) };
         match &news.event {
             Some(event) => {

@@ -91,6 +91,8 @@ pub(crate) struct Health {
     modules: Vec<&'static str>,
     /// Names of the loops that run here.
     loops: Vec<&'static str>,
+    /// Other servers that share the store; null when it does not say.
+    other_servers: Option<usize>,
     stopping: bool,
 }
 
@@ -98,6 +100,8 @@ pub(crate) struct Health {
 #[utoipa::path(get, path = "/api/health", tag = "server", responses((status = 200, body = Health)))]
 pub(crate) async fn health(State(app): State<Arc<App>>) -> Json<Health> {
     let store = app.store().status();
+    // While the store is away this page answers from memory.
+    let other_servers = if store.up { crate::presence::others(&app).await.ok() } else { None };
     let sentence = match (store.up, store.warnings.len()) {
         (false, _) => "The store does not answer.".to_owned(),
         (true, 0) => "All well.".to_owned(),
@@ -113,6 +117,7 @@ pub(crate) async fn health(State(app): State<Arc<App>>) -> Json<Health> {
         store,
         modules: app.modules.iter().map(|module| module.name).collect(),
         loops: app.modules.iter().flat_map(|m| m.loops.iter().map(|one| one.name)).collect(),
+        other_servers,
         stopping: app.stopping.is_cancelled(),
     })
 }

@@ -29,3 +29,8 @@ fn errors_page_is_up_to_date() {
     );
     hold("errors.md", &server::reply::errors_page(&tables));
 }
+
+#[test]
+fn settings_page_is_up_to_date() {
+    hold("settings.md", &server::settings::settings_page());
+}

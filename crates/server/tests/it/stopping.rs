@@ -41,3 +41,28 @@ testkit::on_every_store!(a_stop_does_not_wait_for_ever, |store| {
     let took = started.elapsed();
     assert!(took < Duration::from_secs(4), "{took:?}");
 });
+
+testkit::on_every_store!(servers_know_of_each_other_and_the_last_one_knows_it, |store| {
+    let mut first = start(std::sync::Arc::clone(&store), &[]).await;
+    let mut second = start(store, &[]).await;
+    let alone = |health: serde_json::Value| health["other_servers"] == serde_json::json!(0);
+    for running in [&first, &second] {
+        while alone(running.json("/api/health").await) {
+            tokio::task::yield_now().await;
+        }
+    }
+    first.stop.cancel();
+    first.done.take().unwrap().await.unwrap().unwrap();
+    assert!(!first.app.was_last.load(std::sync::atomic::Ordering::Relaxed));
+    assert!(alone(second.json("/api/health").await));
+    second.stop.cancel();
+    second.done.take().unwrap().await.unwrap().unwrap();
+    assert!(second.app.was_last.load(std::sync::atomic::Ordering::Relaxed));
+});
+
+testkit::on_every_store!(a_server_without_modules_writes_nothing, |store| {
+    let running = start(store, &[("modules", "none")]).await;
+    assert_eq!(running.status("/readyz").await, 200);
+    assert_eq!(running.status("/api/overview").await, 200);
+    assert_eq!(running.store(&["DBSIZE"]).await, kernel::Value::Int(0));
+});

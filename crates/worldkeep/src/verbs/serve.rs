@@ -116,6 +116,7 @@ async fn run_server(
         }
     }
     tracing::info!("started");
+    notify("READY=1");
     server::serve(Arc::clone(&app), listener, stop)
         .await
         .map_err(|error| Failure::failed(format!("stopped listening: {}", plain(&error))))?;
@@ -248,6 +249,16 @@ fn announce(listener: Option<&TcpListener>, door: Option<&link::RespListener>, s
     print::line("Stop       Ctrl-C, or SIGTERM; a second one stops at once");
 }
 
+/// Tells systemd, when it asked to be told (`Type=notify`): one datagram to the socket it names.
+fn notify(state: &str) {
+    let Some(name) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    let sent = std::os::unix::net::UnixDatagram::unbound()
+        .and_then(|socket| socket.send_to(state.as_bytes(), &name));
+    if let Err(error) = sent {
+        tracing::debug!(%error, "telling systemd");
+    }
+}
+
 /// The first signal stops in good order, the second at once.
 async fn signals(stop: CancellationToken) {
     let (Ok(mut term), Ok(mut int)) =
@@ -266,6 +277,7 @@ async fn signals(stop: CancellationToken) {
             std::process::exit(130);
         }
         tracing::info!("stopping");
+        notify("STOPPING=1");
         stop.cancel();
     }
 }

@@ -116,3 +116,54 @@ fn read(stream: &mut std::net::TcpStream) -> String {
     let len = stream.read(&mut buffer).unwrap();
     String::from_utf8_lossy(&buffer[..len]).into_owned()
 }
+
+#[test]
+fn no_secret_is_logged_at_any_level() {
+    let token = format!("wk_{}", "s3cr3t".repeat(8));
+    let mut served = serve(&["--log", "trace"]);
+    let mut stream = std::net::TcpStream::connect(served.addr).unwrap();
+    let head = format!(
+        "GET /ws/events?ticket={token} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nCookie: wk_session={token}\r\nX-Request-Id: a\u{7f}b\r\nConnection: close\r\n\r\n",
+        served.addr
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    let body = format!("{{\"token\":\"{token}\"}}");
+    let post = format!(
+        "POST /api/session HTTP/1.1\r\nHost: {0}\r\nContent-Type: application/json\r\nContent-Length: {1}\r\nConnection: close\r\n\r\n{body}",
+        served.addr,
+        body.len()
+    );
+    let mut stream = std::net::TcpStream::connect(served.addr).unwrap();
+    stream.write_all(post.as_bytes()).unwrap();
+    let _ = stream.read_to_string(&mut answer);
+    assert!(!answer.contains("s3cr3t"), "{answer}");
+    served.signal("TERM");
+    let (code, _, log) = served.ended(Duration::from_secs(10));
+    assert_eq!(code, 0);
+    assert!(log.contains("/api/session"), "requests are logged at this level");
+    assert!(!log.contains("s3cr3t"), "a secret is in the log");
+}
+
+#[test]
+fn systemd_is_told_when_it_is_ready() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("notify");
+    let socket = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut child = crate::support::command(
+        &dir,
+        &["serve", "--data", "memory", "--http", "127.0.0.1:0", "--quiet"],
+    )
+    .env("NOTIFY_SOCKET", &path)
+    .stderr(std::process::Stdio::null())
+    .spawn()
+    .unwrap();
+    let mut buffer = [0; 64];
+    let told =
+        socket.recv(&mut buffer).map(|len| String::from_utf8_lossy(&buffer[..len]).into_owned());
+    let _ = child.kill();
+    let _ = child.wait();
+    assert_eq!(told.unwrap(), "READY=1");
+}
