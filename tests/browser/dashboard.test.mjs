@@ -178,6 +178,7 @@ test('the phone has its bar, and More holds the rest with the echo lines', async
   );
   await page.click('.phonebar button');
   await page.waitForSelector('dialog[open]');
+  await page.waitForTimeout(250);
   await shot(page, 'phone-more');
   assert.ok(await page.locator('dialog code', { hasText: '/api/overview' }).first().isVisible());
   await page.click('dialog a[href="/health"]');
@@ -338,9 +339,10 @@ test('an address that is no page says so and leads back', async () => {
 
 test('names and roles: one title, labelled controls, landmarks, no duplicate ids, headings in order', async () => {
   for (const at of [...PAGES, '/keys?key=room:ABCD2345:meta']) {
+    const page = await open(browser, server, at);
+    await page.waitForFunction(() => !document.querySelector('.view .skeleton'));
     for (const width of [1440, 390]) {
-      const page = await open(browser, server, at, { width, height: 900 });
-      await page.waitForTimeout(400);
+      await page.setViewportSize({ width, height: 900 });
       const faults = await page.evaluate(() => {
         const out = [];
         const seen = (el) => el.checkVisibility();
@@ -387,8 +389,8 @@ test('names and roles: one title, labelled controls, landmarks, no duplicate ids
         return out;
       });
       assert.deepEqual(faults, [], `${at} at ${width}`);
-      await clean(page);
     }
+    await clean(page);
   }
 });
 
@@ -518,6 +520,7 @@ test('a stopped server shows the banner, keeps the values, and resumes without l
   assert.ok(await page.locator('.feed li', { hasText: 'LAST2345' }).isVisible(), 'what was shown stays');
   await page.click('.side a[href="/"]');
   await until('the sentence', async () => (await heading(page)) === 'The server does not answer');
+  assert.match(await page.locator('.sentence').innerText(), /What you see is from/);
   await shot(page, 'overview-away');
   await server.up();
   await server.roomEvent('after', 'BACK2345');

@@ -268,7 +268,7 @@ export class Shell {
               'a',
               { href: i.path },
               h('span.glyph', {}, icon(i.icon), h('span.pill', { hidden: true })),
-              h('span.label', {}, t(i.label)),
+              h('span.label', {}, t(i.short || i.label)),
             ),
       (el, i) => {
         if (i.more)

@@ -4,9 +4,14 @@ import { has, t } from '../base/i18n.js';
 /** A module's name in the reader's language; other groups keep the server's word. */
 export const moduleName = (module) => (has(`module.${module}`) ? t(`module.${module}`) : module || t('module.none'));
 
+let last = null;
+/** What was counted last, for a page that opens while the server is away. */
+export const lastTree = () => last;
+
 /** Asks once and gives `{keys, memory, at, done, modules: [{module, name, keys, memory, patterns: […]}]}`. */
 export async function keyTree(api, opts) {
-  return readTree(await api.get('/api/keys', opts));
+  last = readTree(await api.get('/api/keys', opts));
+  return last;
 }
 
 export function readTree(answer) {

@@ -2,12 +2,12 @@
 import { asTable, bars } from '../base/charts.js';
 import { fill, h, icon, patch, text } from '../base/dom.js';
 import '../base/feed.js';
-import { age, bytes, num } from '../base/format.js';
+import { age, bytes, num, when } from '../base/format.js';
 import { t } from '../base/i18n.js';
 import { badge, empty, skeleton } from '../base/parts.js';
 import { storeName } from '../base/shell.js';
 import { pageOf } from './registry.js';
-import { keyTree, moduleName } from './keytree.js';
+import { keyTree, lastTree, moduleName } from './keytree.js';
 
 const WINDOW_S = 300;
 const STEP_S = 5;
@@ -20,8 +20,8 @@ export function rates(events, now) {
   const by = new Map();
   for (const e of events) {
     const i = Math.floor((e.at / 1000 - start) / STEP_S);
-    if (i < 0 || i >= n) continue;
     if (!by.has(e.module)) by.set(e.module, new Array(n).fill(0));
+    if (i < 0 || i >= n) continue;
     by.get(e.module)[i] += 1 / STEP_S;
   }
   return { at: Array.from({ length: n }, (_, i) => (start + i * STEP_S) * 1000), by };
@@ -85,7 +85,7 @@ export function mount(root, ctx) {
     storeBody,
   );
   root.classList.add('overview');
-  fill(root, tiles, h('div.grid', {}, chartCard, lookCard), h('div.grid.grow', {}, feedCard, memCard, storeCard));
+  fill(root, tiles, h('div.grid', {}, chartCard, lookCard), h('div.grid', {}, feedCard, memCard, storeCard));
   ctx.echo({ cli: ctx.api.curl('/api/overview'), api: 'GET /api/overview' });
 
   feed.setup({
@@ -112,11 +112,13 @@ export function mount(root, ctx) {
     const n = o.looks_total ?? (o.looks || []).length;
     ctx.head({
       title: t(state.storeAway ? 'overview.away' : state.fault ? 'overview.unreachable' : 'overview.running'),
-      sentence: [
-        n ? t('overview.things', { n, word: t(`number.${Math.min(n, 10)}`, { n }) }) : t('overview.none'),
-        ' ',
-        t('overview.since', { age: age(Date.now() - o.started_at) }),
-      ],
+      sentence: state.fault
+        ? t('overview.from', { at: when(state.overviewAt) })
+        : [
+            n ? t('overview.things', { n, word: t(`number.${Math.min(n, 10)}`, { n }) }) : t('overview.none'),
+            ' ',
+            t('overview.since', { age: age(Date.now() - o.started_at) }),
+          ],
     });
   }
 
@@ -147,8 +149,14 @@ export function mount(root, ctx) {
   }
 
   function drawLooks() {
-    const looks = state.overview?.looks;
+    let looks = state.overview?.looks;
     if (!looks) return;
+    // With no server, what it last said about itself is no longer worth much.
+    if (state.fault)
+      looks = [
+        { level: 'bad', module: 'server', sentence: t('error.unreachable') },
+        ...looks.filter((x) => x.module !== 'store'),
+      ];
     lookCard.classList.toggle('first', looks.length > 0);
     if (!looks.length) {
       if (lookBody.dataset.was !== 'none')
@@ -208,31 +216,26 @@ export function mount(root, ctx) {
 
   async function drawMemory() {
     try {
-      const tree = await keyTree(ctx.api, { signal: ctx.signal });
-      text(
-        memTotal,
-        tree.memory == null
-          ? t('keys.count', { n: tree.keys })
-          : `${t('keys.count', { n: tree.keys })} · ${bytes(tree.memory)}`,
-      );
-      const byMemory = tree.modules.some((m) => m.memory);
-      fill(
-        memBody,
-        bars(
-          tree.modules.map((m) => ({
-            name: m.name,
-            note: t('keys.count', { n: m.keys }),
-            module: m.module,
-            value: byMemory ? m.memory : m.keys,
-            shown: m.memory == null ? '' : bytes(m.memory),
-            href: `/keys?module=${m.module}`,
-          })),
-        ),
-      );
+      drawTree(await keyTree(ctx.api, { signal: ctx.signal }));
     } catch (e) {
       if (!ctx.signal.aborted && !memBody.querySelector('.barlist'))
         fill(memBody, h('p.quiet', {}, t('error.unreachable')));
     }
+  }
+
+  function drawTree(tree) {
+    const count = t('keys.count', { n: tree.keys });
+    text(memTotal, tree.memory == null ? count : `${count} · ${bytes(tree.memory)}`);
+    const byMemory = tree.modules.some((m) => m.memory);
+    const lines = tree.modules.map((m) => ({
+      name: m.name,
+      note: t('keys.count', { n: m.keys }),
+      module: m.module,
+      value: byMemory ? m.memory : m.keys,
+      shown: m.memory ? bytes(m.memory) : '',
+      href: `/keys?module=${m.module}`,
+    }));
+    fill(memBody, bars(lines));
   }
 
   function drawStore() {
@@ -244,7 +247,9 @@ export function mount(root, ctx) {
       h(
         'div.row',
         {},
-        badge(s.up ? 'ok' : 'bad', t(s.up ? 'store.answers' : 'store.silent')),
+        state.fault
+          ? badge('idle', t('age.old', { age: age(state.ageMs) }))
+          : badge(s.up ? 'ok' : 'bad', t(s.up ? 'store.answers' : 'store.silent')),
         h('b', {}, storeName(s)),
       ),
       h('br'),
@@ -275,14 +280,7 @@ export function mount(root, ctx) {
   };
   const opts = { signal: ctx.signal };
   state.addEventListener('overview', all, opts);
-  state.addEventListener(
-    'fault',
-    () => {
-      drawHead();
-      drawTiles();
-    },
-    opts,
-  );
+  state.addEventListener('fault', all, opts);
   live.addEventListener('events', chartTick, opts);
   live.addEventListener('paused', drawPause, opts);
   const slow = setInterval(drawMemory, 15000);
@@ -290,6 +288,7 @@ export function mount(root, ctx) {
   drawPause();
   drawChart();
   all();
+  if (lastTree()) drawTree(lastTree());
   drawMemory();
   return {
     unmount() {

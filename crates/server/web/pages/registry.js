@@ -9,7 +9,7 @@ const looks = (path) => (overview) =>
   (overview.looks || []).filter((x) => (x.link || '').split('?')[0] === path).length;
 
 /**
- * id, section, icon (of base/icons.svg), label (a key of the catalogues), path, chord (`g` then this letter),
+ * id, section, icon (of base/icons.svg), label and short (keys of the catalogues; short for the phone's bar), path, chord (`g` then this letter),
  * phone (place in the phone's bar), module (shown only while one of these runs), count(overview), look(overview),
  * routes: [[pattern, load]].
  */
@@ -19,6 +19,7 @@ export const nav = [
     section: '',
     icon: 'overview',
     label: 'nav.overview',
+    short: 'nav.short.overview',
     path: '/',
     chord: 'o',
     phone: 0,
@@ -50,6 +51,7 @@ export const nav = [
     section: 'store',
     icon: 'events',
     label: 'nav.events',
+    short: 'nav.short.events',
     path: '/events',
     chord: 'e',
     phone: 6,
