@@ -1,6 +1,6 @@
 //! The writes that go along with a change of state: index entries, helpers, timers, events. One vocabulary
-//! for both ways of changing a document, [`crate::Step`] and [`crate::update`], so that a module says what
-//! happens and not how. Every write is checked to be applicable before the first one is done.
+//! for both ways of changing a document, [`crate::Step`] and [`crate::update()`], so that a module says what
+//! happens and not how. A step looks at all its writes before the first one; `MULTI` cannot.
 
 use redis::Cmd;
 

@@ -156,7 +156,6 @@ impl Step {
     /// `expect` is safe, because it finds the document changed.
     pub async fn run(&self, store: &dyn Store, by: Deadline) -> Result<Swap, Fault> {
         let (keys, args) = self.wire();
-        let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
         let args: Vec<&[u8]> = args.iter().map(AsRef::as_ref).collect();
         let answer = store.script(&SWAP, &keys, &args, by).await?;
         match reply::bytes(&answer) {

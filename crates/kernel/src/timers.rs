@@ -38,7 +38,12 @@ pub struct TimerKeys {
 }
 
 impl TimerKeys {
-    /// From the sorted set's key; the hash is beside it.
+    /// As a table's builders name them. On a Cluster both must share a slot.
+    pub fn new(due: impl Into<String>, data: impl Into<String>) -> Self {
+        TimerKeys { due: due.into(), data: data.into() }
+    }
+
+    /// From the sorted set's key alone; the hash is beside it, in the same slot when the key has a hash tag.
     pub fn of(due: impl Into<String>) -> Self {
         let due = due.into();
         TimerKeys { data: format!("{due}:data"), due }

@@ -11,3 +11,4 @@ mod step;
 mod support;
 mod timers;
 mod update;
+mod wire;
