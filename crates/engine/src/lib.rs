@@ -48,6 +48,11 @@ mod cmd_scan;
 mod cmd_script;
 mod cmd_server;
 mod cmd_set;
+mod cmd_stream;
+mod cmd_stream_claim;
+mod cmd_stream_group;
+mod cmd_stream_info;
+mod cmd_stream_read;
 mod cmd_string;
 mod cmd_zset;
 mod cmd_zset_ops;
@@ -117,6 +122,11 @@ const HANDLERS: &[&[(&str, Run)]] = &[
     cmd_script::HANDLERS,
     cmd_server::HANDLERS,
     cmd_set::HANDLERS,
+    cmd_stream::HANDLERS,
+    cmd_stream_claim::HANDLERS,
+    cmd_stream_group::HANDLERS,
+    cmd_stream_info::HANDLERS,
+    cmd_stream_read::HANDLERS,
     cmd_string::HANDLERS,
     cmd_zset::HANDLERS,
     cmd_zset_ops::HANDLERS,

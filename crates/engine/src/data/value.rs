@@ -103,11 +103,12 @@ impl Value {
     /// How many parts freeing it takes; large ones are better freed apart.
     pub fn parts(&self) -> usize {
         match self {
-            Self::Text(_) | Self::Int(_) | Self::Stream(_) => 1,
+            Self::Text(_) | Self::Int(_) => 1,
             Self::List(list) => list.len(),
             Self::Hash(hash) => hash.len(),
             Self::Set(set) => set.len(),
             Self::Zset(zset) => zset.len(),
+            Self::Stream(stream) => stream.entries.node_count().max(1),
         }
     }
 
@@ -120,7 +121,7 @@ impl Value {
             Self::Hash(hash) => hash.memory_bytes(),
             Self::Set(set) => set.memory_bytes(),
             Self::Zset(zset) => zset.memory_bytes(),
-            Self::Stream(_) => size_of::<Stream>(),
+            Self::Stream(stream) => stream.memory_bytes(),
         }
     }
 }
