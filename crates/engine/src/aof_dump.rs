@@ -27,7 +27,7 @@ pub(crate) fn dump(buf: &mut Vec<u8>, key: &[u8], value: &Value, deadline: Optio
             });
             many(buf, b"ZADD", key, 2, pairs);
         }
-        Value::Stream(_) => {}
+        Value::Stream(stream) => crate::aof_dump_stream::dump(buf, key, stream),
     }
     if let Some(at) = deadline {
         encode(buf, &[b"PEXPIREAT", key, itoa::Buffer::new().format(at).as_bytes()]);

@@ -235,9 +235,7 @@ fn new_id(entries: &Entries, wanted: NewId, now_ms: i64) -> Result<Id, ReplyErro
     }
     let id = match wanted {
         NewId::Given(id) => id,
-        NewId::Ms(ms) if ms == last.ms => {
-            Id::new(ms, last.seq.checked_add(1).ok_or(NOT_ABOVE)?)
-        }
+        NewId::Ms(ms) if ms == last.ms => Id::new(ms, last.seq.checked_add(1).ok_or(NOT_ABOVE)?),
         NewId::Ms(ms) => Id::new(ms, 0),
         NewId::Made => match u64::try_from(now_ms) {
             Ok(ms) if ms > last.ms => Id::new(ms, 0),

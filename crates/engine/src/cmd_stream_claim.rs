@@ -65,8 +65,7 @@ fn options<'a>(argv: &[&'a [u8]], now: i64) -> Result<(Claim<'a>, Vec<Id>), Repl
         let value = tail.first().copied();
         match value {
             Some(value) if is(word, "IDLE") => {
-                claim.delivered_ms =
-                    now.wrapping_sub(number(value, "IDLE option", "XCLAIM")?);
+                claim.delivered_ms = now.wrapping_sub(number(value, "IDLE option", "XCLAIM")?);
             }
             Some(value) if is(word, "TIME") => {
                 claim.delivered_ms = number(value, "TIME option", "XCLAIM")?;

@@ -39,8 +39,7 @@ pub(crate) fn bad_subcommand(command: &str, sub: &[u8]) -> ReplyError {
 
 /// `NOGROUP No such consumer group 'g' for key name 'k'`.
 pub(crate) fn no_such_group(key: &[u8], group: &[u8]) -> ReplyError {
-    let text =
-        [&b"NOGROUP No such consumer group '"[..], group, b"' for key name '", key, b"'"];
+    let text = [&b"NOGROUP No such consumer group '"[..], group, b"' for key name '", key, b"'"];
     ReplyError(text.concat().into())
 }
 
@@ -258,7 +257,8 @@ fn xpending(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     if range.from > range.to || range.count == 0 {
         // An empty range.
     } else if let Some(name) = range.consumer {
-        let ids = group.consumers.get(name).map(|consumer| consumer.pending.range(range.from..=range.to));
+        let ids =
+            group.consumers.get(name).map(|consumer| consumer.pending.range(range.from..=range.to));
         let _ = ids.into_iter().flatten().all(|id| write(*id, &group.pending[id]));
     } else {
         let _ = group.pending.range(range.from..=range.to).all(|(id, pending)| write(*id, pending));

@@ -88,7 +88,13 @@ fn write_short(out: &mut Out, stream: &Stream) {
     }
 }
 
-fn write_full_group(out: &mut Out, entries: &Entries, group_name: &[u8], group: &Group, count: usize) {
+fn write_full_group(
+    out: &mut Out,
+    entries: &Entries,
+    group_name: &[u8],
+    group: &Group,
+    count: usize,
+) {
     let shown = if count == 0 { usize::MAX } else { count };
     out.map(7);
     name(out, "name");

@@ -16,8 +16,10 @@ use crate::error::{Outcome, ReplyError, SYNTAX, WRONG_TYPE};
 use crate::notify::class;
 use crate::out::Out;
 
-pub(crate) const HANDLERS: &[(&str, Run)] =
-    &[("xread", Plain(|cx, argv| read(cx, argv, false))), ("xreadgroup", Plain(|cx, argv| read(cx, argv, true)))];
+pub(crate) const HANDLERS: &[(&str, Run)] = &[
+    ("xread", Plain(|cx, argv| read(cx, argv, false))),
+    ("xreadgroup", Plain(|cx, argv| read(cx, argv, true))),
+];
 
 /// Most entries of one stream for a reader that waited and gave no count.
 const AFTER_WAIT_MAX: usize = 1000;
@@ -296,7 +298,8 @@ fn history(
     let group = stream.groups.get_mut(group).expect("found before");
     let first = after.next().unwrap_or_default();
     let max = if count == 0 { usize::MAX } else { count };
-    let ids: Vec<Id> = group.consumers[consumer].pending.range(first..).take(max).copied().collect();
+    let ids: Vec<Id> =
+        group.consumers[consumer].pending.range(first..).take(max).copied().collect();
     out.array(ids.len());
     for id in ids {
         let Some(entry) = stream.entries.get(id) else {
@@ -334,8 +337,7 @@ fn deliver(
         write_entry(out, &entry);
         n += 1;
         if !wanted.no_ack {
-            let pending =
-                Pending { consumer: consumer.clone(), delivered_ms: now, deliveries: 1 };
+            let pending = Pending { consumer: consumer.clone(), delivered_ms: now, deliveries: 1 };
             group.assign(entry.id, pending.clone());
             log.push((entry.id, pending));
         }

@@ -19,6 +19,7 @@ mod acl;
 mod admin;
 mod aof;
 mod aof_dump;
+mod aof_dump_stream;
 mod aof_file;
 mod aof_load;
 mod aof_manifest;

@@ -132,9 +132,7 @@ pub fn get(bytes: &[u8], at: usize) -> Option<(Item<'_>, usize)> {
             let bits = i64::from(tag & 0x1f) << 8 | i64::from(*bytes.get(at + 1)?);
             (Item::Int(if bits >= 4096 { bits - 8192 } else { bits }), 2)
         }
-        0xe0..=0xef => {
-            string(2, usize::from(tag & 0x0f) << 8 | usize::from(*bytes.get(at + 1)?))?
-        }
+        0xe0..=0xef => string(2, usize::from(tag & 0x0f) << 8 | usize::from(*bytes.get(at + 1)?))?,
         0xf0 => {
             let len = bytes.get(at + 1..at + 5)?.try_into().expect("four bytes");
             string(5, u32::from_le_bytes(len) as usize)?

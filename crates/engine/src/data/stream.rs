@@ -465,7 +465,9 @@ impl Entries {
         let keys: Vec<[u8; 16]> = self
             .nodes
             .iter()
-            .map(|node| (u128::from(node.first.ms) << 64 | u128::from(node.first.seq)).to_be_bytes())
+            .map(|node| {
+                (u128::from(node.first.ms) << 64 | u128::from(node.first.seq)).to_be_bytes()
+            })
             .collect();
         radix_nodes(&keys, 0)
     }
@@ -480,17 +482,16 @@ fn radix_nodes(keys: &[[u8; 16]], depth: usize) -> usize {
     };
     let shared = (depth..16).take_while(|at| first[*at] == last[*at]).count();
     let fork = depth + shared;
-    let below: usize = keys
-        .chunk_by(|a, b| a[fork] == b[fork])
-        .map(|branch| radix_nodes(branch, fork + 1))
-        .sum();
+    let below: usize =
+        keys.chunk_by(|a, b| a[fork] == b[fork]).map(|branch| radix_nodes(branch, fork + 1)).sum();
     usize::from(shared > 0) + 1 + below
 }
 
 /// A node from a whole listpack, walked from end to end.
 fn read_node(first: Id, pack: &[u8]) -> Option<Node> {
     let elements = listpack::unwrap(pack)?;
-    let number = |at| listpack::get(elements, at).and_then(|(item, next)| Some((item.int()?, next)));
+    let number =
+        |at| listpack::get(elements, at).and_then(|(item, next)| Some((item.int()?, next)));
     let (live, at) = number(0)?;
     let (deleted, body) = number(at)?;
     let (master, at) = number(body)?;
@@ -583,9 +584,8 @@ impl<'a> Iterator for RangeBack<'a> {
         while self.batch.is_empty() {
             self.next = self.next.checked_sub(1)?;
             let node = &self.nodes[self.next];
-            let inside = |head: &Head| {
-                head.flags & DELETED == 0 && (self.from..=self.to).contains(&head.id)
-            };
+            let inside =
+                |head: &Head| head.flags & DELETED == 0 && (self.from..=self.to).contains(&head.id);
             self.batch.extend(
                 node.heads().filter(|(_, head)| inside(head)).map(|(_, head)| node.entry(&head)),
             );
@@ -596,3 +596,7 @@ impl<'a> Iterator for RangeBack<'a> {
         self.batch.pop()
     }
 }
+
+#[cfg(test)]
+#[path = "tests_stream.rs"]
+mod tests;

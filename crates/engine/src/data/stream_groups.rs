@@ -100,7 +100,8 @@ impl Group {
         {
             consumer.pending.remove(&id);
         }
-        let consumer = self.consumers.get_mut(&pending.consumer).expect("an entry has its consumer");
+        let consumer =
+            self.consumers.get_mut(&pending.consumer).expect("an entry has its consumer");
         consumer.pending.insert(id);
         self.pending.insert(id, pending);
     }
