@@ -182,7 +182,7 @@ impl Out {
             self.status(line);
         }
         self.status("HELP");
-        self.status("    This text.");
+        self.status("    Prints this help.");
     }
 
     /// An array whose length is known only at its end.
