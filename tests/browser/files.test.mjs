@@ -109,7 +109,9 @@ test('every icon that is used is in the sprite', () => {
     [...readFileSync(path.join(WEB, 'base/icons.svg'), 'utf8').matchAll(/<symbol id="([\w-]+)"/g)].map((m) => m[1]),
   );
   for (const f of only('.js')) {
-    const used = [...code(f.text).matchAll(/\bicon\(\s*'([\w-]+)'|(?:icon|glyph): '([\w-]+)'/g)].map((m) => m[1] || m[2]);
+    const used = [...code(f.text).matchAll(/\bicon\(\s*'([\w-]+)'|(?:icon|glyph): '([\w-]+)'/g)].map(
+      (m) => m[1] || m[2],
+    );
     for (const name of used) assert.ok(sprite.has(name), `${f.name} uses ${name}`);
   }
 });
