@@ -39,8 +39,9 @@ kernel::keyspace! {
     own online(code: Code) = "wk:rooms:{code}:online", Zset, ROOM;
     /// Votes to close by force, of all rooms: score = Unix ms at which it is due.
     own due() = "wk:rooms:due", Zset, Life::None;
-    /// What each member of `due` means.
-    own due_data() = "wk:rooms:due:data", Hash, Life::None;
+    /// What each member of `due` means. Tagged with that key's name: a script takes both, so they share a slot.
+    own due_data() = "wk:rooms:due:data", Hash, Life::None,
+        tagged = Some("wk:rooms:{{wk:rooms:due}}:data");
     /// What happened in the rooms, for operators: ids and counts only.
     own events() = "wk:rooms:events", Stream, Life::None;
     /// What goes to a room's sockets on every server, in the order of the commits.
