@@ -266,3 +266,31 @@ fn panicked(cause: Box<dyn Any + Send + 'static>) -> Response {
     metrics::counter!("worldkeep_panics_total").increment(1);
     Refusal::from(reply::INTERNAL).into_response()
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::body::to_bytes;
+    use axum::routing::get;
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    async fn boom() -> Response {
+        panic!("the secret cause")
+    }
+
+    #[tokio::test]
+    async fn a_panic_ends_the_request_and_tells_nothing() {
+        let router: Router = Router::new()
+            .route("/api/worlds/boom", get(boom))
+            .layer(CatchPanicLayer::custom(panicked))
+            .layer(from_fn(reply::speak))
+            .layer(from_fn(guard::outer));
+        let request = Request::builder().uri("/api/worlds/boom").body(axum::body::Body::empty());
+        let response = router.oneshot(request.unwrap()).await.unwrap();
+        assert_eq!(response.status(), 500);
+        let body = to_bytes(response.into_body(), 10_000).await.unwrap();
+        let text = String::from_utf8_lossy(&body);
+        assert!(text.contains("\"INTERNAL\"") && !text.contains("secret cause"), "{text}");
+    }
+}

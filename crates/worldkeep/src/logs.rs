@@ -7,12 +7,13 @@ use tracing_subscriber::EnvFilter;
 
 use crate::exit::Failure;
 
+/// Below `info` these print heads and frames as they are, tokens included; nothing may do that.
+const TALKATIVE: &str = "hyper=info,hyper_util=info,h2=info,tungstenite=info,tokio_tungstenite=info,\
+    axum=info,tower_http=info,rustls=info,redis=info,reqwest=info";
+
 /// Starts logging for `serve`. Refuses a filter it cannot read.
 pub fn start(settings: &Settings) -> Result<(), Failure> {
     let text = settings.text("log").unwrap_or("info");
-    // Below `info` these print heads and frames as they are, tokens included; nothing may do that.
-    const TALKATIVE: &str = "hyper=info,hyper_util=info,h2=info,tungstenite=info,tokio_tungstenite=info,\
-        axum=info,tower_http=info,rustls=info,redis=info,reqwest=info";
     let filter = EnvFilter::try_new(format!("{text},{TALKATIVE}")).map_err(|error| {
         Failure::usage(format!(
             "log: `{text}` is no filter ({error}); write a level such as info, or info,server=debug"

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod access;
+mod away;
+mod cluster;
 mod docs;
 mod errors;
 mod events;
