@@ -246,6 +246,10 @@ test('rows are walked, selected and opened by keyboard, and the bulk bar counts 
   assert.deepEqual(await page.evaluate(() => window.opened), ['r1']);
   assert.equal(await page.locator('#bench tr[aria-selected=true]').count(), 2);
   assert.ok((await page.locator('.bulk').innerText()).includes('2 selected'));
+  assert.ok(
+    await page.locator('.bulk').evaluate((el) => el.getBoundingClientRect().bottom <= innerHeight),
+    'the bar is in view',
+  );
   await shot(page, 'part-table');
   await page.locator('.bulk button', { hasText: 'Retry' }).click();
   assert.deepEqual(await page.evaluate(() => window.acted), ['r0', 'r2']);

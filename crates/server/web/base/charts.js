@@ -1,7 +1,7 @@
 // Hand-made SVG charts: sparkline, line, bars, histogram. Y starts at 0, four round lines, names at the line's end,
 // a gap where data is missing, and each chart can be shown as a table. Colours come from classes only.
 import { define, fill, h, s, square } from './dom.js';
-import { num, when } from './format.js';
+import { clock, num, when } from './format.js';
 import { t } from './i18n.js';
 
 /** Dash of each module's line, so that colour is never alone. */
@@ -149,7 +149,7 @@ export class LineChart extends HTMLElement {
         s(
           'text',
           { class: 'ticktext', x: x(j), y: H - 4, 'text-anchor': i === 0 ? 'start' : i === ticks ? 'end' : 'middle' },
-          when(at[j]).slice(-8, -3),
+          clock(at[j]),
         ),
       );
     }

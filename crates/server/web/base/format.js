@@ -61,6 +61,12 @@ export function when(at) {
   return `${d.getDate()} ${month} ${two(d.getHours())}:${two(d.getMinutes())}`;
 }
 
+/** 14:32, for axes. */
+export function clock(at) {
+  const d = new Date(Number(at));
+  return `${String(d.getHours()).padStart(2, '0')}:${String(d.getMinutes()).padStart(2, '0')}`;
+}
+
 /** For titles: UTC and local. */
 export function whenLong(at) {
   const d = new Date(Number(at));
