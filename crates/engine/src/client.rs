@@ -48,6 +48,8 @@ pub(crate) struct Client {
     pub(crate) in_process: bool,
     /// Since when more than the soft limit waits to be sent.
     pub(crate) over_soft_since: Option<i64>,
+    /// Bytes received and not yet run, the running call included.
+    pub(crate) query_bytes: usize,
     pub(crate) no_evict: bool,
     pub(crate) replies: Replies,
     /// The door closes the connection once `out` is sent.
@@ -64,8 +66,6 @@ pub(crate) enum Replies {
     Off,
     /// The next command is silent.
     SkipNext,
-    /// This command is silent.
-    Skipping,
 }
 
 /// Commands between `MULTI` and `EXEC`.
@@ -139,6 +139,7 @@ impl Client {
             tracking: None,
             in_process: false,
             over_soft_since: None,
+            query_bytes: 0,
             no_evict: false,
             replies: Replies::On,
             closing: false,

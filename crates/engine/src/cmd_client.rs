@@ -288,11 +288,15 @@ fn unblock(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
         return Ok(());
     };
     if with_error {
+        const TEXT: &str = "UNBLOCKED client unblocked via CLIENT UNBLOCK";
         blocked.on_timeout = OnTimeout::Run;
+        let spec = blocked.spec;
         cx.core.time_out(id);
         if let Some(client) = cx.core.clients.get_mut(id) {
-            client.out.error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+            client.out.error(TEXT);
         }
+        cx.core.stats.error(TEXT.as_bytes());
+        cx.core.stats.of(spec).failed += 1;
     } else {
         cx.core.time_out(id);
     }
@@ -423,7 +427,7 @@ impl Core {
         let waiting = client.out.buf.len();
         format!(
             "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={flags} db={} sub={} psub={} \
-             ssub={} multi={queued} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem={queued_bytes} rbs={} \
+             ssub={} multi={queued} qbuf={} qbuf-free=0 argv-mem=0 multi-mem={queued_bytes} rbs={} \
              rbp={waiting} obl={waiting} oll=0 omem={} tot-mem={} events=r cmd={} user={} redir={} resp={}",
             client.id,
             client.addr,
@@ -436,8 +440,9 @@ impl Core {
             client.channels.len(),
             client.patterns.len(),
             client.shard_channels.len(),
+            client.query_bytes,
             client.out.buf.capacity(),
-            client.out.buf.capacity(),
+            if waiting == 0 { 0 } else { client.out.buf.capacity() },
             size_of::<Client>() + client.out.buf.capacity() + queued_bytes,
             client.last_command.map_or("NULL", |spec| spec.full_name),
             String::from_utf8_lossy(&client.user.name),

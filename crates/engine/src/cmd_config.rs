@@ -123,6 +123,13 @@ impl Core {
                 "this engine was opened without a directory: it can have no log".into()
             });
         }
+        // Doors are opened by the program around the engine, not by a setting.
+        if name == "port" && text != self.config.text("port") {
+            return Err("Unable to listen on this port. Check server logs.".into());
+        }
+        if name == "bind" && text != self.config.text("bind") {
+            return Err("Failed to bind to specified addresses.".into());
+        }
         Ok(())
     }
 

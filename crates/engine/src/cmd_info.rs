@@ -128,12 +128,17 @@ fn memory(core: &mut Core, text: &mut String) {
     put(text, "used_memory_overhead", core.overhead());
     put(text, "used_memory_startup", 0);
     put(text, "used_memory_dataset", used.saturating_sub(core.overhead()));
+    put(text, "used_memory_dataset_perc", "100.00%");
     put(text, "number_of_cached_scripts", 0);
     put(text, "number_of_functions", 0);
     put(text, "number_of_libraries", 0);
     put(text, "maxmemory_policy", String::from_utf8_lossy(core.config.text("maxmemory-policy")));
     put(text, "mem_fragmentation_ratio", format_args!("{:.2}", rss as f64 / used as f64));
     let owed: usize = core.clients.iter().map(|client| client.out.buf.capacity()).sum();
+    put(text, "mem_fragmentation_bytes", rss.saturating_sub(used));
+    for name in ["not_counted_for_evict", "replication_backlog", "total_replication_buffers"] {
+        let _ = write!(text, "mem_{name}:0\r\n");
+    }
     put(text, "mem_clients_slaves", 0);
     put(text, "mem_clients_normal", owed);
     put(text, "mem_aof_buffer", 0);
@@ -146,6 +151,8 @@ fn memory(core: &mut Core, text: &mut String) {
 fn persistence(core: &mut Core, text: &mut String) {
     put(text, "loading", u8::from(core.loading));
     put(text, "async_loading", 0);
+    put(text, "current_save_keys_processed", 0);
+    put(text, "current_save_keys_total", 0);
     put(text, "rdb_changes_since_last_save", core.dirty);
     put(text, "rdb_bgsave_in_progress", 0);
     put(text, "rdb_last_save_time", core.admin.last_save_s);
@@ -169,6 +176,14 @@ fn stats(core: &mut Core, text: &mut String) {
         ("total_connections_received", stats.connections),
         ("total_commands_processed", stats.commands),
         ("instantaneous_ops_per_sec", 0),
+        ("total_eviction_exceeded_time", 0),
+        ("current_eviction_exceeded_time", 0),
+        ("io_threaded_reads_processed", 0),
+        ("io_threaded_writes_processed", 0),
+        ("reply_buffer_shrinks", 0),
+        ("reply_buffer_expands", 0),
+        ("active_defrag_key_hits", 0),
+        ("active_defrag_key_misses", 0),
         ("total_net_input_bytes", stats.input_bytes),
         ("total_net_output_bytes", stats.output_bytes),
         ("rejected_connections", stats.rejected_connections),

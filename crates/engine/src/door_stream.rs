@@ -158,7 +158,12 @@ fn run_batch(
     let mut space = Vec::new();
     loop {
         let core = inner.core();
-        let Some(client) = core.clients.get(seat.id) else { return After::Close };
+        let Some(client) = core.clients.get_mut(seat.id) else { return After::Close };
+        client.query_bytes = input.len() - used;
+        if core.config.output_limits.over_hard(client) {
+            client.out.buf = Vec::new();
+            client.closing = true;
+        }
         if client.blocked.is_some() || client.closing || used == input.len() {
             break;
         }

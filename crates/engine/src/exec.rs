@@ -84,12 +84,12 @@ impl Inner {
         core.close_unit();
         core.current = 0;
         core.admin.tracking.reader = None;
+        if silent && !speaks_anyway(client) {
+            client.out.buf.truncate(mark);
+        }
         if !core.self_push.is_empty() {
             let push = std::mem::take(&mut core.self_push);
             client.out.buf.splice(mark..mark, push);
-        }
-        if silent {
-            client.out.buf.truncate(mark);
         }
     }
 
@@ -424,18 +424,22 @@ fn allowed_when_subscribed(spec: &Spec) -> bool {
     )
 }
 
+/// `CLIENT REPLY ON` is itself answered, and the word of a subscription is no reply.
+fn speaks_anyway(client: &Client) -> bool {
+    let Some(spec) = client.last_command else { return false };
+    match spec.full_name {
+        "client|reply" => client.replies == Replies::On,
+        name => spec.has(flag::PUBSUB) && name.ends_with("subscribe"),
+    }
+}
+
 /// `CLIENT REPLY`: whether this command's reply is dropped.
 fn begin_silence(client: &mut Client) -> bool {
     match client.replies {
         Replies::On => false,
-        Replies::Off | Replies::Skipping => {
-            if client.replies == Replies::Skipping {
-                client.replies = Replies::On;
-            }
-            true
-        }
+        Replies::Off => true,
         Replies::SkipNext => {
-            client.replies = Replies::Skipping;
+            client.replies = Replies::On;
             true
         }
     }

@@ -229,18 +229,17 @@ fn percentiles(value: &[u8], parts: &[&[u8]]) -> Result<Vec<u8>, String> {
     if value.is_empty() {
         return Ok(Vec::new());
     }
+    let mut shown = Vec::new();
     for part in parts {
-        match num::parse_f64(part) {
-            None => return Err("Invalid latency-tracking-info-percentiles parameters".into()),
-            Some(n) if !(0.0..=100.0).contains(&n) => {
-                return Err("latency-tracking-info-percentiles parameters should sit between \
-                            [0.0,100.0]"
-                    .into());
-            }
-            Some(_) => {}
+        let n = num::parse_f64(part).ok_or("Invalid latency-tracking-info-percentiles parameters")?;
+        if !(0.0..=100.0).contains(&n) {
+            return Err("latency-tracking-info-percentiles parameters should sit between \
+                        [0.0,100.0]"
+                .into());
         }
+        shown.push(n.to_string());
     }
-    Ok(value.to_vec())
+    Ok(shown.join(" ").into_bytes())
 }
 
 /// How many bytes may wait for a client: at once, and for a number of seconds.
@@ -256,6 +255,12 @@ pub(crate) struct OutputLimit {
 pub(crate) struct OutputLimits(pub(crate) [OutputLimit; 3]);
 
 impl OutputLimits {
+    /// Whether more waits for the client than is ever allowed.
+    pub(crate) fn over_hard(&self, client: &crate::client::Client) -> bool {
+        let hard = self.0[if client.subscribed() { 2 } else { 0 }].hard;
+        hard > 0 && client.out.buf.len() as u64 > hard
+    }
+
     /// Reads the form in which the value is kept.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let words = split_words(text)?;
