@@ -400,7 +400,7 @@ test('text keeps 4.5:1 on what is behind it, in both themes', async () => {
     for (const at of PAGES) {
       await page.goto(server.url + at);
       await page.waitForSelector('h1:not(:empty)');
-      await page.waitForTimeout(300);
+      await page.waitForFunction(() => !document.querySelector('.view .skeleton'));
       const faults = await page.evaluate(() => {
         const paint = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
         const rgba = (c) => {

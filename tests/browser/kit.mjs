@@ -238,7 +238,10 @@ export async function open(
     );
   });
   await page.goto(server.url + at);
-  await page.waitForSelector('h1:not(:empty)');
+  await page.waitForSelector('h1:not(:empty)').catch(async (e) => {
+    const seen = await page.evaluate(() => document.body.innerText.slice(0, 500)).catch(() => '(no answer)');
+    throw new Error(`${e.message}\npage: ${seen}\n${wrong.join('\n')}\nserver: ${server.said}`);
+  });
   page.wrong = async () => [...wrong, ...(await page.evaluate(() => window.wkViolations)).map((v) => `policy: ${v}`)];
   page.done = async () => {
     const list = await page.wrong();
