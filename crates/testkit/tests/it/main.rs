@@ -1,5 +1,6 @@
-//! The fixtures themselves, and what holds for the whole workspace: crate picture and file headers.
+//! The fixtures themselves, and what holds for the whole workspace: crate picture, file headers, documents.
 
+mod house;
 mod picture;
 mod server;
 mod tidy;

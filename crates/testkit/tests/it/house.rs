@@ -1,0 +1,123 @@
+//! What is written around the code stays true: the two commands, links between documents, scripts of CI.
+
+use std::path::{Path, PathBuf};
+
+use testkit::picture::workspace;
+
+fn read(name: &str) -> String {
+    let path = workspace().join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Every document of ours, by its path from the root.
+fn documents() -> Vec<PathBuf> {
+    let root = workspace();
+    let mut found = Vec::new();
+    for dir in ["", "docs", "packaging"] {
+        for entry in std::fs::read_dir(root.join(dir)).expect("a folder can be read") {
+            let path = entry.expect("an entry can be read").path();
+            if path.extension().is_some_and(|ext| ext == "md") {
+                found.push(path.strip_prefix(&root).expect("under the root").to_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Targets of `[text](target)`.
+fn links(text: &str) -> Vec<String> {
+    text.split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split_once(')'))
+        .map(|(target, _)| target.to_owned())
+        .collect()
+}
+
+#[test]
+fn readme_names_both_commands_and_ci_runs_the_second() {
+    let readme = read("README.md");
+    assert!(readme.contains("cargo run --release") && readme.contains("make test"));
+    assert!(read(".ci/run").lines().any(|line| line.trim() == "exec make test"));
+    let makefile = read("Makefile");
+    for step in ["fmt --all --check", "clippy --workspace --all-targets", "--doc", "browser"] {
+        assert!(makefile.contains(step), "make test lost its step {step}");
+    }
+    for store in ["embedded", "redis", "valkey", "cluster"] {
+        assert!(makefile.contains(store), "make test lost the store {store}");
+    }
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let root = workspace();
+    let all = documents();
+    assert!(all.len() > 6, "the walk found the documents: {all:?}");
+    for document in all {
+        let text = read(&document.display().to_string());
+        let folder = document.parent().unwrap_or(Path::new(""));
+        for link in links(&text) {
+            let target = link.split('#').next().unwrap_or_default();
+            if target.is_empty() || link.contains("://") {
+                continue;
+            }
+            let path = root.join(folder).join(target);
+            assert!(path.exists(), "{} links to {link}, which is not there", document.display());
+        }
+    }
+}
+
+#[test]
+fn files_that_architecture_names_exist() {
+    let root = workspace();
+    let text = read("ARCHITECTURE.md");
+    let named = text.split('`').skip(1).step_by(2).filter(|word| {
+        word.contains("/src/") && word.ends_with(".rs") && !word.contains(['*', ' ', '<'])
+    });
+    let mut count = 0;
+    for word in named {
+        let plain = word.strip_prefix("crates/").unwrap_or(word);
+        assert!(root.join("crates").join(plain).is_file(), "ARCHITECTURE.md names {word}");
+        count += 1;
+    }
+    assert!(count > 10, "the document names files");
+}
+
+#[test]
+fn documents_name_no_path_of_one_machine() {
+    // Spelled in two halves, so that this file passes its own rule.
+    let private = [concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!("/ro", "ot/")];
+    for document in documents() {
+        let text = read(&document.display().to_string());
+        for path in private {
+            assert!(!text.contains(path), "{} names {path}", document.display());
+        }
+    }
+}
+
+#[test]
+fn changelog_has_an_open_section_on_top() {
+    let text = read("CHANGELOG.md");
+    let first = text.lines().find(|line| line.starts_with("## "));
+    assert_eq!(first, Some("## Unreleased"));
+}
+
+#[test]
+fn every_metric_is_in_the_operators_guide() {
+    let guide = read("docs/operating.md");
+    let folder = workspace().join("crates/server/src");
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("the server has sources") {
+        let path = entry.expect("an entry can be read").path();
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let words = text.split('"').filter(|word| {
+            word.starts_with("worldkeep_")
+                && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+        });
+        names.extend(words.map(str::to_owned));
+    }
+    assert!(names.len() > 5, "the walk found the metrics");
+    for name in names {
+        assert!(guide.contains(&format!("`{name}`")), "docs/operating.md does not tell of {name}");
+    }
+}
