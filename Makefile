@@ -2,7 +2,7 @@
 # make run       the server with the embedded engine, dashboard on http://127.0.0.1:7070/
 # make tools     only installs
 # make quick     format, lints, and tests on the embedded engine: needs nothing but Rust
-# make torture   the same tests with longer runs
+# make torture   the tests, much longer: PROPTEST_CASES=20000 and every long form
 # make bench     measurements, release build
 
 CARGO ?= cargo
@@ -36,10 +36,16 @@ tools:
 run:
 	$(CARGO) run --release --locked
 
-torture:
-	$(MAKE) --no-print-directory test PROPTEST_CASES=$(or $(PROPTEST_CASES),4096) WORLDKEEP_TEST_LONG=1
+# Property tests try 80 times as much, and tests with a long form (WORLDKEEP_TEST_LONG) take it.
+torture: export PROPTEST_CASES ?= 20000
+torture: export NEXTEST_PROFILE = torture
+torture: export WORLDKEEP_TEST_LONG = 1
+torture: tools tests
 
+# The server beside is the redis-server on PATH; REDIS=redis://... measures one of yours through link.
 bench:
+	$(CARGO) bench --locked -p worldkeep-kernel
+	$(CARGO) bench --locked -p worldkeep-engine --bench engine
 	$(CARGO) run --release --locked -p worldkeep-link --example overhead -- $(REDIS)
 
 # The single steps, for those who want one.
