@@ -160,6 +160,16 @@ impl App {
         self.paths.contains(path)
     }
 
+    /// Whether to start the demo world: as set, by default only with the embedded engine, so that nobody's Redis
+    /// fills with samples.
+    pub fn demo(&self) -> bool {
+        match self.settings.text("demo") {
+            Some("on") => true,
+            Some("off") => false,
+            _ => self.store.status().kind == kernel::Kind::Embedded,
+        }
+    }
+
     /// Whether a module runs here.
     pub fn runs(&self, module: &str) -> bool {
         self.modules.iter().any(|one| one.name == module)

@@ -141,6 +141,12 @@ pub const SETTINGS: &[SettingDef] = &[
         "1048576",
         "bytes that may wait for a slow reader",
     ),
+    def(
+        "limits.socket_recheck_s",
+        Shape::Number,
+        "15",
+        "how often a socket's token is looked at again",
+    ),
     def("limits.socket_idle_s", Shape::Number, "60", "silence after which a socket is closed"),
 ];
 

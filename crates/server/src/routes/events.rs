@@ -31,8 +31,6 @@ use crate::{keyspace, sessions, wire};
 
 /// Server pings keep proxies and phones from closing a quiet socket.
 const PING_EVERY: Duration = Duration::from_secs(20);
-/// How often a socket's token is looked at again.
-const RECHECK_EVERY: Duration = Duration::from_secs(15);
 /// Bad messages within ten seconds that close a socket.
 const BAD_MESSAGES: usize = 3;
 /// Streams one subscription may resume.
@@ -159,7 +157,8 @@ impl Session {
     async fn talk(&mut self, stream: &mut SplitStream<WebSocket>) -> End {
         let mut ping = tokio::time::interval(PING_EVERY);
         ping.reset();
-        let mut recheck = tokio::time::interval(RECHECK_EVERY);
+        let every = self.app.settings.number("limits.socket_recheck_s").max(1);
+        let mut recheck = tokio::time::interval(Duration::from_secs(every));
         recheck.reset();
         let idle = Duration::from_secs(self.app.settings.number("limits.socket_idle_s").max(1));
         let stopping = self.app.stopping.clone();

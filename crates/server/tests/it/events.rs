@@ -196,6 +196,17 @@ testkit::on_every_store!(sockets_open_by_ticket_once, |store| {
     assert_eq!(open(&running, "", &[("cookie", &cookie)]).await.err(), Some(401));
 });
 
+testkit::on_every_store!(a_socket_ends_with_its_token, |store| {
+    let settings = [("loopback_admin", "false"), ("limits.socket_recheck_s", "1")];
+    let running = start(store, &settings).await;
+    let token = running.token(Role::Reader).await;
+    let auth = format!("Bearer {token}");
+    let mut socket = open(&running, "", &[("authorization", &auth)]).await.ok().unwrap();
+    socket.subscribe(json!({ "type": "subscribe" })).await;
+    running.store(&["DEL", "wk:tokens"]).await;
+    assert_eq!(socket.close_code().await, 4401);
+});
+
 testkit::on_every_store!(nonsense_is_answered_and_then_closed, |store| {
     let running = start(store, &[]).await;
     let mut socket = open(&running, "", &[]).await.ok().unwrap();

@@ -80,17 +80,25 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
         None => None,
     };
     let stop = CancellationToken::new();
-    if !global.quiet {
-        announce(listener.as_ref(), door.as_ref(), &status);
-    }
     tokio::spawn(signals(stop.clone()));
+    // Only what really listens is announced: everything that can be refused was refused before.
+    let announce = |listener: Option<&TcpListener>| {
+        if !global.quiet {
+            announce(listener, door.as_ref(), &status);
+        }
+        notify("READY=1");
+    };
     let Some(listener) = listener else {
+        announce(None);
         tracing::info!(place = status.place, "the engine alone listens");
         stop.cancelled().await;
         return Ok(());
     };
     check_exposure(&settings, &listener, &*store).await?;
-    run_server(settings, store, listener, stop).await
+    let app = prepare(settings, store).await?;
+    announce(Some(&listener));
+    tracing::info!("started");
+    run_server(&app, listener, stop).await
 }
 
 /// Without modules and with a RESP door, HTTP is served only where it was asked for.
@@ -100,12 +108,8 @@ fn engine_alone(settings: &Settings) -> bool {
         && settings.get("http").source == Source::Default
 }
 
-async fn run_server(
-    settings: Settings,
-    store: Arc<dyn Store>,
-    listener: TcpListener,
-    stop: CancellationToken,
-) -> Result<(), Failure> {
+/// The server with its clock and its modules, ready for the first request.
+async fn prepare(settings: Settings, store: Arc<dyn Store>) -> Result<Arc<App>, Failure> {
     let by = Deadline::after(Duration::from_secs(2));
     let clock = Arc::new(ServerClock::start(&*store, Arc::new(SystemClock::new()), by).await?);
     tokio::spawn(Arc::clone(&clock).keep(Arc::clone(&store), CLOCK_EVERY));
@@ -115,14 +119,20 @@ async fn run_server(
             start(Arc::clone(&app)).await.map_err(Failure::failed)?;
         }
     }
-    tracing::info!("started");
-    notify("READY=1");
-    server::serve(Arc::clone(&app), listener, stop)
+    Ok(app)
+}
+
+async fn run_server(
+    app: &Arc<App>,
+    listener: TcpListener,
+    stop: CancellationToken,
+) -> Result<(), Failure> {
+    server::serve(Arc::clone(app), listener, stop)
         .await
         .map_err(|error| Failure::failed(format!("stopped listening: {}", plain(&error))))?;
     for module in &app.modules {
         if let Some(stop) = module.stop {
-            stop(Arc::clone(&app)).await;
+            stop(Arc::clone(app)).await;
         }
     }
     tracing::info!("stopped");

@@ -36,6 +36,7 @@ fn wrong_use_is_a_sentence_with_its_code() {
         assert_eq!(given, code, "{args:?}: {out}{err}");
         assert!(err.contains(says), "{args:?} should say {says}: {err}");
         assert!(!err.contains("panicked"), "{args:?}: {err}");
+        assert!(!out.contains("Dashboard"), "{args:?}: nothing is announced that does not run");
     }
 }
 
