@@ -1,7 +1,7 @@
 //! Functions: `FUNCTION FCALL FCALL_RO`.
 
 use crate::client::Client;
-use crate::cmd_script::{key_count, kill, start};
+use crate::cmd_script::{key_count, kill, recount, start};
 use crate::command::Run::{self, Host, Plain};
 use crate::ctx::{Ctx, is};
 use crate::data::glob;
@@ -48,7 +48,7 @@ fn load(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
         }
     }
     let name = inner.lua.load_library(code, !options.is_empty())?;
-    inner.core().dirty += 1;
+    changed(inner);
     client.out.bulk(&name);
     Ok(())
 }
@@ -57,7 +57,7 @@ fn delete(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
     if !inner.lua.libraries.remove(argv[2]) {
         return Err(ReplyError::fixed("ERR Library not found"));
     }
-    inner.core().dirty += 1;
+    changed(inner);
     client.out.ok();
     Ok(())
 }
@@ -72,9 +72,15 @@ fn flush(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
         }
     }
     inner.lua.libraries.clear();
-    inner.core().dirty += 1;
+    changed(inner);
     client.out.ok();
     Ok(())
+}
+
+/// The libraries changed: the command goes to the log.
+fn changed(inner: &mut Inner) {
+    recount(inner);
+    inner.core().dirty += 1;
 }
 
 fn wrong_use(sub: &str) -> ReplyError {
@@ -185,7 +191,7 @@ fn restore(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
         })
     })?;
     inner.lua.restore_libraries(&sources, flush, replace)?;
-    inner.core().dirty += 1;
+    changed(inner);
     client.out.ok();
     Ok(())
 }

@@ -129,9 +129,9 @@ fn memory(core: &mut Core, text: &mut String) {
     put(text, "used_memory_startup", 0);
     put(text, "used_memory_dataset", used.saturating_sub(core.overhead()));
     put(text, "used_memory_dataset_perc", "100.00%");
-    put(text, "number_of_cached_scripts", 0);
-    put(text, "number_of_functions", 0);
-    put(text, "number_of_libraries", 0);
+    put(text, "number_of_cached_scripts", core.script_counts.scripts);
+    put(text, "number_of_functions", core.script_counts.functions);
+    put(text, "number_of_libraries", core.script_counts.libraries);
     put(text, "maxmemory_policy", String::from_utf8_lossy(core.config.text("maxmemory-policy")));
     put(text, "mem_fragmentation_ratio", format_args!("{:.2}", rss as f64 / used as f64));
     let owed: usize = core.clients.iter().map(|client| client.out.buf.capacity()).sum();

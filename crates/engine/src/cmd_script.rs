@@ -35,6 +35,7 @@ pub(crate) fn key_count(count: i64, argv: &[&[u8]]) -> Result<usize, ReplyError>
 fn eval(inner: &mut Inner, client: &mut Client, argv: &[&[u8]], read_only: bool) -> Outcome {
     let keys = key_count(ctx::int(argv[2])?, argv)?;
     let sha = inner.lua.load_script(argv[1])?;
+    recount(inner);
     run(inner, client, argv, &sha, keys, read_only)
 }
 
@@ -61,6 +62,11 @@ fn run(
     start(inner, client, &call)
 }
 
+/// Tells the core how much the Lua host keeps.
+pub(crate) fn recount(inner: &mut Inner) {
+    inner.core().script_counts = inner.lua.counts();
+}
+
 /// Runs a script or function on the core.
 pub(crate) fn start(inner: &mut Inner, client: &mut Client, call: &Call<'_>) -> Outcome {
     let core = inner.lend();
@@ -71,6 +77,7 @@ pub(crate) fn start(inner: &mut Inner, client: &mut Client, call: &Call<'_>) -> 
 
 fn load(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
     let sha = inner.lua.load_script(argv[2])?;
+    recount(inner);
     client.out.bulk(&sha);
     Ok(())
 }
@@ -92,6 +99,7 @@ fn flush(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
         }
     }
     inner.lua.flush_scripts();
+    recount(inner);
     client.out.ok();
     Ok(())
 }

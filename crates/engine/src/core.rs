@@ -78,6 +78,8 @@ pub(crate) struct Core {
     pub(crate) pause: Pause,
     /// Number of clients in `MONITOR`.
     pub(crate) monitors: usize,
+    /// What the Lua host keeps, told here for `INFO`.
+    pub(crate) script_counts: crate::lua::host::Counts,
     /// Set while the log cannot be written: what every write is told.
     pub(crate) write_refusal: Option<ReplyError>,
 }
@@ -148,6 +150,7 @@ impl Core {
             rng: SmallRng::from_rng(&mut rand::rng()),
             pause: Pause::default(),
             monitors: 0,
+            script_counts: crate::lua::host::Counts::default(),
             write_refusal: None,
         }
     }

@@ -292,7 +292,11 @@ impl Inner {
 
     /// Function libraries as commands, for the head of a base.
     pub(crate) fn function_dump(&mut self) -> Vec<u8> {
-        Vec::new()
+        let mut commands = Vec::new();
+        for (_, library) in self.lua.libraries.iter() {
+            crate::log::encode(&mut commands, &[b"FUNCTION", b"LOAD", &library.code]);
+        }
+        commands
     }
 
     /// Ends what is due: waits whose time is over, keys whose life is over. Bounded work.

@@ -546,7 +546,7 @@ impl Decoder<'_> {
     }
 
     fn descend(&self, depth: usize) -> mlua::Result<Table> {
-        let limit = usize::try_from(self.config.decode_max_depth.min(4000)).unwrap_or(0);
+        let limit = usize::try_from(self.config.decode_max_depth.min(DEEPEST)).unwrap_or(0);
         if depth > limit {
             let place = self.pos;
             let text =

@@ -10,7 +10,7 @@ use super::{number, raise};
 
 const MAX_NESTING: usize = 16;
 /// Lua's C stack holds 8000 slots; the reference stops there with the same words.
-const MAX_SLOTS: usize = 7900;
+const MAX_SLOTS: usize = 7000;
 const TOO_MANY: &str = "stack overflow (too many return values at once; \
                         use unpack_one or unpack_limit instead.)";
 
@@ -208,7 +208,7 @@ impl Decoder<'_> {
             let mut done = match self.scalar_or_header()? {
                 Ok(value) => value,
                 Err(container) => {
-                    if open.len() * 2 >= depth_left {
+                    if open.len() * 3 >= depth_left {
                         return Err(Bad::Lua(raise::error(self.lua, TOO_MANY)));
                     }
                     open.push(container);

@@ -7,8 +7,9 @@ use super::number;
 use super::sandbox::error_table;
 use crate::out::Out;
 
-/// As deep as the C stack of the reference goes; deeper values end in an error reply.
-const DEEPEST: usize = 7990;
+/// Deeper values end in an error reply, as they do in the reference when its stack is full. Each level
+/// holds a reference, of which there are some eight thousand.
+const DEEPEST: usize = 4000;
 
 /// Field names that give a table a meaning, made once.
 pub(crate) struct Names {

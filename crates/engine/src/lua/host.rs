@@ -12,7 +12,7 @@ use super::convert::{self, Names};
 use super::flags::{self, Flags};
 use super::library::Libraries;
 use super::sandbox::{Failure, Sandbox};
-use super::stage::{REPL_ALL, SharedStage, Stage};
+use super::stage::{NO_REPLICAS, REPL_ALL, SharedStage, Stage};
 use super::watch::Watch;
 use crate::acl::User;
 use crate::client::Client;
@@ -43,6 +43,14 @@ pub(crate) struct LuaHost {
     /// The client that commands of scripts belong to, and room for their arguments; away while one runs.
     client: Option<Box<Client>>,
     words: Words,
+}
+
+/// How much the host keeps.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Counts {
+    pub(crate) scripts: usize,
+    pub(crate) libraries: usize,
+    pub(crate) functions: usize,
 }
 
 /// A Lua state with what the host needs of it.
@@ -119,15 +127,10 @@ impl LuaHost {
         self.eval = None;
     }
 
-    /// Number of cached scripts.
-    pub(crate) fn script_count(&self) -> usize {
-        self.scripts.len()
-    }
-
-    /// Bytes the Lua states take.
-    pub(crate) fn used_memory(&self) -> usize {
-        let states = [&self.eval, &self.functions];
-        states.iter().filter_map(|s| s.as_ref()).map(|s| s.sandbox.lua.used_memory()).sum()
+    /// What is kept, for `INFO`.
+    pub(crate) fn counts(&self) -> Counts {
+        let (libraries, functions) = self.libraries.counts();
+        Counts { scripts: self.scripts.len(), libraries, functions }
     }
 
     /// Compiles a script and keeps it.
@@ -282,10 +285,10 @@ impl State {
         let full =
             matches!(&outcome, Err(Failure::Broken(text)) if text.starts_with(b"not enough"));
         let outcome = match outcome {
+            Ok(Value::Table(table)) if is_error(&table) => {
+                Err(error_reply(core, call, Failure::Raised(table)))
+            }
             Ok(value) => {
-                if let Value::Table(table) = &value {
-                    count_error(core, table);
-                }
                 let written = convert::to_resp(&self.names, &mut caller.out, value, resp3);
                 written.map_err(|error| ReplyError::new(format!("ERR {error}")))
             }
@@ -298,13 +301,9 @@ impl State {
     }
 }
 
-/// Counts an error that a script returns, unless the command that failed counted it.
-fn count_error(core: &mut Core, table: &mlua::Table) {
-    if let Ok(Value::String(text)) = table.raw_get("err")
-        && !matches!(table.raw_get("ignore_error_stats_update"), Ok(Value::Boolean(true)))
-    {
-        core.stats.error(&text.as_bytes());
-    }
+/// Whether a script returned an error reply.
+fn is_error(table: &mlua::Table) -> bool {
+    matches!(table.raw_get("err"), Ok(Value::String(_)))
 }
 
 /// The error a client reads.
@@ -355,6 +354,9 @@ fn may_start(core: &Core, call: &Call<'_>, over_memory: bool) -> Outcome {
     if !flags.has(Flags::NO_WRITES) {
         if let Some(error) = &core.write_refusal {
             return Err(error.clone());
+        }
+        if core.config.min_replicas > 0 && !call.read_only {
+            return Err(NO_REPLICAS);
         }
         if call.read_only {
             return Err(ReplyError::fixed(

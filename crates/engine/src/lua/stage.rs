@@ -122,6 +122,9 @@ impl Stage {
                 if let Some(error) = self.core.write_refusal.clone() {
                     return refuse(error);
                 }
+                if self.core.config.min_replicas > 0 {
+                    return refuse(NO_REPLICAS);
+                }
                 if self.over_memory && !self.allow_oom && spec.has(flag::DENYOOM) {
                     return refuse(OOM);
                 }
@@ -149,6 +152,9 @@ fn not_permitted(error: &ReplyError) -> ReplyError {
     })
 }
 
+/// This engine has no replicas, so any number asked for is too many.
+pub(crate) const NO_REPLICAS: ReplyError =
+    ReplyError::fixed("NOREPLICAS Not enough good replicas to write.");
 const UNKNOWN: ReplyError = ReplyError::fixed("ERR Unknown Redis command called from script");
 const ARITY: ReplyError =
     ReplyError::fixed("ERR Wrong number of args calling Redis command from script");

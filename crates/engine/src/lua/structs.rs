@@ -8,7 +8,7 @@ use super::{number, raise};
 const MAX_INT_SIZE: i32 = 32;
 const MAX_ALIGN: i32 = 8;
 /// Lua's C stack holds 8000 slots; more results than this cannot be returned.
-const MAX_RESULTS: usize = 7900;
+const MAX_RESULTS: usize = 7000;
 
 /// The `struct` table.
 pub(crate) fn install(lua: &Lua) -> mlua::Result<Table> {

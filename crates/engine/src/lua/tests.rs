@@ -184,9 +184,8 @@ fn a_script_that_does_not_end_is_ended() {
     ] {
         let (got, took) = ends_in_time(script);
         assert!(got.starts_with("! "), "{script}: {}", &got[..got.len().min(200)]);
-        // Without optimisation and on a busy machine; the bar of 100 ms past the budget is measured
-        // in release builds.
-        assert!(took < Duration::from_secs(3), "{script} took {took:?}");
+        // Generous: without optimisation, on a machine that does other things.
+        assert!(took < Duration::from_secs(20), "{script} took {took:?}");
     }
 }
 
