@@ -3,9 +3,8 @@
 import { fill, h, icon, patch, square, text } from '../base/dom.js';
 import { bytes, num } from '../base/format.js';
 import { t } from '../base/i18n.js';
-import { hexdump, lifeSay, segmentLine, typeWord, valueView } from '../base/keyview.js';
-import { button, copyButton, empty, errorBox, skeleton } from '../base/parts.js';
-import '../base/table.js';
+import { button, empty, errorBox, skeleton } from '../base/parts.js';
+import { keyCards, keyHref, patternCards, patternHref, shellWord } from './keydetail.js';
 import { keyTree, moduleName } from './keytree.js';
 
 const PAGE = 50;
@@ -44,9 +43,6 @@ export function mount(root, ctx) {
     }
     return null;
   };
-  const keyHref = (key) => `/keys?key=${encodeURIComponent(key)}`;
-  const patternHref = (p, module) => `/keys?module=${encodeURIComponent(module)}&pattern=${encodeURIComponent(p.name)}`;
-
   async function ask() {
     try {
       tree = await keyTree(api, { signal: ctx.signal });
@@ -251,41 +247,8 @@ export function mount(root, ctx) {
       cli: `worldkeep keys --module ${p.module}`,
       api: `GET ${api.address('/api/keys', { module: p.module, pattern: p.name, limit: PAGE })}`,
     });
-    const table = document.createElement('wk-table').setup({
-      label: t('keys.ofpattern', { pattern: p.pattern }),
-      key: (k) => k.key,
-      href: (k) => keyHref(k.key),
-      columns: [
-        { id: 'key', name: t('key.key'), wide: true, cell: (k) => h('a.mono', { href: keyHref(k.key) }, k.key) },
-        { id: 'type', name: t('key.type'), cell: (k) => typeWord({ type: k.type }) },
-        { id: 'length', name: t('key.length'), num: true, cell: (k) => (k.length == null ? '' : num(k.length)) },
-        { id: 'memory', name: t('key.size'), num: true, cell: (k) => bytes(k.memory) },
-        { id: 'ttl_ms', name: t('key.end'), num: true, cell: (k) => endWord(k.ttl_ms) },
-      ],
-      load: ({ cursor }) => keysPage(p, p.module, cursor),
-      empty: () => empty({ glyph: 'keys', title: t('keys.none'), say: t('keys.nonesay') }),
-    });
-    const fact = (label, value) => value && h('div', {}, h('dt', {}, t(label)), h('dd', {}, value));
-    fill(
-      pane,
-      h(
-        'section.card',
-        {},
-        segmentLine(p.pattern, p.pattern, p.module),
-        h('p.quiet', {}, p.says),
-        h(
-          'dl.keyfacts',
-          {},
-          fact('key.type', typeWord({ type: p.type })),
-          fact('key.life', lifeSay(p.life)),
-          fact('key.owner', p.owner),
-          fact('key.readers', p.readers?.join(', ')),
-          fact('keys.keys', num(p.keys)),
-          fact('keys.memory', p.memory == null ? null : bytes(p.memory)),
-        ),
-      ),
-      h('section.card.flush', {}, table),
-    );
+    const { nodes, table } = patternCards(p, ({ cursor }) => keysPage(p, p.module, cursor));
+    fill(pane, nodes);
     table.reload().catch((e) => {
       if (!ctx.signal.aborted)
         fill(
@@ -294,11 +257,6 @@ export function mount(root, ctx) {
         );
     });
   }
-
-  const endWord = (ttl) =>
-    ttl == null || ttl < 0
-      ? t('key.noend')
-      : document.createElement('wk-ends').set({ endsAt: Date.now() + ttl }).words.textContent;
 
   async function drawKey(key, { quiet = false } = {}) {
     const mine = ++asked;
@@ -336,102 +294,8 @@ export function mount(root, ctx) {
       ].filter(Boolean),
       actions: button({ label: t('action.again'), icon: 'loop', run: () => drawKey(key, { quiet: true }) }),
     });
-    const view = document.createElement('wk-key');
-    view.show({ ...d, key });
-    const valueBox = h('div', {}, valueView(d));
-    let raw = false;
-    const rawButton = h(
-      'button.btn.quiet.small',
-      {
-        type: 'button',
-        'aria-pressed': 'false',
-        on: {
-          click: () => {
-            raw = !raw;
-            rawButton.setAttribute('aria-pressed', String(raw));
-            text(rawButton, t(raw ? 'key.meaning' : 'key.raw'));
-            fill(
-              valueBox,
-              raw
-                ? h(
-                    'div.value',
-                    {},
-                    h(
-                      'pre',
-                      { tabindex: '0' },
-                      hexdump(typeof d.value === 'string' ? d.value : JSON.stringify(d.value)),
-                    ),
-                  )
-                : valueView(d),
-            );
-          },
-        },
-      },
-      t('key.raw'),
-    );
-    const near = d.neighbours || [];
-    const faults = d.findings || [];
-    fill(
-      pane,
-      view,
-      h(
-        'div.grid',
-        {},
-        h(
-          'section.card',
-          { class: near.length ? 'w7' : '' },
-          h(
-            'header',
-            {},
-            h('h2', {}, t('key.value')),
-            h(
-              'span.end',
-              {},
-              !d.hidden && rawButton,
-              typeof d.value === 'string' && copyButton(d.value, t('key.value')),
-            ),
-          ),
-          valueBox,
-          d.truncated && h('p.note', {}, t('key.first', { n: d.shown })),
-        ),
-        h(
-          'div.stack',
-          { class: 'w5' },
-          h(
-            'div.healthy',
-            { class: faults.length ? 'warn' : '' },
-            icon(faults.length ? 'warn' : 'check'),
-            h(
-              'span',
-              {},
-              faults.length ? faults.map((f) => h('div', {}, f.sentence)) : t(def ? 'key.healthy' : 'key.foreignok'),
-            ),
-          ),
-          near.length > 0 &&
-            h(
-              'section.card',
-              {},
-              h('header', {}, h('h2', {}, t('key.near'))),
-              h(
-                'div.lines',
-                {},
-                near.map((n) =>
-                  h(
-                    'a',
-                    { href: keyHref(n.key ?? n) },
-                    h('span.mono.cut', { title: n.key ?? n }, n.key ?? n),
-                    h('span.end.note', { title: n.says || null }, n.name || ''),
-                  ),
-                ),
-              ),
-            ),
-        ),
-      ),
-    );
+    fill(pane, keyCards(d, key));
     if (def) reveal(def, key);
-    view.addEventListener('ended', () => {
-      valueBox.style.opacity = '.5';
-    });
   }
 
   /** Opens the tree down to a key, and lists it even when it is not on the first page. */
@@ -492,6 +356,3 @@ export function mount(root, ctx) {
     },
   };
 }
-
-/** A key as one shell word, quoted only when it must be. */
-export const shellWord = (word) => (/^[\w:.,@%+=/-]+$/.test(word) ? word : `'${String(word).replace(/'/g, "'\\''")}'`);
