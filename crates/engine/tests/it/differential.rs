@@ -200,7 +200,7 @@ fn compare(group: &str) {
         let server: Server = Setup::new(program).start();
         let engine = Engine::memory();
         let listener = engine.listen(([127, 0, 0, 1], 0).into()).unwrap();
-        for protocol in ["2"] {
+        for protocol in ["2", "3"] {
             let mut ours = Peer::connect("engine", listener.addr());
             let mut theirs = Peer::connect("server", server.addr());
             let hello = [b"HELLO".to_vec(), protocol.into()];
