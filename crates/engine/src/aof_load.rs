@@ -51,12 +51,6 @@ pub(crate) struct Loaded {
     pub(crate) uncovered_crc: u32,
 }
 
-/// How a walk over a file goes on.
-enum Next {
-    More,
-    Damaged(String),
-}
-
 struct Reader<'a> {
     path: &'a Path,
     file: File,
@@ -151,10 +145,9 @@ impl Reader<'_> {
                     Err(why) => return Err(self.damaged(why)),
                 }
             } else {
-                match self.command(inner, client)? {
+                match self.command(inner, client) {
                     Ok(wanted) => wanted,
-                    Err(Next::Damaged(why)) => return Err(self.damaged(why)),
-                    Err(Next::More) => None,
+                    Err(why) => return Err(self.damaged(why)),
                 }
             };
             if let Some(wanted) = wanted
@@ -200,28 +193,22 @@ impl Reader<'_> {
     }
 
     /// One command, run. `Some` when more bytes are needed.
-    fn command(
-        &mut self,
-        inner: &mut Inner,
-        client: &mut Client,
-    ) -> Result<Result<Option<usize>, Next>, LoadError> {
+    fn command(&mut self, inner: &mut Inner, client: &mut Client) -> Result<Option<usize>, String> {
         const BOUNDS: Bounds = Bounds { bulk_max: usize::MAX >> 2, args_max: usize::MAX >> 2 };
         if self.buf[self.at] != b'*' {
             let byte = self.buf[self.at];
-            return Ok(Err(Next::Damaged(format!(
-                "a command starts with '*', here is byte {byte}"
-            ))));
+            return Err(format!("a command starts with '*', here is byte {byte}"));
         }
         let mut space = Vec::new();
         let mut argv = Argv::new();
         let used = match resp::parse(&self.buf[self.at..], BOUNDS, &mut space, &mut argv) {
             Parsed::Call(used) => used,
-            Parsed::More(wanted) => return Ok(Ok(Some(wanted))),
-            Parsed::Broken(why) => return Ok(Err(Next::Damaged(why))),
+            Parsed::More(wanted) => return Ok(Some(wanted)),
+            Parsed::Broken(why) => return Err(why),
         };
         let offset = self.start + self.at as u64;
         if !ends_are_clean(&self.buf[self.at..self.at + used], &argv) {
-            return Ok(Err(Next::Damaged("an argument that does not end where it says".into())));
+            return Err("an argument that does not end where it says".into());
         }
         if argv.first().is_some_and(|name| name.eq_ignore_ascii_case(b"MULTI")) {
             self.multi_at = Some(offset);
@@ -234,13 +221,13 @@ impl Reader<'_> {
         if client.out.buf.starts_with(b"-") {
             self.loaded.errors += 1;
             if client.out.buf.starts_with(b"-ERR unknown command") {
-                return Ok(Err(Next::Damaged("an unknown command".into())));
+                return Err("an unknown command".into());
             }
         }
         client.out.buf.clear();
         self.crc.update(&self.buf[self.at..self.at + used]);
         self.at += used;
-        Ok(Ok(None))
+        Ok(None)
     }
 
     fn finish(mut self, client: &mut Client, torn: bool, last: bool) -> Result<Loaded, LoadError> {

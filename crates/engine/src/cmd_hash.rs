@@ -4,7 +4,7 @@ use crate::cmd_string::add_floats;
 use crate::command::Run::{self, Plain};
 use crate::ctx::{Ctx, int, is};
 use crate::data::{Hash, Value, num};
-use crate::error::{NOT_INT, OUT_OF_RANGE_VALUE, Outcome, ReplyError, SYNTAX, WRONG_TYPE};
+use crate::error::{NOT_INT, Outcome, ReplyError, SYNTAX, WRONG_TYPE};
 use crate::notify::class;
 use crate::random;
 
@@ -184,15 +184,14 @@ fn hrandfield(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
         }
         return Ok(());
     };
-    let count = int(count)?;
+    int(count)?;
+    let raw_count = count;
     let with_values = match argv.get(3) {
         None => false,
         Some(word) if is(word, "WITHVALUES") && argv.len() == 4 => true,
         Some(_) => return Err(SYNTAX),
     };
-    if with_values && !(-(i64::MAX / 2)..=i64::MAX / 2).contains(&count) {
-        return Err(OUT_OF_RANGE_VALUE);
-    }
+    let count = random::count(raw_count, with_values)?;
     let (hash, rng) = match cx.core.value_and_rng(argv[1]) {
         (None, _) => {
             cx.out.array(0);

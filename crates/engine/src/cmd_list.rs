@@ -331,6 +331,15 @@ fn shift(cx: &mut Ctx<'_>, source: &[u8], target: &[u8], from: End, to: End) -> 
     Ok(())
 }
 
+/// A list to take from. For a client that waits, a key of another type is one it goes on waiting for.
+fn source<'a>(core: &'a mut Core, key: &[u8]) -> Result<Option<&'a mut List>, ReplyError> {
+    let waiting = core.retrying;
+    match core.list_mut(key) {
+        Err(_) if waiting => Ok(None),
+        found => found,
+    }
+}
+
 /// Moves one element and writes it. False when the source is empty.
 pub(crate) fn try_shift(
     cx: &mut Ctx<'_>,
@@ -339,7 +348,7 @@ pub(crate) fn try_shift(
     from: End,
     to: End,
 ) -> Result<bool, ReplyError> {
-    if cx.core.list_mut(source)?.is_none() {
+    if self::source(cx.core, source)?.is_none() {
         return Ok(false);
     }
     // The target's type is checked before anything moves.
@@ -405,7 +414,7 @@ fn lmpop(cx: &mut Ctx<'_>, args: &[&[u8]]) -> Outcome {
 /// Pops from the first list that has something. False when none has.
 pub(crate) fn try_many_pop(cx: &mut Ctx<'_>, wanted: &ManyPop<'_>) -> Result<bool, ReplyError> {
     for key in wanted.keys {
-        let Some(list) = cx.core.list_mut(key)? else { continue };
+        let Some(list) = source(cx.core, key)? else { continue };
         let taken = wanted.count.min(list.len());
         cx.out.array(2);
         cx.out.bulk(key);
@@ -427,7 +436,7 @@ pub(crate) fn try_many_pop(cx: &mut Ctx<'_>, wanted: &ManyPop<'_>) -> Result<boo
 /// Pops one element from the first list that has one and writes key and element. False when none has.
 pub(crate) fn try_pop_any(cx: &mut Ctx<'_>, keys: &[&[u8]], end: End) -> Result<bool, ReplyError> {
     for key in keys {
-        let Some(list) = cx.core.list_mut(key)? else { continue };
+        let Some(list) = source(cx.core, key)? else { continue };
         let Some(element) = end.pop_from(list) else { continue };
         cx.out.array(2);
         cx.out.bulk(key);

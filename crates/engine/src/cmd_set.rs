@@ -4,7 +4,7 @@ use crate::command::Run::{self, Plain};
 use crate::core::Core;
 use crate::ctx::{Ctx, int, is, positive};
 use crate::data::{Limits, Set, Text, Value};
-use crate::error::{OUT_OF_RANGE_VALUE, Outcome, ReplyError, SYNTAX, WRONG_TYPE};
+use crate::error::{Outcome, ReplyError, SYNTAX, WRONG_TYPE};
 use crate::notify::class;
 use crate::random;
 
@@ -155,10 +155,7 @@ fn srandmember(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     if argv.len() > 3 {
         return Err(SYNTAX);
     }
-    let count = argv.get(2).map(|arg| int(arg)).transpose()?;
-    if count.is_some_and(|n| n < -(i64::MAX / 2)) {
-        return Err(OUT_OF_RANGE_VALUE);
-    }
+    let count = argv.get(2).map(|arg| random::count(arg, false)).transpose()?;
     let (set, rng) = match cx.core.value_and_rng(argv[1]) {
         (None, _) => {
             if count.is_some() {
@@ -269,23 +266,25 @@ fn combine_store(cx: &mut Ctx<'_>, argv: &[&[u8]], op: Op, event: &str) -> Outco
 }
 
 fn sintercard(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
-    let (keys, limit) = counted_keys(argv)?;
+    let few = ReplyError::fixed("ERR numkeys should be greater than 0");
+    let many = ReplyError::fixed("ERR Number of keys can't be greater than number of args");
+    let (keys, limit) = counted_keys(argv, &few, &many)?;
     let n = members(cx.core, keys, Op::Inter, limit)?.len();
     cx.out.len(n);
     Ok(())
 }
 
-/// `numkeys key … [LIMIT n]`, shared with `ZINTERCARD`.
+/// `numkeys key … [LIMIT n]`, shared with `ZINTERCARD`, which has other words for too few or too many keys.
 pub(crate) fn counted_keys<'a>(
     argv: &'a [&'a [u8]],
+    few: &ReplyError,
+    many: &ReplyError,
 ) -> Result<(&'a [&'a [u8]], usize), ReplyError> {
     let n = usize::try_from(int(argv[1]).unwrap_or(0)).unwrap_or(0);
     if n == 0 {
-        return Err(ReplyError::fixed("ERR numkeys should be greater than 0"));
+        return Err(few.clone());
     }
-    let keys = argv[2..].get(..n);
-    let keys =
-        keys.ok_or(ReplyError::fixed("ERR Number of keys can't be greater than number of args"))?;
+    let keys = argv[2..].get(..n).ok_or_else(|| many.clone())?;
     let mut limit = usize::MAX;
     let mut rest = &argv[2 + n..];
     while let [word, value, tail @ ..] = rest {

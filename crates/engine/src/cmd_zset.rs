@@ -5,7 +5,7 @@ use crate::command::Run::{self, Plain};
 use crate::ctx::{Ctx, float, int, is};
 use crate::data::zset::Outcome as Insert;
 use crate::data::{Value, Zset};
-use crate::error::{OUT_OF_RANGE_VALUE, Outcome, ReplyError, SYNTAX, WRONG_TYPE};
+use crate::error::{Outcome, ReplyError, SYNTAX, WRONG_TYPE};
 use crate::notify::class;
 use crate::random;
 
@@ -195,16 +195,15 @@ fn rank(cx: &mut Ctx<'_>, argv: &[&[u8]], reverse: bool) -> Outcome {
 }
 
 fn zrandmember(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
-    let count = argv.get(2).map(|arg| int(arg)).transpose()?;
+    if let Some(arg) = argv.get(2) {
+        int(arg)?;
+    }
     let with_scores = match argv.get(3) {
         None => false,
         Some(word) if is(word, "WITHSCORES") && argv.len() == 4 => true,
         Some(_) => return Err(SYNTAX),
     };
-    let most = if with_scores { i64::MAX / 2 } else { i64::MAX };
-    if count.is_some_and(|n| n < -most || n > most) {
-        return Err(OUT_OF_RANGE_VALUE);
-    }
+    let count = argv.get(2).map(|arg| random::count(arg, with_scores)).transpose()?;
     let (zset, rng) = match cx.core.value_and_rng(argv[1]) {
         (None, _) => {
             if count.is_some() {

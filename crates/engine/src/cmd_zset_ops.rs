@@ -221,7 +221,9 @@ fn keep(cx: &mut Ctx<'_>, argv: &[&[u8]], op: Op, event: &str) -> Outcome {
 }
 
 fn zintercard(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
-    let (keys, limit) = counted_keys(argv)?;
+    int(argv[1])?;
+    let few = ReplyError::fixed("ERR at least 1 input key is needed for 'zintercard' command");
+    let (keys, limit) = counted_keys(argv, &few, &SYNTAX)?;
     let mut sources = sources(cx.core, keys)?;
     sources.sort_by_key(|source| source.len());
     let (first, others) = sources.split_first().expect("a command names a key");

@@ -47,7 +47,13 @@ fn take(
     which: Which,
     count: usize,
 ) -> Result<Vec<(Text, f64)>, ReplyError> {
-    let Some(zset) = cx.core.zset_mut(key)? else { return Ok(Vec::new()) };
+    let waiting = cx.core.retrying;
+    let zset = match cx.core.zset_mut(key) {
+        Ok(Some(zset)) => zset,
+        // Who waits goes on waiting for a key of another type.
+        Err(error) if !waiting => return Err(error),
+        _ => return Ok(Vec::new()),
+    };
     let count = count.min(zset.len());
     let taken: Vec<(Text, f64)> = (0..count).filter_map(|_| which.take(zset)).collect();
     if !taken.is_empty() {

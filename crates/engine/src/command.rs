@@ -70,16 +70,6 @@ pub(crate) struct KeySpec {
     pub(crate) flags: Vec<&'static str>,
 }
 
-impl KeySpec {
-    pub(crate) fn reads(&self) -> bool {
-        self.flags.contains(&"access")
-    }
-
-    pub(crate) fn writes(&self) -> bool {
-        self.flags.iter().any(|f| matches!(*f, "insert" | "update" | "delete"))
-    }
-}
-
 /// A command or a subcommand.
 #[derive(Debug)]
 pub(crate) struct Spec {
@@ -108,11 +98,6 @@ pub(crate) struct Spec {
 impl Spec {
     pub(crate) fn has(&self, flag: u32) -> bool {
         self.flags & flag != 0
-    }
-
-    /// The last part of the name: `list` of `client|list`.
-    pub(crate) fn name(&self) -> &'static str {
-        self.full_name.rsplit('|').next().unwrap_or(self.full_name)
     }
 
     pub(crate) fn arity_fits(&self, argc: usize) -> bool {

@@ -1,5 +1,7 @@
 //! Random elements of a collection, as `SRANDMEMBER`, `HRANDFIELD` and `ZRANDMEMBER` choose them.
 
+use crate::ctx::int;
+use crate::error::{OUT_OF_RANGE_VALUE, ReplyError};
 use rand::rngs::SmallRng;
 use rand::seq::{IteratorRandom as _, SliceRandom as _};
 
@@ -26,4 +28,14 @@ where
     let mut chosen = all().sample(rng, wanted);
     chosen.shuffle(rng);
     chosen
+}
+
+/// How many elements with repetition one call may ask for. Redis would try to answer any number.
+const REPEATED_MAX: i64 = 100_000_000;
+
+/// The count of `SRANDMEMBER`, `HRANDFIELD` or `ZRANDMEMBER`.
+pub(crate) fn count(arg: &[u8], pairs: bool) -> Result<i64, ReplyError> {
+    let count = int(arg)?;
+    let most = if pairs { i64::MAX / 2 } else { i64::MAX };
+    if count < -REPEATED_MAX || count > most { Err(OUT_OF_RANGE_VALUE) } else { Ok(count) }
 }

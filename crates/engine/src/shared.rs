@@ -190,7 +190,7 @@ impl Shared {
         }
         let now = core.clock.now_ms();
         let next = core.clients.iter().filter_map(|c| c.blocked.as_ref()?.until_ms).min();
-        let wait = next.map_or(100, |at| u64::try_from(at - now).unwrap_or(0).clamp(1, 100));
+        let wait = next.map_or(100, |at| u64::try_from(at - now).unwrap_or(0).clamp(10, 100));
         Duration::from_millis(wait)
     }
 
