@@ -28,6 +28,8 @@ after(async () => {
   await server?.stop();
 });
 
+const MAP = 'reactors:map:083839c6-c47c-42a6-9585-76492795d123:0:1:40000:00000000-0000-0000-0000-000000000000';
+
 const clean = async (page) => assert.deepEqual(await page.done(), []);
 const heading = (page) => page.locator('h1').innerText();
 
@@ -291,27 +293,34 @@ test('a key that is not there says so; a foreign key is shown as such', async ()
 
 test('the check runs, finds a fault, and repairs only after asking', async () => {
   await server.redis('SET', 'room:BAD23456:scores', 'not a hash', 'EX', '1000');
+  await server.redis('SADD', MAP, '1000000231');
   const page = await open(browser, server, '/check');
   await page.locator('button', { hasText: /Run/ }).first().click();
   await page.locator('.verdicts').waitFor({ timeout: 30000 });
   assert.ok((await page.locator('main').innerText()).includes('room:BAD23456:scores'));
   await shot(page, 'check-found');
-  const preview = page.locator('button', { hasText: 'Preview' });
-  if (await preview.count()) {
-    await preview.click();
-    await page.waitForSelector('dialog[open]');
-    assert.ok((await page.locator('dialog').innerText()).includes('worldkeep check --repair'));
-    await shot(page, 'check-dialog');
-    assert.ok(
-      await page
-        .locator('dialog .buttons button')
-        .first()
-        .evaluate((el) => el === document.activeElement),
-      'the safe button has focus',
-    );
-    await page.keyboard.press('Escape');
-    await page.waitForSelector('dialog', { state: 'detached' });
-  }
+  const preview = page.locator('button', { hasText: 'Preview 1 repair' });
+  await preview.click();
+  await page.waitForSelector('dialog[open]');
+  const words = await page.locator('dialog').innerText();
+  assert.ok(words.includes('worldkeep check --repair') && words.includes(MAP) && words.includes('1000000231'), words);
+  assert.ok(
+    await page
+      .locator('dialog .buttons button')
+      .first()
+      .evaluate((el) => el === document.activeElement),
+    'the safe button has focus',
+  );
+  await page.waitForTimeout(250);
+  await shot(page, 'check-dialog');
+  await page.keyboard.press('Escape');
+  await page.waitForSelector('dialog', { state: 'detached' });
+  assert.match(await server.redis('SISMEMBER', MAP, '1000000231'), /:1/, 'nothing was written');
+  await preview.click();
+  await page.locator('dialog button', { hasText: 'Repair it' }).click();
+  await page.locator('.toast', { hasText: 'One thing repaired' }).waitFor({ timeout: 30000 });
+  assert.match(await server.redis('SISMEMBER', MAP, '1000000231'), /:0/, 'the entry is gone');
+  assert.match(await server.redis('EXISTS', 'room:BAD23456:scores'), /:1/, 'what has no cure is left alone');
   await server.redis('DEL', 'room:BAD23456:scores');
   await clean(page);
 });
