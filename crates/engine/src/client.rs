@@ -209,6 +209,11 @@ impl Clients {
         self.by_id.get(&id).map(|slot| Seat { slot: *slot, id })
     }
 
+    /// The client of a seat, found without hashing.
+    pub(crate) fn at(&mut self, seat: Seat) -> Option<&mut Client> {
+        self.slots.get_mut(seat.slot)?.as_deref_mut().filter(|client| client.id == seat.id)
+    }
+
     pub(crate) fn get(&self, id: u64) -> Option<&Client> {
         self.slots[*self.by_id.get(&id)?].as_deref()
     }

@@ -44,6 +44,8 @@ pub(crate) struct Core {
     /// Unix milliseconds, fixed while a command, script or transaction runs.
     pub(crate) now: i64,
     pub(crate) clock: Arc<dyn Clock>,
+    /// When the running top-level call began, until its first command takes it; else 0.
+    pub(crate) started_us: i64,
     pub(crate) config: Config,
     pub(crate) stats: Stats,
     /// Users, slow log and what else operators ask for.
@@ -129,6 +131,7 @@ impl Core {
             db: 0,
             now,
             clock,
+            started_us: 0,
             config,
             stats: Stats::new(now),
             admin: Admin::new(now),

@@ -100,12 +100,16 @@ fn run(inner: &mut Inner, seat: Seat, cmd: &Cmd) {
 }
 
 fn take_reply(inner: &mut Inner, seat: Seat) -> Option<Value> {
-    let client = inner.core().clients.get_mut(seat.id)?;
+    let client = inner.core().clients.at(seat)?;
     if client.out.buf.is_empty() {
         return client.blocked.is_none().then_some(Value::Nil);
     }
     let (value, used) = reply::value(&client.out.buf).expect("handlers write whole replies");
-    client.out.buf.drain(..used);
+    if used == client.out.buf.len() {
+        client.out.buf.clear();
+    } else {
+        client.out.buf.drain(..used);
+    }
     Some(value)
 }
 

@@ -78,11 +78,10 @@ where
 }
 
 /// Serves one connection until it ends.
-async fn serve<S>(shared: &Shared, seat: Seat, stream: S, mut input: Vec<u8>) -> io::Result<()>
+async fn serve<S>(shared: &Shared, seat: Seat, mut stream: S, mut input: Vec<u8>) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let (mut reader, mut writer) = tokio::io::split(stream);
     let mut output: Vec<u8> = Vec::new();
     let mut state = DoorState::default();
     let wake = match shared.lock().core().clients.get(seat.id) {
@@ -92,21 +91,21 @@ where
     loop {
         let after = run_batch(shared, seat, &mut state, &mut input, &mut output);
         if !output.is_empty() {
-            writer.write_all(&output).await?;
+            stream.write_all(&output).await?;
             output.clear();
             output.shrink_to(KEEP);
         }
         match after {
-            After::Close => return writer.shutdown().await,
+            After::Close => return stream.shutdown().await,
             After::Blocked(wake) => {
                 tokio::select! {
                     () = wake.notified() => {}
-                    more = read_some(&mut reader, &mut input) => if more? == 0 { return Ok(()) },
+                    more = read_some(&mut stream, &mut input) => if more? == 0 { return Ok(()) },
                 }
             }
             After::Read => {
                 tokio::select! {
-                    more = read_some(&mut reader, &mut input) => if more? == 0 { return Ok(()) },
+                    more = read_some(&mut stream, &mut input) => if more? == 0 { return Ok(()) },
                     () = wake.notified() => {}
                 }
             }
@@ -148,7 +147,7 @@ fn run_batch(
         return if open { After::Read } else { After::Close };
     };
     if std::mem::take(&mut state.missed)
-        && let Some(client) = inner.core().clients.get_mut(seat.id)
+        && let Some(client) = inner.core().clients.at(seat)
         && let Some(multi) = &mut client.multi
     {
         multi.broken = true;
@@ -158,7 +157,7 @@ fn run_batch(
     let mut space = Vec::new();
     loop {
         let core = inner.core();
-        let Some(client) = core.clients.get_mut(seat.id) else { return After::Close };
+        let Some(client) = core.clients.at(seat) else { return After::Close };
         client.query_bytes = input.len() - used;
         if core.config.output_limits.over_hard(client) {
             client.out.buf = Vec::new();
@@ -187,7 +186,7 @@ fn run_batch(
     }
     input.drain(..used);
     let written = shared.settle(&mut inner, seat);
-    let Some(client) = inner.core().clients.get_mut(seat.id) else { return After::Close };
+    let Some(client) = inner.core().clients.at(seat) else { return After::Close };
     if written.is_err() {
         // Not on the disk, so not acknowledged: the client learns that the outcome is unknown.
         client.out.buf.clear();

@@ -2,8 +2,6 @@
 //! unknown, arity, login, rights, slots, memory, subscriber's limits, pause; then the queue of `MULTI`; then the
 //! handler. Everything here runs with the lock held.
 
-use std::time::Instant;
-
 use crate::aof::Log;
 use crate::client::{Blocked, Client, Multi, OnTimeout, Queued, Replies, Seat};
 use crate::command::{Found, Run, Spec, TABLE, flag};
@@ -54,7 +52,9 @@ impl Inner {
             return;
         }
         let core = self.core();
-        core.now = core.clock.now_ms();
+        let started_us = core.clock.now_us();
+        core.now = started_us.div_euclid(1000);
+        core.started_us = started_us;
         core.db = client.db;
         core.current = client.id;
         core.current_resp3 = client.out.resp3;
@@ -183,9 +183,13 @@ impl Inner {
 
     /// Runs an admitted call: handler, statistics, slow log, log.
     pub(crate) fn call(&mut self, client: &mut Client, spec: &'static Spec, argv: &[&[u8]]) {
-        let started = Instant::now();
         let mark = client.out.buf.len();
         let core = self.core();
+        // The first command of a top-level call starts with it; those inside a transaction look again.
+        let started_us = match std::mem::take(&mut core.started_us) {
+            0 => core.clock.now_us(),
+            at => at,
+        };
         let dirty = core.dirty;
         let shown = core.monitors > 0 && !spec.has(flag::ADMIN);
         // A script is shown before the commands it calls, anything else after what it did.
@@ -212,7 +216,8 @@ impl Inner {
             client.out.error_bytes(&error.0);
             core.stats.error(&error.0);
         }
-        core.note_call(client, spec, argv, started.elapsed(), failed);
+        let took_us = core.clock.now_us() - started_us;
+        core.note_call(client, spec, argv, took_us.max(0).unsigned_abs(), failed);
     }
 
     /// Holds a call back until a pause ends.

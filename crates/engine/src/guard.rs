@@ -1,7 +1,5 @@
 //! What surrounds a call: rights, slots, memory, pauses, monitors, and the notes taken afterwards.
 
-use std::time::Duration;
-
 use crate::acl::Entry;
 use crate::admin::{SlowCall, Slowlog};
 use crate::client::Client;
@@ -157,19 +155,17 @@ impl Core {
         client: &Client,
         spec: &'static Spec,
         argv: &[&[u8]],
-        took: Duration,
+        usec: u64,
         failed: bool,
     ) {
         self.stats.commands += 1;
-        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        let usec = nanos / 1000;
         let tracking = self.config.latency_tracking;
         let stats = self.stats.of(spec);
         stats.calls += 1;
         stats.usec += usec;
         stats.failed += u64::from(failed);
         if tracking {
-            stats.times.get_or_insert_with(Box::default).add(nanos);
+            stats.times.get_or_insert_with(Box::default).add(usec.saturating_mul(1000));
         }
         let slow = self.config.slowlog_slower_than;
         if slow >= 0 && usec >= slow.unsigned_abs() {

@@ -231,7 +231,8 @@ fn percentiles(value: &[u8], parts: &[&[u8]]) -> Result<Vec<u8>, String> {
     }
     let mut shown = Vec::new();
     for part in parts {
-        let n = num::parse_f64(part).ok_or("Invalid latency-tracking-info-percentiles parameters")?;
+        let n =
+            num::parse_f64(part).ok_or("Invalid latency-tracking-info-percentiles parameters")?;
         if !(0.0..=100.0).contains(&n) {
             return Err("latency-tracking-info-percentiles parameters should sit between \
                         [0.0,100.0]"

@@ -68,7 +68,13 @@ impl Stage {
         if let Err(error) = &outcome {
             core.stats.error(&error.0);
         }
-        core.note_call(&self.client, spec, argv, started.elapsed(), outcome.is_err());
+        core.note_call(
+            &self.client,
+            spec,
+            argv,
+            started.elapsed().as_micros() as u64,
+            outcome.is_err(),
+        );
         outcome
     }
 
