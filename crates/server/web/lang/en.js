@@ -303,7 +303,7 @@ export default {
   'check.asksay':
     'Repair walks the store again, looks at each of these once more and changes only what is still wrong. It cannot be undone.',
   'check.verb': ['Repair it', 'Repair {n} things'],
-  'check.keep': 'Leave them',
+  'check.keep': ['Leave it', 'Leave them'],
   'check.repaired': ['One thing repaired', '{n} things repaired'],
   'health.title': 'Health',
   'health.good': 'All well',

@@ -308,7 +308,7 @@ export default {
   'check.asksay':
     'La réparation parcourt de nouveau la base, revoit chacun de ces points et ne change que ce qui est encore faux. Elle ne s’annule pas.',
   'check.verb': ['Réparer', 'Réparer {n} points'],
-  'check.keep': 'Laisser ainsi',
+  'check.keep': ['Laisser ainsi', 'Laisser ainsi'],
   'check.repaired': ['Un point réparé', '{n} points réparés'],
   'health.title': 'Santé',
   'health.good': 'Tout va bien',

@@ -149,7 +149,7 @@ export function mount(root, ctx) {
       say: t('check.asksay'),
       command: 'worldkeep check --repair',
       verb: t('check.verb', { n }),
-      keep: t('check.keep'),
+      keep: t('check.keep', { n }),
       count: n,
       content: h(
         'ul.twin.lines',
@@ -216,7 +216,11 @@ export function mount(root, ctx) {
         : null;
     ctx.head({
       title: n ? t('check.found', { n }) : t('check.clean'),
-      sentence: t('check.summary', { n: report.scanned, took: ms(report.took_ms), at: when(report.finished_at) }),
+      sentence: t('check.summary', {
+        n: report.scanned,
+        took: ms(Math.max(1, report.took_ms)),
+        at: when(report.finished_at),
+      }),
       actions: [fix, runButton()].filter(Boolean),
     });
     const ok = (what, count) =>
