@@ -212,7 +212,13 @@ export function mount(root, ctx) {
     const n = report.left;
     const fix =
       report.repairable > 0 && ctx.can('operator')
-        ? button({ label: t('check.preview', { n: report.repairable }), icon: 'wrench', run: repair })
+        ? button({
+            label: t('check.preview', { n: report.repairable }),
+            icon: 'wrench',
+            run: () => {
+              repair();
+            },
+          })
         : null;
     ctx.head({
       title: n ? t('check.found', { n }) : t('check.clean'),
