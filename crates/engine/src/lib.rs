@@ -28,12 +28,15 @@ mod client;
 mod clock;
 mod cluster;
 mod cmd_acl;
+mod cmd_bit;
+mod cmd_bitfield;
 mod cmd_client;
 mod cmd_cluster;
 mod cmd_command;
 mod cmd_config;
 mod cmd_connection;
 mod cmd_debug;
+mod cmd_dump;
 mod cmd_expire;
 mod cmd_function;
 mod cmd_hash;
@@ -49,6 +52,7 @@ mod cmd_scan;
 mod cmd_script;
 mod cmd_server;
 mod cmd_set;
+mod cmd_sort;
 mod cmd_stream;
 mod cmd_stream_claim;
 mod cmd_stream_group;
@@ -79,6 +83,8 @@ mod notify;
 mod out;
 mod pubsub;
 mod random;
+mod rdb;
+mod rdb_read;
 mod reply;
 mod resp;
 mod settings;
@@ -109,6 +115,9 @@ const HANDLERS: &[&[(&str, Run)]] = &[
     cmd_config::HANDLERS,
     cmd_connection::HANDLERS,
     cmd_debug::HANDLERS,
+    cmd_bit::HANDLERS,
+    cmd_bitfield::HANDLERS,
+    cmd_dump::HANDLERS,
     cmd_expire::HANDLERS,
     cmd_function::HANDLERS,
     cmd_hash::HANDLERS,
@@ -123,6 +132,7 @@ const HANDLERS: &[&[(&str, Run)]] = &[
     cmd_script::HANDLERS,
     cmd_server::HANDLERS,
     cmd_set::HANDLERS,
+    cmd_sort::HANDLERS,
     cmd_stream::HANDLERS,
     cmd_stream_claim::HANDLERS,
     cmd_stream_group::HANDLERS,

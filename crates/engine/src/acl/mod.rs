@@ -253,6 +253,18 @@ impl User {
         Some(worst)
     }
 
+    /// Whether a call may also read keys that it does not name.
+    pub(crate) fn may_read_any(&self, spec: &'static Spec, argv: &[&[u8]]) -> bool {
+        let reads_all = |selector: &Selector| {
+            selector.all_keys || selector.keys.iter().any(|key| key.read && *key.pattern == *b"*")
+        };
+        self.unrestricted
+            || self
+                .selectors
+                .iter()
+                .any(|it| reads_all(it) && it.denies(spec, argv, &mut None).is_none())
+    }
+
     /// Whether the password is one of the user's. Takes the same time for a wrong one.
     pub(crate) fn accepts(&self, password: &[u8]) -> bool {
         if !self.enabled {

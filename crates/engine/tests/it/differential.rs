@@ -156,6 +156,7 @@ fn token(kind: u8, rng: &mut StdRng) -> Vec<u8> {
         b'm' => pick(MEMBERS, rng),
         b'f' => pick(FLOATS, rng),
         b'i' => pick(INTS, rng),
+        b'd' => format!("{}-{}", rng.random_range(0..200), rng.random_range(0..3)).into_bytes(),
         b'o' => rng.random_range(-6..8).to_string().into_bytes(),
         b'b' => rng.random_range(0..2).to_string().into_bytes(),
         b'p' => pick(&["*", "k*", "k[0-2]", "?1", "[^k]*", "k\\*"], rng),
@@ -301,4 +302,7 @@ groups! {
     zsets_answer_as_redis_does "zsets",
     names_in_order_answer_as_redis_does "lex",
     transactions_answer_as_redis_does "multi",
+    streams_answer_as_redis_does "streams",
+    bits_answer_as_redis_does "bits",
+    sorting_answers_as_redis_does "sort",
 }
