@@ -229,7 +229,9 @@ fn bitop(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     }
     let mut result = result.unwrap_or_default();
     if op.is_none() {
-        result.iter_mut().for_each(|byte| *byte = !*byte);
+        for byte in &mut result {
+            *byte = !*byte;
+        }
     }
     cx.out.len(result.len());
     if !result.is_empty() {

@@ -52,7 +52,7 @@ impl Kind {
     }
 
     /// The integer with these low bits.
-    fn from_bits(self, raw: u64) -> i128 {
+    fn of_bits(self, raw: u64) -> i128 {
         let raw = i128::from(raw) & ((1 << self.bits) - 1);
         if raw > self.max() { raw - (1 << self.bits) } else { raw }
     }
@@ -63,7 +63,7 @@ impl Kind {
             return Some(value);
         }
         match overflow {
-            Overflow::Wrap => Some(self.from_bits(value as u64)),
+            Overflow::Wrap => Some(self.of_bits(value as u64)),
             // Redis takes the distance to the greatest in 64 bits: what is too far below seems too far above.
             Overflow::Saturate if self.signed && self.max() - value > i128::from(i64::MAX) => {
                 Some(if self.bits == 64 { self.min() } else { self.max() })
@@ -131,7 +131,7 @@ fn load(text: &[u8], at: usize, kind: Kind) -> i128 {
         let byte = text.get(bit >> 3).copied().unwrap_or(0);
         raw << 1 | u64::from(byte >> (7 - (bit & 7)) & 1)
     });
-    kind.from_bits(raw)
+    kind.of_bits(raw)
 }
 
 fn store(text: &mut [u8], at: usize, kind: Kind, value: i128) {

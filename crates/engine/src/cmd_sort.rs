@@ -79,6 +79,11 @@ fn may_follow(cx: &Ctx<'_>, argv: &[&[u8]], option: &str) -> Outcome {
             "ERR {option} option of SORT denied in Cluster mode."
         )));
     }
+    if !cx.client.user.may_read_any(cx.spec, argv) {
+        return Err(ReplyError::new(format!(
+            "ERR {option} option of SORT denied due to insufficient ACL permissions."
+        )));
+    }
     Ok(())
 }
 

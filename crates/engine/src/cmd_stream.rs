@@ -30,8 +30,7 @@ fn number(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii_start();
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] => (false, digits),
-        digits => (false, digits),
+        [b'+', digits @ ..] | digits => (false, digits),
     };
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -248,7 +247,7 @@ fn new_id(entries: &Entries, wanted: NewId, now_ms: i64) -> Result<Id, ReplyErro
 fn xadd(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     let options = options(cx.core, argv, true)?;
     let pairs = argv.get(options.id_at + 1..).unwrap_or_default();
-    if pairs.is_empty() || pairs.len() % 2 == 1 {
+    if pairs.is_empty() || !pairs.len().is_multiple_of(2) {
         return Err(ReplyError::arity("xadd"));
     }
     if matches!(options.id, NewId::Given(Id::ZERO)) {

@@ -24,9 +24,16 @@ pub(crate) const HANDLERS: &[(&str, Run)] = &[
 /// Most entries of one stream for a reader that waited and gave no count.
 const AFTER_WAIT_MAX: usize = 1000;
 
+/// Whether a reader that finds nothing waits.
+#[derive(Clone, Copy)]
+enum Wait {
+    No,
+    /// Until that time, or for ever.
+    Until(Option<i64>),
+}
+
 struct Wanted<'a> {
-    /// When the wait ends, if there is one; inner `None` for never.
-    wait: Option<Option<i64>>,
+    wait: Wait,
     count: usize,
     group: Option<(&'a [u8], &'a [u8])>,
     no_ack: bool,
@@ -49,7 +56,7 @@ fn parse<'a>(
     for_group: bool,
 ) -> Result<Wanted<'a>, ReplyError> {
     let mut wanted =
-        Wanted { wait: None, count: 0, group: None, no_ack: false, keys: &[], ids: &[] };
+        Wanted { wait: Wait::No, count: 0, group: None, no_ack: false, keys: &[], ids: &[] };
     let mut at = 1;
     while at < argv.len() {
         let (word, more) = (argv[at], argv.len() - 1 - at);
@@ -61,13 +68,13 @@ fn parse<'a>(
                 )));
             }
             at += 1;
-            wanted.wait = Some(until_ms(cx.core, argv[at])?);
+            wanted.wait = Wait::Until(until_ms(cx.core, argv[at])?);
         } else if is(word, "COUNT") && more > 0 {
             at += 1;
             wanted.count = usize::try_from(int(argv[at])?).unwrap_or(0);
         } else if is(word, "STREAMS") && more > 0 {
             let list = &argv[at + 1..];
-            if list.len() % 2 != 0 {
+            if !list.len().is_multiple_of(2) {
                 return Err(ReplyError::fixed(
                     "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.",
                 ));
@@ -198,7 +205,7 @@ fn read(cx: &mut Ctx<'_>, argv: &[&[u8]], for_group: bool) -> Outcome {
         }
         return Ok(());
     }
-    let Some(until) = wanted.wait else {
+    let Wait::Until(until) = wanted.wait else {
         cx.out.null_array();
         return Ok(());
     };

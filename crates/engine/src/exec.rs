@@ -216,8 +216,12 @@ impl Inner {
             client.out.error_bytes(&error.0);
             core.stats.error(&error.0);
         }
-        let took_us = core.clock.now_us() - started_us;
-        core.note_call(client, spec, argv, took_us.max(0).unsigned_abs(), failed);
+        // A call that waits counts once, when it is over.
+        let waits = client.blocked.is_some() || core.retrying && core.still_blocked;
+        if !waits {
+            let took_us = core.clock.now_us() - started_us;
+            core.note_call(client, spec, argv, took_us.max(0).unsigned_abs(), failed);
+        }
     }
 
     /// Holds a call back until a pause ends.

@@ -371,7 +371,7 @@ mod tests {
         for value in samples() {
             let bytes = payload(&value);
             assert!(is_whole(&bytes));
-            let again = super::value(&bytes, &Limits::default()).expect(value.type_name());
+            let again = super::value(&bytes, &Limits::default()).unwrap();
             assert_eq!(payload(&again).len(), bytes.len(), "{}", value.type_name());
         }
     }

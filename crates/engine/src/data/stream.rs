@@ -143,7 +143,7 @@ impl Entry<'_> {
     }
 
     /// Fields and values.
-    pub fn to_vec(&self) -> Vec<Vec<u8>> {
+    pub fn to_vec(self) -> Vec<Vec<u8>> {
         let mut all = Vec::with_capacity(self.pairs * 2);
         self.each(|part| all.push(part.to_vec()));
         all

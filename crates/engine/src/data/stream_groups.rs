@@ -47,14 +47,14 @@ impl Groups {
 
     /// Bytes held on the heap, roughly: tree nodes are about two thirds full.
     pub fn memory_bytes(&self) -> usize {
-        let group = |(name, group): (&Box<[u8]>, &Group)| {
+        let group = |name: &[u8], group: &Group| {
             let consumers = group.consumers.iter().map(|(name, consumer)| {
                 name.len() + 80 + consumer.pending.len() * size_of::<Id>() * 3 / 2
             });
             let pending = group.pending.len() * (size_of::<Id>() + size_of::<Pending>()) * 3 / 2;
             name.len() + size_of::<Group>() * 3 / 2 + pending + consumers.sum::<usize>()
         };
-        self.0.iter().map(group).sum()
+        self.0.iter().map(|(name, it)| group(name, it)).sum()
     }
 }
 

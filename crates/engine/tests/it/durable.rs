@@ -53,6 +53,22 @@ const LINES: &[&str] = &[
     "MSET m1 1 m2 2",
     "EXPIRE m1 1000",
     "PERSIST m1",
+    "XADD s * f v",
+    "XADD s 99999999999999-1 f v g w",
+    "XADD s MAXLEN ~ 100 99999999999999-* f v",
+    "XADD s 99999999999999-4 other v",
+    "XDEL s 99999999999999-1",
+    "XGROUP CREATE s g 0",
+    "XREADGROUP GROUP g ann COUNT 1 STREAMS s >",
+    "XREADGROUP GROUP g bob NOACK COUNT 1 STREAMS s >",
+    "XREADGROUP GROUP g bob STREAMS s >",
+    "XADD s 99999999999999-9 late v",
+    "XAUTOCLAIM s g cy 0 - COUNT 1 JUSTID",
+    "XGROUP CREATECONSUMER s g idle",
+    "XACK s g 99999999999999-2",
+    "XGROUP CREATE empty g $ MKSTREAM",
+    "XADD trimmed 5-5 f v",
+    "XTRIM trimmed MAXLEN 0",
 ];
 
 fn digest(connection: &Connection) -> Vec<String> {
@@ -73,6 +89,9 @@ fn digest(connection: &Connection) -> Vec<String> {
                 "set" => {
                     redis::from_redis_value(run(connection, &format!("SMEMBERS {key}"))).unwrap()
                 }
+                "stream" => ["XRANGE {} - +", "XINFO GROUPS {}", "XPENDING {} g"]
+                    .map(|line| format!("{:?}", run(connection, &line.replace("{}", &key))))
+                    .to_vec(),
                 _ => redis::from_redis_value(run(
                     connection,
                     &format!("ZRANGE {key} 0 -1 WITHSCORES"),

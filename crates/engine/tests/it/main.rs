@@ -5,3 +5,4 @@
 mod differential;
 mod doors;
 mod durable;
+mod streams;
