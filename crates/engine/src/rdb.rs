@@ -263,9 +263,7 @@ mod tests {
     #[test]
     fn a_number_is_dumped_as_redis_7_does() {
         // DUMP of the string 10 on Redis 7.0.15.
-        let expected = b"\x00\xc0\x0a\x0a\x00\x6e\x9f\x64\xbc\xd8\x94\xa4\x56";
-        let found = payload(&Value::string(b"10"));
-        assert_eq!(found[..5], expected[..5]);
-        assert_eq!(found.len(), expected.len());
+        let expected = b"\x00\xc0\x0a\x0a\x00\x6e\x9f\x57\x45\x0e\xae\x63\xbb";
+        assert_eq!(payload(&Value::string(b"10")), expected);
     }
 }

@@ -49,7 +49,7 @@ async fn a_reader_of_the_end_gets_what_comes_next() {
 }
 
 #[tokio::test]
-async fn an_entry_goes_to_one_of_two_waiting_consumers() {
+async fn a_waiting_consumer_gets_an_entry_and_holds_it() {
     let engine = Engine::memory();
     let writer = engine.connect();
     run(&writer, "XGROUP CREATE s g $ MKSTREAM");
