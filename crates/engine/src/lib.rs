@@ -160,6 +160,10 @@ pub struct Options {
     pub fsync: Fsync,
     /// What `SHUTDOWN` does; without it the command is refused.
     pub on_shutdown: Option<ShutdownHook>,
+    /// Bytes that scripts may take; one that needs more ends in an error. 0 for no limit.
+    pub script_memory: usize,
+    /// Ends a script that has run this long without writing. Without it only `SCRIPT KILL` does.
+    pub script_time: Option<std::time::Duration>,
 }
 
 /// What the program around the engine does when a client says `SHUTDOWN`.
@@ -192,6 +196,8 @@ impl Default for Options {
             dir: None,
             fsync: Fsync::default(),
             on_shutdown: None,
+            script_memory: lua::watch::MEMORY,
+            script_time: None,
         }
     }
 }

@@ -58,6 +58,8 @@ impl Shared {
         core.admin.on_shutdown = options.on_shutdown;
         let mut inner = Inner::new(core, LuaHost::default());
         let watch = Arc::clone(&inner.lua.watch);
+        let time = options.script_time.map_or(0, |time| time.as_millis());
+        watch.set_limits(u64::try_from(time).unwrap_or(u64::MAX), options.script_memory);
         let mut opened = Opened::default();
         if let Some(dir) = &options.dir {
             let (log, found) = Log::open(&mut inner, dir, options.fsync)?;

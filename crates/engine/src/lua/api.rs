@@ -26,13 +26,13 @@ pub(crate) fn install(
     eval: bool,
 ) -> mlua::Result<()> {
     let (shared, meter) = (stage.clone(), watch.clone());
-    let call = move |lua: &Lua, args: MultiValue| match command(lua, &shared, &meter, args)? {
+    let call = move |lua: &Lua, args: MultiValue| match command(lua, &shared, &meter, &args)? {
         Ok(value) => Ok(value),
         Err(error) => Err(raise::reply(&error.0)),
     };
     redis.raw_set("call", lua.create_function(call)?)?;
     let (shared, meter) = (stage.clone(), watch.clone());
-    let pcall = move |lua: &Lua, args: MultiValue| match command(lua, &shared, &meter, args)? {
+    let pcall = move |lua: &Lua, args: MultiValue| match command(lua, &shared, &meter, &args)? {
         Ok(value) => Ok(value),
         Err(error) => error_table(lua, &error.0).map(Value::Table),
     };
@@ -267,39 +267,37 @@ fn command(
     lua: &Lua,
     stage: &SharedStage,
     watch: &Watch,
-    args: MultiValue,
+    args: &MultiValue,
 ) -> mlua::Result<Result<Value, ReplyError>> {
-    let (outcome, mut reply) = {
-        let mut stage = stage.lock();
-        let stage = running(&mut stage, "redis.call/pcall")?;
-        let mut words = std::mem::take(&mut stage.words);
-        let outcome = words.read(&args).and_then(|()| stage.call(watch, &words.argv()));
-        if words.bytes.capacity() <= KEEP {
-            stage.words = words;
-        }
-        (outcome, std::mem::take(&mut stage.client.out.buf))
-    };
-    drop(args);
-    let value = match outcome {
-        Err(error) => Err(error),
-        Ok(()) if reply.first() == Some(&b'-') => {
-            let end = memchr::memchr(b'\r', &reply).unwrap_or(reply.len());
+    let mut stage = stage.lock();
+    let stage = running(&mut stage, "redis.call/pcall")?;
+    let mut words = std::mem::take(&mut stage.words);
+    let outcome = words.read(args).and_then(|()| stage.call(watch, &words.argv()));
+    if words.bytes.capacity() <= KEEP {
+        stage.words = words;
+    }
+    if let Err(error) = outcome {
+        stage.client.out.buf.clear();
+        return Ok(Err(error));
+    }
+    // Nothing of the script runs while its value is made, so the stage may stay locked.
+    let reply = &mut stage.client.out.buf;
+    let value = match reply.first() {
+        Some(b'-') => {
+            let end = memchr::memchr(b'\r', reply).unwrap_or(reply.len());
             Err(ReplyError(with_code(&reply[1..end]).into()))
         }
-        Ok(()) => {
+        Some(b':') => Ok(convert::to_lua(lua, reply)?.0),
+        _ => {
             // With a limit in force each value would be made under protection, at twice the cost.
             lua.set_memory_limit(0)?;
-            let value = convert::to_lua(lua, &reply);
+            let value = convert::to_lua(lua, reply);
             lua.set_memory_limit(watch.memory())?;
             Ok(value?.0)
         }
     };
-    if reply.capacity() <= KEEP {
-        reply.clear();
-        if let Some(stage) = stage.lock().as_mut() {
-            stage.client.out.buf = reply;
-        }
-    }
+    reply.clear();
+    reply.shrink_to(KEEP);
     Ok(value)
 }
 

@@ -7,9 +7,9 @@ use super::number;
 use super::sandbox::error_table;
 use crate::out::Out;
 
-/// Deeper values end in an error reply, as they do in the reference when its stack is full. Each level
-/// holds a reference, of which there are some eight thousand.
-const DEEPEST: usize = 4000;
+/// Deeper values end in an error reply. The reference goes on until its stack is full, some thousand levels
+/// further; readers of replies are recursive, ours and those of clients, so we stop where none is harmed.
+const DEEPEST: usize = 200;
 
 /// Field names that give a table a meaning, made once.
 pub(crate) struct Names {

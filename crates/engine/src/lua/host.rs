@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use mlua::{Function, Lua, LuaString, Value, Variadic};
+use mlua::{BString, Function, Lua, LuaString, Value, Variadic};
 
 use super::api::{self, Words, sha1_hex};
 use super::convert::{self, Names};
@@ -256,7 +256,7 @@ impl State {
             let table = |args: &[&[u8]]| {
                 let table = self.sandbox.lua.create_table_with_capacity(args.len(), 0)?;
                 for (index, arg) in args.iter().enumerate() {
-                    table.raw_set(index + 1, LuaString::wrap(*arg))?;
+                    table.raw_set(index + 1, BString::from(*arg))?;
                 }
                 Ok::<_, mlua::Error>(table)
             };
@@ -264,7 +264,7 @@ impl State {
             let start = if call.eval { &starters.eval_tables } else { &starters.call_tables };
             return start.call((function, table(keys)?, table(args)?));
         }
-        let args: Variadic<_> = args.iter().map(|arg| LuaString::wrap(*arg)).collect();
+        let args: Variadic<BString> = args.iter().map(|arg| (*arg).into()).collect();
         let start = if call.eval { &starters.eval } else { &starters.call };
         start.call((function, call.keys, args))
     }

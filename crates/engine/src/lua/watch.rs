@@ -104,8 +104,13 @@ impl Watch {
         running.counts = counts;
         running.name.clear();
         running.name.extend_from_slice(name);
-        running.command.clear();
-        running.command.extend(command.iter().map(|arg| arg.to_vec()));
+        // Every call of a function comes here: the room of the last one is used again.
+        running.command.resize_with(command.len(), Vec::new);
+        for (kept, arg) in running.command.iter_mut().zip(command) {
+            kept.clear();
+            kept.extend_from_slice(arg);
+            kept.shrink_to(4096);
+        }
     }
 
     /// The running function, its call and how long it has run.

@@ -5,4 +5,5 @@
 mod differential;
 mod doors;
 mod durable;
+mod scripts;
 mod streams;
