@@ -64,10 +64,6 @@ impl Kind {
         }
         match overflow {
             Overflow::Wrap => Some(self.of_bits(value as u64)),
-            // Redis takes the distance to the greatest in 64 bits: what is too far below seems too far above.
-            Overflow::Saturate if self.signed && self.max() - value > i128::from(i64::MAX) => {
-                Some(if self.bits == 64 { self.min() } else { self.max() })
-            }
             Overflow::Saturate => Some(value.clamp(self.min(), self.max())),
             Overflow::Fail => None,
         }
@@ -169,6 +165,14 @@ fn bitfield(cx: &mut Ctx<'_>, argv: &[&[u8]], read_only: bool) -> Outcome {
             }
             // An unsigned field takes the bits of a negative number.
             Action::Set(value) if !kind.signed => (i128::from(value as u64), true),
+            // Redis takes the distance to the greatest in 64 bits: what is too far below seems too far above.
+            Action::Set(value)
+                if overflow == Overflow::Saturate
+                    && kind.max() - i128::from(value) > i128::from(i64::MAX)
+                    && kind.bits < 64 =>
+            {
+                (kind.max(), true)
+            }
             Action::Set(value) => (i128::from(value), true),
             Action::Add(by) => (old + i128::from(by), false),
         };
