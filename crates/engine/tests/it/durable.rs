@@ -243,3 +243,47 @@ fn a_flipped_bit_is_found_and_refused() {
         }
     }
 }
+
+#[test]
+fn a_real_server_reads_the_streams_of_a_log() {
+    const QUESTIONS: &[&str] = &[
+        "XRANGE s - +",
+        "XINFO GROUPS s",
+        "XPENDING s g",
+        "XINFO STREAM empty",
+        "XINFO GROUPS empty",
+        "XINFO STREAM trimmed",
+    ];
+    for rewritten in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let ours: Vec<Value> = {
+            let engine = open(dir.path(), Fsync::Always).unwrap();
+            let connection = engine.connect();
+            for line in LINES {
+                run(&connection, line);
+            }
+            if rewritten {
+                assert!(engine.rewrite());
+                while engine.is_rewriting() {
+                    std::thread::yield_now();
+                }
+            }
+            QUESTIONS.iter().map(|line| run(&connection, line)).collect()
+        };
+        let path = dir.path().to_str().unwrap().to_owned();
+        let server = testkit::Setup::new(testkit::Program::Redis)
+            .args(["--dir".to_owned(), path, "--appendonly".to_owned(), "yes".to_owned()])
+            .start();
+        let client = redis::Client::open(format!("redis://{}", server.addr())).unwrap();
+        let mut connection = client.get_connection().unwrap();
+        for (line, ours) in QUESTIONS.iter().zip(ours) {
+            let mut words = line.split(' ');
+            let mut command = cmd(words.next().unwrap());
+            for word in words {
+                command.arg(word);
+            }
+            let theirs: Value = command.query(&mut connection).unwrap();
+            assert_eq!(theirs, ours, "{line}, rewritten: {rewritten}");
+        }
+    }
+}
