@@ -28,6 +28,17 @@ testkit::on_every_store!(faults_are_told_apart_and_hold_nothing_internal, |store
     assert_eq!(running.status("/api/tokens").await, 200);
 });
 
+testkit::on_every_store!(a_request_that_takes_too_long_is_ended, |store| {
+    let faulty = Faulty::new(store);
+    let settings = [("modules", "none"), ("limits.request_ms", "200")];
+    let running = start(Arc::<Faulty>::clone(&faulty), &settings).await;
+    faulty.delay(Duration::from_millis(1500));
+    let started = Instant::now();
+    let body = running.json("/api/tokens").await;
+    assert_eq!(body["error"]["code"], "timeout");
+    assert!(started.elapsed() < Duration::from_millis(1400), "{:?}", started.elapsed());
+});
+
 #[test]
 fn a_killed_redis_makes_it_unready_and_its_return_ready_again() {
     if !On::Redis.is_wanted() {

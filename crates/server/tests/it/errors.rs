@@ -1,5 +1,6 @@
 //! What goes wrong before and around routing: dialects, limits, ids, hostile heads.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Method;
@@ -146,4 +147,26 @@ testkit::on_every_store!(connections_are_capped_per_address, |store| {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+});
+
+testkit::on_every_store!(addresses_come_from_trusted_proxies_only, |store| {
+    let settings = [
+        ("limits.anonymous_per_second", "1"),
+        ("loopback_admin", "false"),
+        ("trusted_proxies", "127.0.0.1"),
+    ];
+    let running = start(Arc::clone(&store), &settings).await;
+    let ask = |running: &crate::support::Running, hops: &str| {
+        let request = running.get("/api/session").header("x-forwarded-for", hops);
+        async move { request.send().await.unwrap().status().as_u16() }
+    };
+    // The last hop that is no proxy of ours counts; what the client itself wrote before it does not.
+    assert_eq!(ask(&running, "1.1.1.1, 10.0.0.1").await, 200);
+    assert_eq!(ask(&running, "2.2.2.2, 10.0.0.1").await, 200);
+    assert_eq!(ask(&running, "3.3.3.3, 10.0.0.1, 127.0.0.1").await, 429);
+    assert_eq!(ask(&running, "10.0.0.2").await, 200, "another address has its own bucket");
+    let running = start(store, &settings[..2]).await;
+    assert_eq!(ask(&running, "10.0.0.1").await, 200);
+    assert_eq!(ask(&running, "10.0.0.2").await, 200);
+    assert_eq!(ask(&running, "10.0.0.3").await, 429, "without trust the header means nothing");
 });
