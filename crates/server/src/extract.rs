@@ -82,7 +82,7 @@ pub fn pack_cursor<T: serde::Serialize>(inside: &T) -> String {
 /// Reads a cursor back.
 pub fn unpack_cursor<T: DeserializeOwned>(cursor: &str) -> Result<T, Refusal> {
     let bad = || Refusal::from(reply::BAD_CURSOR).field("cursor");
-    if cursor.len() > 4096 {
+    if cursor.len() > 6000 {
         return Err(bad());
     }
     let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| bad())?;
@@ -97,7 +97,7 @@ mod tests {
     fn cursors_come_back_and_strangers_are_refused() {
         let packed = pack_cursor(&(7_u64, "abc"));
         assert_eq!(unpack_cursor::<(u64, String)>(&packed).unwrap(), (7, "abc".to_owned()));
-        for bad in ["", "!!", "AAAA", &"A".repeat(5000)] {
+        for bad in ["", "!!", "AAAA", &"A".repeat(6001)] {
             assert_eq!(unpack_cursor::<(u64, String)>(bad).unwrap_err().def, reply::BAD_CURSOR);
         }
     }

@@ -18,7 +18,7 @@ use crate::reply::{self, Refusal};
 
 /// Rounds of SCAN one page may cost; a pattern with few keys in a large store then answers with a cursor.
 const ROUNDS: usize = 100;
-const ROUND_KEYS: u32 = 1000;
+const ROUND_KEYS: u32 = 5000;
 /// What to list.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -168,12 +168,16 @@ async fn tree(app: &App, caller: &Caller, module: Option<&str>) -> Result<Tree, 
     })
 }
 
-/// Where a page ended: the SCAN cursor of its last round, and how much of that round was used.
+/// Where a page ended: the next SCAN cursor, and keys of the last round that found no room on the page. A round
+/// is never asked for twice to skip a part of it: while a table grows its order changes, and keys would be lost.
 #[derive(Debug, Serialize, Deserialize)]
 struct Place {
     scan: String,
-    used: usize,
+    left: Vec<String>,
 }
+
+/// Bytes of keys that a cursor may carry.
+const CARRIED: usize = 3000;
 
 async fn page(
     app: &App,
@@ -182,46 +186,60 @@ async fn page(
     limit: usize,
     cursor: Option<&str>,
 ) -> Result<KeyPage, Refusal> {
-    let mut place = match cursor {
+    let place = match cursor {
         Some(cursor) => unpack_cursor::<Place>(cursor)?,
-        None => Place { scan: "0".into(), used: 0 },
+        None => Place { scan: "0".into(), left: Vec::new() },
     };
-    if place.scan.len() > 64
-        || !place.scan.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:".contains(&b))
-    {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.:".contains(&b);
+    if place.scan.len() > 64 || !place.scan.bytes().all(plain) {
         return Err(reply::BAD_CURSOR.into());
     }
     let glob = scan_glob(def, app.keyspace.layout, &[]).map_err(|error| {
         tracing::error!(%error, "a definition without a glob");
         Refusal::from(reply::INTERNAL)
     })?;
-    let mut keys = Vec::new();
-    let mut more = true;
+    let fits = |key: &str| {
+        let found = app.keyspace.classifier.classify(key.as_bytes());
+        found.as_ref().is_some_and(|found| found.def == def)
+            && keyspace::may_see(caller, found.as_ref())
+    };
+    // A cursor comes from outside: what it carries is looked at like anything else.
+    let mut keys: Vec<String> = place.left.into_iter().filter(|key| fits(key)).collect();
+    let mut left = keys.split_off(keys.len().min(limit));
+    let mut scan = place.scan;
+    // A page that begins with a carried rest of the last round has nothing more to scan.
+    let mut ended = scan == "0" && cursor.is_some();
+    let mut count = limit;
     for _ in 0..ROUNDS {
-        let (next, found) =
-            keyspace::scan(app.store(), &place.scan, Some(&glob), ROUND_KEYS).await?;
+        if ended || keys.len() >= limit {
+            break;
+        }
+        let asked = u32::try_from(count).unwrap_or(ROUND_KEYS).clamp(1, ROUND_KEYS);
+        let (next, found) = keyspace::scan(app.store(), &scan, Some(&glob), asked).await?;
+        let mut found: Vec<String> = found
+            .into_iter()
+            .filter_map(|key| String::from_utf8(key).ok())
+            .filter(|key| fits(key))
+            .collect();
+        found.retain(|key| !keys.contains(key));
         let room = limit - keys.len();
-        let fitting = found.iter().enumerate().skip(place.used).filter(|(_, key)| {
-            let classified = app.keyspace.classifier.classify(key);
-            classified.as_ref().is_some_and(|c| c.def == def)
-                && keyspace::may_see(caller, classified.as_ref())
-        });
-        let taken: Vec<(usize, &Vec<u8>)> = fitting.take(room).collect();
-        let full = taken.len() == room;
-        let last = taken.last().map(|(at, _)| at + 1);
-        keys.extend(taken.into_iter().map(|(_, key)| key.clone()));
-        if full && last.is_some_and(|last| last < found.len()) {
-            place.used = last.unwrap_or(0);
-            break;
+        let rest = found.split_off(found.len().min(room));
+        if rest.iter().map(String::len).sum::<usize>() > CARRIED && asked > 1 {
+            // Nothing of this round is used: ask for less of it.
+            count = (count / 4).max(1);
+            continue;
         }
-        place = Place { scan: next, used: 0 };
-        more = place.scan != "0";
-        if full || !more {
-            break;
-        }
+        // Sparse regions are crossed in long steps, dense ones in short.
+        count = if found.is_empty() { count.saturating_mul(4) } else { limit };
+        keys.extend(found);
+        left = rest;
+        ended = next == "0";
+        scan = next;
     }
-    let items = keyview::lines(app.store(), &keys).await?;
-    Ok(KeyPage { items, cursor: more.then(|| pack_cursor(&place)) })
+    let bytes: Vec<Vec<u8>> = keys.into_iter().map(String::into_bytes).collect();
+    let items = keyview::lines(app.store(), &bytes).await?;
+    let more = !ended || !left.is_empty();
+    Ok(KeyPage { items, cursor: more.then(|| pack_cursor(&Place { scan, left })) })
 }
 
 /// Definition, value, life and neighbours of one key. Secrets are hidden.

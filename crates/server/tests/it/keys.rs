@@ -42,7 +42,8 @@ testkit::on_every_store!(the_tree_has_every_pattern_and_counts_live_keys, |store
     assert!(group("jobs")["patterns"].as_array().unwrap().len() > 20);
 });
 
-testkit::on_every_store!(pages_of_a_pattern_give_each_key_once, |store| {
+testkit::on_every_store!(pages_of_a_pattern_miss_no_key, |store| {
+    // While a table grows SCAN may give a key twice, on two pages; it never leaves one out.
     let running = start(store, &[]).await;
     for n in 0..130 {
         running.store(&["SET", &format!("room:ROOM{n:04}:meta"), "{}", "EX", "1000"]).await;
@@ -55,8 +56,10 @@ testkit::on_every_store!(pages_of_a_pattern_give_each_key_once, |store| {
         let page = running.json(&path).await;
         let items = page["items"].as_array().unwrap();
         assert!(items.len() <= 25);
+        let of_page: BTreeSet<_> = items.iter().map(|item| item["key"].to_string()).collect();
+        assert_eq!(of_page.len(), items.len(), "no key twice on one page");
         for item in items {
-            assert!(seen.insert(item["key"].as_str().unwrap().to_owned()), "{item} came twice");
+            seen.insert(item["key"].as_str().unwrap().to_owned());
             assert_eq!(item["type"], "string");
             assert!(item["ttl_ms"].as_i64().unwrap() > 0);
         }
