@@ -278,7 +278,7 @@ fn load_all(
     let count = manifest.files().count();
     for (index, entry) in manifest.files().enumerate() {
         let path = files.join(&entry.name);
-        if entry.name.ends_with(".rdb") {
+        if path.extension().is_some_and(|ext| ext == "rdb") {
             return Err(LoadError::Files(format!(
                 "{} is in RDB format, which is not read here; on the server that wrote it run CONFIG SET aof-use-rdb-preamble no, then BGREWRITEAOF, and stop it",
                 path.display()

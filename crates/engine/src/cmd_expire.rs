@@ -35,13 +35,11 @@ fn when(args: &[&[u8]]) -> Result<When, ReplyError> {
             ("GT", &mut when.gt),
             ("LT", &mut when.lt),
         ];
-        match known.into_iter().find(|(word, _)| is(arg, word)) {
-            Some((_, set)) => *set = true,
-            None => {
-                let arg = String::from_utf8_lossy(arg);
-                return Err(ReplyError::new(format!("ERR Unsupported option {arg}")));
-            }
-        }
+        let Some((_, set)) = known.into_iter().find(|(word, _)| is(arg, word)) else {
+            let arg = String::from_utf8_lossy(arg);
+            return Err(ReplyError::new(format!("ERR Unsupported option {arg}")));
+        };
+        *set = true;
     }
     if when.nx && (when.xx || when.gt || when.lt) {
         return Err(ReplyError::fixed(

@@ -28,7 +28,7 @@ pub(crate) const HANDLERS: &[(&str, Run)] = &[
 
 /// Sets pairs of field and value; gives how many fields are new.
 fn set_pairs(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Result<usize, ReplyError> {
-    if argv.len() % 2 != 0 {
+    if !argv.len().is_multiple_of(2) {
         return Err(ReplyError::arity(cx.spec.full_name));
     }
     let key = argv[1];
@@ -85,9 +85,9 @@ fn all(cx: &mut Ctx<'_>, key: &[u8], fields: bool, values: bool) -> Outcome {
     let hash = cx.core.hash(key)?;
     let len = hash.map_or(0, Hash::len);
     if fields && values {
-        cx.out.map(len)
+        cx.out.map(len);
     } else {
-        cx.out.array(len)
+        cx.out.array(len);
     }
     for (field, value) in hash.into_iter().flat_map(Hash::iter) {
         if fields {

@@ -179,19 +179,10 @@ fn copy(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
 fn move_to(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     let key = argv[1];
     let home = cx.core.db;
-    let db = int(argv[2])
+    let db = usize::try_from(int(argv[2])?)
         .ok()
-        .and_then(|db| usize::try_from(db).ok())
-        .filter(|db| *db < cx.core.dbs.len());
-    let db = db.ok_or(ReplyError::fixed("ERR value is not an integer or out of range")).or_else(
-        |e| {
-            if int(argv[2]).is_ok() {
-                Err(ReplyError::fixed("ERR DB index is out of range"))
-            } else {
-                Err(e)
-            }
-        },
-    )?;
+        .filter(|db| *db < cx.core.dbs.len())
+        .ok_or(ReplyError::fixed("ERR DB index is out of range"))?;
     if db == home {
         return Err(SAME_OBJECT);
     }
@@ -224,6 +215,7 @@ impl Core {
     }
 }
 
+#[derive(Clone, Copy)]
 enum Facet {
     Encoding,
     Refcount,

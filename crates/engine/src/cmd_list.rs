@@ -105,9 +105,9 @@ fn pop(cx: &mut Ctx<'_>, argv: &[&[u8]], end: End) -> Outcome {
     let key = argv[1];
     let Some(list) = cx.core.list_mut(key)? else {
         if count.is_some() {
-            cx.out.null_array()
+            cx.out.null_array();
         } else {
-            cx.out.null()
+            cx.out.null();
         }
         return Ok(());
     };
@@ -285,9 +285,9 @@ fn lpos(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     let wanted = position(&argv[3..])?;
     let Some(list) = cx.core.list(argv[1])? else {
         if wanted.count.is_some() {
-            cx.out.array(0)
+            cx.out.array(0);
         } else {
-            cx.out.null()
+            cx.out.null();
         }
         return Ok(());
     };

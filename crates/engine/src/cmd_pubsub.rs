@@ -4,7 +4,7 @@ use crate::command::Run::{self, Plain};
 use crate::ctx::Ctx;
 use crate::data::glob;
 use crate::error::{Outcome, ReplyError};
-use crate::pubsub::{self, Way};
+use crate::pubsub::{self, IndexedSet, Way};
 
 pub(crate) const HANDLERS: &[(&str, Run)] = &[
     ("subscribe", Plain(|cx, argv| subscribe(cx, Way::Channel, argv))),
@@ -126,8 +126,8 @@ fn numsub(cx: &mut Ctx<'_>, way: Way, wanted: &[&[u8]]) -> Outcome {
     cx.out.array(wanted.len() * 2);
     for name in wanted {
         cx.out.bulk(name);
-        let n = cx.core.pubsub.of(way).get(*name).map_or(0, |listeners| listeners.len());
-        cx.out.len(n);
+        let listeners = cx.core.pubsub.of(way).get(*name);
+        cx.out.len(listeners.map_or(0, IndexedSet::len));
     }
     Ok(())
 }

@@ -116,9 +116,8 @@ impl Core {
             self.db = *index;
             let (watched, waiting) = (&self.dbs[*index].watched, &self.dbs[*index].waiting);
             let names = watched.keys().chain(waiting.keys());
-            let present =
-                |key: &&Box<[u8]>| indexes.iter().any(|db| self.dbs[*db].keys.contains(key));
-            for key in names.filter(present).cloned().collect::<Vec<_>>() {
+            let present = |key: &[u8]| indexes.iter().any(|db| self.dbs[*db].keys.contains(key));
+            for key in names.filter(|key| present(key)).cloned().collect::<Vec<_>>() {
                 self.break_watches(&key);
                 self.signal_ready(&key);
             }

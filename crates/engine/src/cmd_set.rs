@@ -111,20 +111,19 @@ fn spop(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     };
     if cx.core.set_mut(key)?.is_none() {
         if count.is_some() {
-            cx.out.set(0)
+            cx.out.set(0);
         } else {
-            cx.out.null()
+            cx.out.null();
         }
         return Ok(());
     }
     let popped = pop_members(cx.core, key, count.unwrap_or(1));
-    match count {
-        None => cx.out.bulk_opt(popped.first().map(Text::as_bytes)),
-        Some(_) => {
-            cx.out.set(popped.len());
-            for member in &popped {
-                cx.out.bulk(member);
-            }
+    if count.is_none() {
+        cx.out.bulk_opt(popped.first().map(Text::as_bytes));
+    } else {
+        cx.out.set(popped.len());
+        for member in &popped {
+            cx.out.bulk(member);
         }
     }
     if popped.is_empty() {
@@ -159,9 +158,9 @@ fn srandmember(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     let (set, rng) = match cx.core.value_and_rng(argv[1]) {
         (None, _) => {
             if count.is_some() {
-                cx.out.array(0)
+                cx.out.array(0);
             } else {
-                cx.out.null()
+                cx.out.null();
             }
             return Ok(());
         }

@@ -265,11 +265,11 @@ fn mget(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     Ok(())
 }
 
-fn pairs_of<'a>(
-    argv: &'a [&'a [u8]],
-    command: &str,
-) -> Result<Vec<(&'a [u8], &'a [u8])>, ReplyError> {
-    if argv.len() % 2 == 0 {
+/// A key and its text.
+type Pair<'a> = (&'a [u8], &'a [u8]);
+
+fn pairs_of<'a>(argv: &'a [&'a [u8]], command: &str) -> Result<Vec<Pair<'a>>, ReplyError> {
+    if argv.len().is_multiple_of(2) {
         return Err(ReplyError::arity(command));
     }
     Ok(argv[1..].chunks_exact(2).map(|pair| (pair[0], pair[1])).collect())

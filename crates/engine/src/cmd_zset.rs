@@ -49,7 +49,7 @@ fn how<'a>(args: &'a [&'a [u8]]) -> Result<(How, &'a [&'a [u8]]), ReplyError> {
         }
         rest = tail;
     }
-    if rest.is_empty() || rest.len() % 2 != 0 {
+    if rest.is_empty() || !rest.len().is_multiple_of(2) {
         return Err(SYNTAX);
     }
     if how.nx && how.xx {
@@ -103,9 +103,9 @@ fn add(cx: &mut Ctx<'_>, key: &[u8], how: How, pairs: &[&[u8]]) -> Outcome {
     let limits = cx.core.config.limits;
     if cx.core.zset_mut(key)?.is_none() && how.xx {
         if how.incr {
-            cx.out.null()
+            cx.out.null();
         } else {
-            cx.out.len(0)
+            cx.out.len(0);
         }
         return Ok(());
     }
@@ -207,9 +207,9 @@ fn zrandmember(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     let (zset, rng) = match cx.core.value_and_rng(argv[1]) {
         (None, _) => {
             if count.is_some() {
-                cx.out.array(0)
+                cx.out.array(0);
             } else {
-                cx.out.null()
+                cx.out.null();
             }
             return Ok(());
         }

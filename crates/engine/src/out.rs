@@ -198,15 +198,10 @@ impl Out {
     /// The same for a map of `n` pairs.
     pub(crate) fn end_map(&mut self, mark: Mark, n: usize) {
         if self.resp3 {
-            self.end_deferred(mark, b'%', n)
+            self.end_deferred(mark, b'%', n);
         } else {
-            self.end_deferred(mark, b'*', n * 2)
+            self.end_deferred(mark, b'*', n * 2);
         }
-    }
-
-    /// The same for a set.
-    pub(crate) fn end_set(&mut self, mark: Mark, n: usize) {
-        self.end_deferred(mark, if self.resp3 { b'~' } else { b'*' }, n);
     }
 
     fn end_deferred(&mut self, mark: Mark, kind: u8, n: usize) {

@@ -2,7 +2,7 @@
 //! listener that does not read loses its connection, not the server its memory.
 
 use hashbrown::HashMap;
-use indexed::IndexedSet;
+pub(crate) use indexed::IndexedSet;
 
 use crate::client::Client;
 use crate::core::Core;

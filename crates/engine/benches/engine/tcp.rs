@@ -17,7 +17,7 @@ fn measure(peer: &Peer, pipeline: &str, requests: u32, test: &[&str]) -> (f64, f
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     let row = text.lines().last().unwrap_or_default();
     let rate = row.split(',').nth(1).unwrap_or("0").trim_matches('"').parse().unwrap_or(0.0);
-    let cpu = (peer.cpu() - before).as_secs_f64() * 1e6 / f64::from(requests);
+    let cpu = peer.cpu().saturating_sub(before).as_secs_f64() * 1e6 / f64::from(requests);
     (rate, cpu)
 }
 

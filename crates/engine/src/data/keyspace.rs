@@ -55,8 +55,12 @@ impl Deadlines {
     }
 }
 
+/// Gets a key, its value and its deadline.
+pub type Visit<'a> = dyn FnMut(&[u8], &Value, Option<i64>) + 'a;
+
 impl Keyspace {
     /// An empty database; allocates nothing.
+    #[cfg(test)]
     pub fn new() -> Self {
         Self::default()
     }
@@ -197,6 +201,7 @@ impl Keyspace {
     }
 
     /// The next deadline of all.
+    #[cfg(test)]
     pub fn next_deadline(&self) -> Option<i64> {
         self.deadlines.order.first().map(|&(at_ms, _)| at_ms)
     }
@@ -232,6 +237,7 @@ impl Keyspace {
     }
 
     /// All keys with their deadlines, in no promised order.
+    #[cfg(test)]
     pub fn iter_with_expiry(&self) -> impl Iterator<Item = (&[u8], &Value, Option<i64>)> {
         (0..self.table.slab.high()).filter_map(|slot| {
             let entry = self.table.slab.get(slot)?;
@@ -272,11 +278,7 @@ impl Keyspace {
     }
 
     /// Visits the uncopied keys of the next slots; false when none is left.
-    pub fn copy_next(
-        &mut self,
-        slots: u32,
-        visit: &mut dyn FnMut(&[u8], &Value, Option<i64>),
-    ) -> bool {
+    pub fn copy_next(&mut self, slots: u32, visit: &mut Visit<'_>) -> bool {
         self.to_copy = self.to_copy.min(self.table.slab.high());
         let stop = self.to_copy.saturating_sub(slots);
         while self.to_copy > stop {
@@ -292,11 +294,6 @@ impl Keyspace {
             visit(&entry.key, &entry.value, at_ms);
         }
         self.to_copy > 0
-    }
-
-    /// Removes everything and frees the memory.
-    pub fn clear(&mut self) {
-        *self = Self::new();
     }
 
     /// Bytes allocated for keys, slots and deadlines, without what values hold on the heap.

@@ -68,6 +68,7 @@ pub fn fmt_g17(value: f64, out: &mut Vec<u8>) {
 }
 
 /// Prints as C's `%.14g`, which Lua's `tostring` uses.
+#[cfg(test)]
 pub fn fmt_g14(value: f64, out: &mut Vec<u8>) {
     fmt_g(value, 14, 1e14, out);
 }

@@ -116,13 +116,6 @@ impl<V> Table<V> {
         self.find(key).map(|slot| &self.slab.at(slot).value)
     }
 
-    /// The value of `key`, to change it.
-    #[inline]
-    pub fn get_mut(&mut self, key: &[u8]) -> Option<&mut V> {
-        let slot = self.find(key)?;
-        Some(&mut self.slab.at_mut(slot).value)
-    }
-
     /// Sets the value of `key`; gives the value that was there.
     pub fn insert(&mut self, key: &[u8], value: V) -> Option<V> {
         let mut value = Some(value);

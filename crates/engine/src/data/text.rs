@@ -63,11 +63,6 @@ impl Text {
         }
     }
 
-    /// Whether there is no byte.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Adds `more` at the end; many appends cost time proportional to the bytes appended.
     pub fn append(&mut self, more: &[u8]) {
         let before = self.len();

@@ -100,18 +100,6 @@ impl Value {
         }
     }
 
-    /// How many parts freeing it takes; large ones are better freed apart.
-    pub fn parts(&self) -> usize {
-        match self {
-            Self::Text(_) | Self::Int(_) => 1,
-            Self::List(list) => list.len(),
-            Self::Hash(hash) => hash.len(),
-            Self::Set(set) => set.len(),
-            Self::Zset(zset) => zset.len(),
-            Self::Stream(stream) => stream.entries.node_count().max(1),
-        }
-    }
-
     /// Bytes held on the heap, besides the 24 of the value itself.
     pub fn memory_bytes(&self) -> usize {
         match self {

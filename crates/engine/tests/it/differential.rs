@@ -184,7 +184,10 @@ fn seed() -> u64 {
 }
 
 fn shown(argv: &[Vec<u8>]) -> String {
-    argv.iter().map(|arg| format!("{:?} ", String::from_utf8_lossy(arg))).collect()
+    argv.iter()
+        .map(|arg| format!("{:?}", String::from_utf8_lossy(arg)))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Sends random lines of a group to all, and stops at the first reply that differs.

@@ -72,7 +72,8 @@ fn files_that_architecture_names_exist() {
     let root = workspace();
     let text = read("ARCHITECTURE.md");
     let named = text.split('`').skip(1).step_by(2).filter(|word| {
-        word.contains("/src/") && word.ends_with(".rs") && !word.contains(['*', ' ', '<'])
+        let is_rust = Path::new(word).extension().is_some_and(|ext| ext == "rs");
+        word.contains("/src/") && is_rust && !word.contains(['*', ' ', '<'])
     });
     let mut count = 0;
     for word in named {
