@@ -2,8 +2,13 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
 
+mod acl;
+mod config;
+mod connection;
 mod differential;
 mod doors;
 mod durable;
 mod scripts;
 mod streams;
+mod info;
+mod talk;
