@@ -76,8 +76,11 @@ fn describe(out: &mut Out, spec: &Spec) {
     out.array(10);
     out.bulk(spec.full_name.as_bytes());
     out.int(spec.arity);
-    let flags: Vec<&str> =
-        flag::WORDS.iter().filter(|(_, bit)| spec.has(*bit)).map(|(word, _)| *word).collect();
+    let flags: Vec<&str> = flag::WORDS
+        .iter()
+        .filter(|(_, bit)| spec.has(*bit) && *bit != flag::MAY_REPLICATE)
+        .map(|(word, _)| *word)
+        .collect();
     statuses(out, flags.into_iter().map(Into::into));
     out.int(spec.legacy.0);
     out.int(spec.legacy.1);

@@ -216,6 +216,12 @@ fn parse(line: &'static str, run: &mut HashMap<&str, Run>) -> Spec {
         let known = flag::WORDS.iter().find(|(name, _)| *name == word);
         bits | known.unwrap_or_else(|| panic!("unknown command flag {word}")).1
     });
+    // Redis does not tell this flag to clients, so the file has it not.
+    let hidden = match full_name {
+        "eval" | "evalsha" | "fcall" | "pfcount" | "publish" | "spublish" => flag::MAY_REPLICATE,
+        _ => 0,
+    };
+    let flags = flags | hidden;
     let categories = next().split_whitespace().collect();
     let legacy: Vec<i64> =
         next().split(' ').map(|n| n.parse().expect("key positions are numbers")).collect();

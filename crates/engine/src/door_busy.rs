@@ -1,23 +1,93 @@
 //! What a door answers while a slow script holds the lock: `BUSY`, or the end of that script. Nothing here
 //! touches the data.
 
+use crate::client::Multi;
 use crate::cmd_function::write_engines;
 use crate::cmd_script::{UNKILLABLE, busy};
+use crate::core::Core;
 use crate::ctx::is;
 use crate::error::ReplyError;
 use crate::lua::watch::{Kill, Watch};
 use crate::out::Out;
 use crate::resp::{self, Argv, Bounds, Parsed};
 
+/// What a door knows of its client without the lock, and what became of it meanwhile.
+#[derive(Debug, Default)]
+pub(crate) struct Absent {
+    pub(crate) resp3: bool,
+    /// Logged in, or nobody has to.
+    pub(crate) trusted: bool,
+    pub(crate) in_multi: bool,
+    /// What happened to its transaction.
+    pub(crate) late: Late,
+    /// Calls were answered `BUSY`: a transaction they belonged to must not run without them.
+    pub(crate) missed: bool,
+}
+
+/// Changes of a transaction that the client is told of before they can be made.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Late {
+    #[default]
+    Unchanged,
+    Begun,
+    Gone,
+}
+
+impl Absent {
+    /// Makes the changes, now that the client can be reached.
+    pub(crate) fn catch_up(&mut self, core: &mut Core, id: u64) {
+        let (late, missed) = (std::mem::take(&mut self.late), std::mem::take(&mut self.missed));
+        if late == Late::Unchanged && !missed {
+            return;
+        }
+        let Some(seat) = core.clients.seat(id) else { return };
+        let Some(mut client) = core.clients.try_take(seat) else { return };
+        match late {
+            Late::Unchanged => {}
+            Late::Begun => client.multi = Some(Multi::default()),
+            Late::Gone => {
+                client.multi = None;
+                core.unwatch(&mut client);
+            }
+        }
+        if missed && let Some(multi) = &mut client.multi {
+            multi.broken = true;
+        }
+        core.clients.put(seat, client);
+    }
+
+    /// The parts of a transaction, which need no data. False for any other command.
+    fn transaction(&mut self, word: &[u8], busy: &ReplyError, out: &mut Out) -> bool {
+        let open = self.in_multi;
+        if is(word, "multi") && open {
+            out.error("ERR MULTI calls can not be nested");
+            self.missed = true;
+        } else if is(word, "multi") {
+            (self.in_multi, self.late, self.missed) = (true, Late::Begun, false);
+            out.ok();
+        } else if is(word, "exec") {
+            let text = [b"EXECABORT Transaction discarded because of: ", &busy.0[..]].concat();
+            out.error_bytes(&text);
+            (self.in_multi, self.late, self.missed) = (false, Late::Gone, false);
+        } else if is(word, "discard") && open {
+            out.ok();
+            (self.in_multi, self.late, self.missed) = (false, Late::Gone, false);
+        } else {
+            return false;
+        }
+        true
+    }
+}
+
 /// Answers every whole call in `input`. False when the connection must end.
 pub(crate) fn answer(
     watch: &Watch,
     bounds: Bounds,
-    resp3: bool,
+    state: &mut Absent,
     input: &mut Vec<u8>,
     output: &mut Vec<u8>,
 ) -> bool {
-    let mut out = Out::new(resp3);
+    let mut out = Out::new(state.resp3);
     std::mem::swap(&mut out.buf, output);
     let mut used = 0;
     let mut space = Vec::new();
@@ -27,8 +97,9 @@ pub(crate) fn answer(
         match resp::parse(&input[used..], bounds, &mut space, &mut argv) {
             Parsed::Call(len) => {
                 if !argv.is_empty()
-                    && let Err(error) = reply(watch, &argv, &mut out)
+                    && let Err(error) = reply(watch, state, &argv, &mut out)
                 {
+                    state.missed = true;
                     out.error_bytes(&error.0);
                 }
                 used += len;
@@ -45,7 +116,18 @@ pub(crate) fn answer(
     open
 }
 
-fn reply(watch: &Watch, argv: &[&[u8]], out: &mut Out) -> Result<(), ReplyError> {
+fn reply(
+    watch: &Watch,
+    state: &mut Absent,
+    argv: &[&[u8]],
+    out: &mut Out,
+) -> Result<(), ReplyError> {
+    if !state.trusted {
+        return Err(ReplyError::fixed("NOAUTH Authentication required."));
+    }
+    if state.transaction(argv[0], &busy(watch.is_eval()), out) {
+        return Ok(());
+    }
     let sub = |word: &str| argv.len() == 2 && is(argv[1], word);
     let eval = is(argv[0], "script");
     if (eval || is(argv[0], "function")) && sub("kill") {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream};
 
 use crate::client::Seat;
-use crate::door_busy;
+use crate::door_busy::{self, Absent};
 use crate::resp::{self, Argv, Bounds, Parsed};
 use crate::shared::{Hold, NoSeat, Shared};
 
@@ -65,8 +65,15 @@ where
             return Ok(());
         }
         let mut output = Vec::new();
+        let mut stranger = Absent { trusted: shared.open_to_all(), ..Absent::default() };
         let broken = shared.watch.busy()
-            && !door_busy::answer(&shared.watch, Bounds::STRANGER, false, &mut input, &mut output);
+            && !door_busy::answer(
+                &shared.watch,
+                Bounds::STRANGER,
+                &mut stranger,
+                &mut input,
+                &mut output,
+            );
         stream.write_all(&output).await?;
         if broken {
             return stream.shutdown().await;
@@ -83,7 +90,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut output: Vec<u8> = Vec::new();
-    let mut state = DoorState::default();
+    let mut state = Absent::default();
     let wake = match shared.lock().core().clients.get(seat.id) {
         Some(client) => Arc::clone(&client.wake),
         None => return Ok(()),
@@ -124,34 +131,20 @@ async fn read_some(
     reader.read_buf(input).await
 }
 
-/// What the door remembers between batches.
-#[derive(Default)]
-struct DoorState {
-    resp3: bool,
-    /// Calls were answered `BUSY`: a transaction they belonged to must not run without them.
-    missed: bool,
-}
-
 /// Runs every whole call in `input` and moves what the client is owed to `output`.
 fn run_batch(
     shared: &Shared,
     seat: Seat,
-    state: &mut DoorState,
+    state: &mut Absent,
     input: &mut Vec<u8>,
     output: &mut Vec<u8>,
 ) -> After {
     let Some(mut inner) = shared.lock_unless_busy() else {
         let bounds = Bounds { bulk_max: 512 << 20, args_max: 1 << 20 };
-        state.missed |= !input.is_empty();
-        let open = door_busy::answer(&shared.watch, bounds, state.resp3, input, output);
+        let open = door_busy::answer(&shared.watch, bounds, state, input, output);
         return if open { After::Read } else { After::Close };
     };
-    if std::mem::take(&mut state.missed)
-        && let Some(client) = inner.core().clients.at(seat)
-        && let Some(multi) = &mut client.multi
-    {
-        multi.broken = true;
-    }
+    state.catch_up(inner.core(), seat.id);
     let mut used = 0;
     let mut broken = None;
     let mut space = Vec::new();
@@ -197,7 +190,8 @@ fn run_batch(
         client.closing = true;
     }
     std::mem::swap(output, &mut client.out.buf);
-    state.resp3 = client.out.resp3;
+    (state.resp3, state.in_multi) = (client.out.resp3, client.multi.is_some());
+    state.trusted = client.authenticated || shared.open_to_all();
     if client.closing {
         After::Close
     } else if client.blocked.is_some() {

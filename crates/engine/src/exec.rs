@@ -129,7 +129,7 @@ impl Inner {
         if let Err(error) = self.admit(client, spec, argv) {
             return refuse(client, Some(spec), error);
         }
-        if let Some(until) = self.core().pause_for(client, spec) {
+        if let Some(until) = self.core().pause_for(client, spec, argv) {
             self.postpone(client, spec, argv, until);
             return Ok(());
         }

@@ -1,6 +1,7 @@
 //! The one lock, and the thread that lets time pass: it ends waits and lives that are due.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -21,6 +22,8 @@ pub(crate) struct Shared {
     ticker: Arc<Ticker>,
     /// The running script, to be seen and stopped without the lock.
     pub(crate) watch: Arc<Watch>,
+    /// Nobody has to log in; looked at anew with every tick.
+    open_to_all: AtomicBool,
     /// Runtimes of the doors. A worker that runs a script may be the one that looks for input; another
     /// must then be woken to do so.
     runtimes: Mutex<Vec<tokio::runtime::Handle>>,
@@ -72,6 +75,7 @@ impl Shared {
             ticker: Arc::default(),
             watch,
             runtimes: Mutex::default(),
+            open_to_all: AtomicBool::new(true),
         });
         let weak = Arc::downgrade(&shared);
         let ticker = Arc::clone(&shared.ticker);
@@ -158,6 +162,11 @@ impl Shared {
         Ok(seat)
     }
 
+    /// Whether a client that has not logged in may do something.
+    pub(crate) fn open_to_all(&self) -> bool {
+        self.open_to_all.load(Ordering::Relaxed)
+    }
+
     /// A connection ended: nothing of it stays.
     pub(crate) fn unseat(&self, seat: Seat) {
         let mut inner = self.lock();
@@ -183,6 +192,8 @@ impl Shared {
     pub(crate) fn tick(self: &Arc<Self>) -> Duration {
         let mut inner = self.lock_and_wake();
         inner.tick();
+        let open = inner.core().admin.users.default_user().needs_no_password();
+        self.open_to_all.store(open, Ordering::Relaxed);
         // A failure shows in `write_refusal`; nobody waits for an answer here.
         let _ = inner.write_log();
         self.look_after_log(&mut inner);

@@ -65,7 +65,10 @@ fn rights_hold_inside_transactions_and_scripts() {
     assert!(say(&ann, "SET a 1").starts_with("NOPERM"));
     assert!(say(&ann, "EXEC").starts_with("EXECABORT"));
     let reply = say(&ann, "EVAL return(redis.call('set','a','1')) 0");
-    assert!(reply.starts_with("ERR The user executing the script can't run this command"), "{reply}");
+    assert!(
+        reply.starts_with("ERR The user executing the script can't run this command"),
+        "{reply}"
+    );
     assert_eq!(say(&engine.connect(), "GET a"), "nil");
     let log = say(&engine.connect(), "ACL LOG 1");
     assert!(log.contains("reason command context lua object set username ann"), "{log}");
