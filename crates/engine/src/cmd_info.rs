@@ -92,7 +92,8 @@ fn server(core: &mut Core, text: &mut String) {
 }
 
 fn clients(core: &mut Core, text: &mut String) {
-    put(text, "connected_clients", core.clients.len());
+    let leaving = core.clients.iter().filter(|client| client.closing).count();
+    put(text, "connected_clients", core.clients.len() - leaving);
     put(text, "cluster_connections", 0);
     put(text, "maxclients", core.config.maxclients);
     let longest = core.clients.iter().map(|client| client.out.buf.len()).max().unwrap_or(0);

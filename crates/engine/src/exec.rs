@@ -205,7 +205,7 @@ impl Inner {
         let core = self.core();
         core.log_call(dirty, argv);
         if core.admin.tracking.reader.is_some() {
-            core.remember_read(spec, argv);
+            core.remember_read(spec, argv, client.in_script);
         }
         if shown && !spec.has(flag::SKIP_MONITOR) {
             core.feed_monitors(client, spec, argv);

@@ -47,6 +47,8 @@ pub(crate) struct Tracking {
     prefixes: BTreeMap<Vec<u8>, Broadcast>,
     outbox: Vec<Letter>,
     broadcast_due: bool,
+    /// The running script has read something.
+    script_reads: bool,
     /// The running client, when the keys it reads are to be remembered.
     pub(crate) reader: Option<u64>,
 }
@@ -78,10 +80,18 @@ impl ClientTracking {
 }
 
 impl Core {
-    /// The running client read these keys.
-    pub(crate) fn remember_read(&mut self, spec: &'static Spec, argv: &[&[u8]]) {
-        let Some(id) = self.admin.tracking.reader else { return };
-        if !spec.has(flag::READONLY) || spec.has(flag::PUBSUB) || spec.group == "scripting" {
+    /// The running client read these keys. A script that reads anything has read all the keys it was given.
+    pub(crate) fn remember_read(&mut self, spec: &'static Spec, argv: &[&[u8]], in_script: bool) {
+        let tracking = &mut self.admin.tracking;
+        let Some(id) = tracking.reader else { return };
+        let script = spec.group == "scripting";
+        let reads = spec.has(flag::READONLY) && !spec.has(flag::PUBSUB) && !script;
+        if in_script {
+            tracking.script_reads |= reads;
+            return;
+        }
+        let script_reads = std::mem::take(&mut tracking.script_reads);
+        if !reads && !(script && script_reads) {
             return;
         }
         for key in spec.keys_of(argv) {

@@ -63,7 +63,7 @@ impl Stage {
         core.log_call(dirty, argv);
         core.pending.on = logging;
         if core.admin.tracking.reader.is_some() {
-            core.remember_read(spec, argv);
+            core.remember_read(spec, argv, true);
         }
         if let Err(error) = &outcome {
             core.stats.error(&error.0);

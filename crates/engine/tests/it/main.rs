@@ -8,7 +8,7 @@ mod connection;
 mod differential;
 mod doors;
 mod durable;
+mod info;
 mod scripts;
 mod streams;
-mod info;
 mod talk;
