@@ -308,4 +308,5 @@ groups! {
     streams_answer_as_redis_does "streams",
     bits_answer_as_redis_does "bits",
     sorting_answers_as_redis_does "sort",
+    scripts_answer_as_redis_does "scripts",
 }
