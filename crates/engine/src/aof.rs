@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -73,8 +73,12 @@ pub(crate) struct Log {
     pub(crate) file: LogFile,
     pub(crate) fsync: Fsync,
     pub(crate) syncer: Arc<Syncer>,
-    /// Written to memory and not to the disk: the disk refused.
+    /// Written to memory and not to the disk: the disk refused. A rewrite that succeeds holds all of it.
     backlog: Vec<u8>,
+    /// A sync failed, and no rewrite has succeeded since: what the old files hold is unknown.
+    untrusted: bool,
+    /// When a rewrite may be tried again, and how long the last pause was.
+    retry: Option<(Instant, Duration)>,
     /// Length of all files when the base was last written.
     pub(crate) base_len: u64,
     pub(crate) rewriting: bool,
@@ -134,6 +138,8 @@ impl Log {
             fsync,
             syncer,
             backlog: Vec::new(),
+            untrusted: false,
+            retry: None,
             base_len,
             rewriting: false,
             last_rewrite_ok: true,
@@ -150,18 +156,19 @@ impl Log {
         }
         if !self.backlog.is_empty() {
             // Writes are refused already; these are only keys whose life is over.
-            self.backlog.append(&mut core.pending.ready);
+            self.backlog.append(&mut core.pending.take_ready());
             return Ok(());
         }
-        let result = self.append(&core.pending.ready);
+        let result = if self.untrusted || self.syncer.failed.load(Ordering::Acquire) {
+            Err(io::Error::other("the disk failed to sync"))
+        } else {
+            self.append(&core.pending.ready)
+        };
         if let Err(error) = &result {
-            self.backlog.append(&mut core.pending.ready);
+            self.backlog = core.pending.take_ready();
             refuse(core, error);
         }
-        core.pending.ready.clear();
-        if core.pending.ready.capacity() > 1 << 20 {
-            core.pending.ready = Vec::new();
-        }
+        core.pending.written();
         result
     }
 
@@ -183,13 +190,14 @@ impl Log {
 
     /// Tries again what the disk refused. Called about ten times a second.
     pub(crate) fn heal(&mut self, core: &mut Core) {
-        if self.syncer.failed.load(Ordering::Acquire) {
+        if self.untrusted || self.syncer.failed.load(Ordering::Acquire) {
             if core.write_refusal.is_none() {
                 refuse(core, &io::Error::other("the disk failed to sync"));
             }
             return;
         }
-        if self.backlog.is_empty() {
+        // While a rewrite runs it must stay out of the new increment: the new base has it already.
+        if self.backlog.is_empty() || self.rewriting {
             return;
         }
         let backlog = std::mem::take(&mut self.backlog);
@@ -204,14 +212,41 @@ impl Log {
 
     /// Whether only a rewrite into new files can bring the log back.
     pub(crate) fn needs_new_files(&self) -> bool {
-        self.syncer.failed.load(Ordering::Acquire) && !self.rewriting
+        (self.untrusted || self.syncer.failed.load(Ordering::Acquire)) && !self.rewriting
+    }
+
+    /// Whether a rewrite that nobody asked for may begin: after a failure it waits, longer each time.
+    pub(crate) fn may_rewrite(&self) -> bool {
+        self.retry.is_none_or(|(at, _)| Instant::now() >= at)
+    }
+
+    /// A rewrite begins to write to new files. What failed before concerns the old ones.
+    pub(crate) fn leave_old_files(&mut self) {
+        self.untrusted |= self.syncer.failed.swap(false, Ordering::AcqRel);
+    }
+
+    /// The old increment could not be closed properly.
+    pub(crate) fn distrust(&mut self) {
+        self.untrusted = true;
     }
 
     /// New files hold everything: what failed before does not matter any more.
     pub(crate) fn forget_failure(&mut self, core: &mut Core) {
-        self.syncer.failed.store(false, Ordering::Release);
+        self.untrusted = false;
         self.backlog.clear();
-        core.write_refusal = None;
+        if !self.syncer.failed.load(Ordering::Acquire) {
+            core.write_refusal = None;
+        }
+    }
+
+    /// A rewrite ended.
+    pub(crate) fn rewritten(&mut self, ok: bool) {
+        self.rewriting = false;
+        self.last_rewrite_ok = ok;
+        let pause = self.retry.map_or(Duration::from_millis(250), |(_, pause)| {
+            (pause * 2).min(Duration::from_secs(4))
+        });
+        self.retry = (!ok).then(|| (Instant::now() + pause, pause));
     }
 
     /// Whether the increments have outgrown the base.
@@ -241,7 +276,7 @@ fn refuse(core: &mut Core, error: &io::Error) {
         Some(ReplyError::new(format!("MISCONF Errors writing to the AOF file: {error}")));
 }
 
-fn lock(dir: &Path) -> Result<File, OpenError> {
+pub(crate) fn lock(dir: &Path) -> Result<File, OpenError> {
     let path = dir.join("worldkeep.lock");
     let file = File::options().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(|error| OpenError::Directory { path: dir.to_path_buf(), error })?;
@@ -251,7 +286,7 @@ fn lock(dir: &Path) -> Result<File, OpenError> {
     }
 }
 
-fn fresh_manifest(files: &Path) -> Result<Manifest, OpenError> {
+pub(crate) fn fresh_manifest(files: &Path) -> Result<Manifest, OpenError> {
     let orphans = orphans(files);
     if let Some(first) = orphans.first() {
         return Err(LoadError::Files(format!(
@@ -278,13 +313,7 @@ fn load_all(
     let count = manifest.files().count();
     for (index, entry) in manifest.files().enumerate() {
         let path = files.join(&entry.name);
-        if path.extension().is_some_and(|ext| ext == "rdb") {
-            return Err(LoadError::Files(format!(
-                "{} is in RDB format, which is not read here; on the server that wrote it run CONFIG SET aof-use-rdb-preamble no, then BGREWRITEAOF, and stop it",
-                path.display()
-            ))
-            .into());
-        }
+        refuse_rdb(&path)?;
         let is_last = index + 1 == count && manifest.incr.last() == Some(entry);
         let loaded = aof_load::load(inner, &mut client, &path, is_last)?;
         opened.commands += loaded.commands;
@@ -296,6 +325,18 @@ fn load_all(
     inner.core().loading = false;
     inner.core().dirty = 0;
     Ok(last)
+}
+
+pub(crate) fn refuse_rdb(path: &Path) -> Result<(), LoadError> {
+    let mut head = [0; 5];
+    let read = File::open(path).and_then(|mut file| io::Read::read_exact(&mut file, &mut head));
+    if path.extension().is_some_and(|ext| ext == "rdb") || (read.is_ok() && head == *b"REDIS") {
+        return Err(LoadError::Files(format!(
+            "{} is in RDB format, which is not read here; on the server that wrote it run CONFIG SET aof-use-rdb-preamble no, then BGREWRITEAOF, and stop it",
+            path.display()
+        )));
+    }
+    Ok(())
 }
 
 /// Cuts a torn tail, and covers with a checksum what has none yet.

@@ -41,6 +41,8 @@ pub(crate) struct LogFile {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) len: u64,
     batch: Vec<u8>,
+    /// Half a batch may stand behind `len`: cut it before the next one.
+    torn: bool,
 }
 
 impl LogFile {
@@ -52,17 +54,21 @@ impl LogFile {
     }
 
     pub(crate) fn on(disk: Arc<dyn Disk>, len: u64) -> Self {
-        LogFile { disk, len, batch: Vec::new() }
+        LogFile { disk, len, batch: Vec::new(), torn: false }
     }
 
     /// Appends whole commands and their checksum, all or nothing.
     pub(crate) fn append(&mut self, commands: &[u8]) -> io::Result<()> {
+        if self.torn {
+            self.disk.cut(self.len)?;
+            self.torn = false;
+        }
         self.batch.clear();
         self.batch.extend_from_slice(commands);
         write_mark(&mut self.batch, self.len, commands);
         if let Err(error) = self.disk.append(&self.batch) {
             // What was written of it must go, or the next batch would follow half a command.
-            self.disk.cut(self.len)?;
+            self.torn = self.disk.cut(self.len).is_err();
             return Err(error);
         }
         self.len += self.batch.len() as u64;

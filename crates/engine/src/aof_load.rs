@@ -3,7 +3,7 @@
 //! with the place).
 
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::{Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use memchr::memchr;
@@ -22,11 +22,11 @@ const LINE_MAX: usize = 4096;
 #[non_exhaustive]
 pub enum LoadError {
     /// A checksum or the grammar does not fit.
-    #[error("the log is damaged: {} at byte {offset}: {why}", file.display())]
+    #[error("the log is damaged: {} at byte {offset}: {why}; `worldkeep log repair --data {}` keeps what stands before it and puts the rest aside", file.display(), data_dir(file))]
     Damaged {
         /// The file.
         file: PathBuf,
-        /// Where the last good batch ends.
+        /// Where the good part ends.
         offset: u64,
         /// What does not fit.
         why: String,
@@ -34,6 +34,11 @@ pub enum LoadError {
     /// The list of files, or a file it names.
     #[error("{0}")]
     Files(String),
+}
+
+/// The directory that an operator named, from a file of its log.
+fn data_dir(file: &Path) -> std::path::Display<'_> {
+    file.parent().and_then(Path::parent).unwrap_or(file).display()
 }
 
 /// What loading one file brought.
@@ -65,6 +70,8 @@ struct Reader<'a> {
     marked: bool,
     /// Where the open transaction began.
     multi_at: Option<u64>,
+    /// Where the last whole command or transaction ends.
+    whole: u64,
     loaded: Loaded,
 }
 
@@ -76,9 +83,12 @@ pub(crate) fn load(
     last: bool,
 ) -> Result<Loaded, LoadError> {
     let open = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
-    let (len, file) = open.map_err(|error| {
+    let (real_len, mut file) = open.map_err(|error| {
         LoadError::Files(format!("the log names {}, which cannot be read: {error}", path.display()))
     })?;
+    // A machine that died may leave zeros where bytes were on their way.
+    let len = if last { len_without_zeros(&mut file, real_len) } else { Ok(real_len) };
+    let len = len.map_err(|error| unreadable(path, &error))?;
     client.db = 0;
     client.multi = None;
     let mut reader = Reader {
@@ -92,7 +102,8 @@ pub(crate) fn load(
         crc: fresh(0),
         marked: false,
         multi_at: None,
-        loaded: Loaded { len, ..Loaded::default() },
+        whole: 0,
+        loaded: Loaded { len: real_len, ..Loaded::default() },
     };
     let torn = reader.walk(inner, client)?;
     reader.finish(client, torn, last)
@@ -117,6 +128,32 @@ impl Reader<'_> {
         }
     }
 
+    /// The grammar is broken. Where no checksum of ours follows, a real server wrote this part, and every whole
+    /// command before the place is as good as it ever was.
+    fn broken(&mut self, why: String) -> LoadError {
+        let checked = self.rest_has_mark().unwrap_or(true);
+        let offset = if checked { self.batch_start } else { self.whole };
+        LoadError::Damaged { file: self.path.to_path_buf(), offset, why }
+    }
+
+    fn rest_has_mark(&mut self) -> std::io::Result<bool> {
+        let finder = memchr::memmem::Finder::new(b"\n#WK len=");
+        let mut from = self.batch_start.saturating_sub(1);
+        let mut block = Vec::new();
+        loop {
+            self.file.seek(SeekFrom::Start(from))?;
+            block.clear();
+            let read = Read::by_ref(&mut self.file).take(READ as u64).read_to_end(&mut block)?;
+            if finder.find(&block).is_some_and(|at| from + at as u64 >= self.batch_start) {
+                return Ok(true);
+            }
+            if read < READ {
+                return Ok(false);
+            }
+            from += (READ - 16) as u64;
+        }
+    }
+
     /// Reads on; false at the end of the file.
     fn fill(&mut self, wanted: usize) -> Result<bool, LoadError> {
         self.buf.drain(..self.at);
@@ -127,9 +164,9 @@ impl Reader<'_> {
         let left = usize::try_from(self.len - self.start).unwrap_or(usize::MAX) - before;
         let more = wanted.saturating_sub(before).max(READ).min(left);
         self.buf.resize(before + more, 0);
-        self.file.read_exact(&mut self.buf[before..]).map_err(|error| {
-            LoadError::Files(format!("cannot read {}: {error}", self.path.display()))
-        })?;
+        self.file
+            .read_exact(&mut self.buf[before..])
+            .map_err(|error| unreadable(self.path, &error))?;
         Ok(more > 0)
     }
 
@@ -147,7 +184,7 @@ impl Reader<'_> {
             } else {
                 match self.command(inner, client) {
                     Ok(wanted) => wanted,
-                    Err(why) => return Err(self.damaged(why)),
+                    Err(why) => return Err(self.broken(why)),
                 }
             };
             if let Some(wanted) = wanted
@@ -180,6 +217,7 @@ impl Reader<'_> {
                 return Err("a batch that does not fit its checksum".into());
             }
             self.at += end + 1;
+            self.whole = self.offset();
             self.marked = true;
             self.batch_start = self.offset();
             self.crc = fresh(self.batch_start);
@@ -227,6 +265,9 @@ impl Reader<'_> {
         client.out.buf.clear();
         self.crc.update(&self.buf[self.at..self.at + used]);
         self.at += used;
+        if self.multi_at.is_none() {
+            self.whole = self.offset();
+        }
         Ok(None)
     }
 
@@ -249,9 +290,8 @@ impl Reader<'_> {
         loaded.uncovered_crc = if good == self.start + self.at as u64 {
             self.crc.finalize()
         } else {
-            checksum_of(&mut self.file, self.batch_start, good).map_err(|error| {
-                LoadError::Files(format!("cannot read {}: {error}", self.path.display()))
-            })?
+            checksum_of(&mut self.file, self.batch_start, good)
+                .map_err(|error| unreadable(self.path, &error))?
         };
         Ok(loaded)
     }
@@ -261,13 +301,34 @@ impl Reader<'_> {
         self.file
             .seek(SeekFrom::Start(self.len.saturating_sub(64)))
             .and_then(|_| self.file.read_to_end(&mut tail))
-            .map_err(|error| {
-                LoadError::Files(format!("cannot read {}: {error}", self.path.display()))
-            })?;
+            .map_err(|error| unreadable(self.path, &error))?;
         let Some(tail) = tail.strip_suffix(b"\r\n") else { return Ok(false) };
         let line = tail.rsplit(|b| *b == b'\n').next().unwrap_or_default();
         Ok(read_mark(line).is_some())
     }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> LoadError {
+    LoadError::Files(format!("cannot read {}: {error}", path.display()))
+}
+
+fn len_without_zeros(file: &mut File, len: u64) -> std::io::Result<u64> {
+    const BLOCK: u64 = 64 << 10;
+    let mut end = len;
+    let mut block = Vec::new();
+    while end > 0 {
+        let start = end.saturating_sub(BLOCK);
+        file.seek(SeekFrom::Start(start))?;
+        block.clear();
+        Read::by_ref(file).take(end - start).read_to_end(&mut block)?;
+        if let Some(last) = block.iter().rposition(|byte| *byte != 0) {
+            end = start + last as u64 + 1;
+            break;
+        }
+        end = start;
+    }
+    file.seek(SeekFrom::Start(0))?;
+    Ok(end)
 }
 
 fn checksum_of(file: &mut File, from: u64, to: u64) -> std::io::Result<u32> {

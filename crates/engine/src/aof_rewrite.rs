@@ -126,8 +126,11 @@ impl Shared {
             let mut inner = shared.lock();
             inner.core().copy = None;
             if let Some(log) = &mut inner.log {
-                log.rewriting = false;
-                log.last_rewrite_ok = result.is_ok();
+                if result.is_err() {
+                    // A full disk needs the room.
+                    let _ = fs::remove_file(log.dir.join(TEMPORARY));
+                }
+                log.rewritten(result.is_ok());
             }
         });
         if spawned.is_err()
@@ -148,8 +151,10 @@ impl Shared {
             manifest.incr.push(next.clone());
             (log.dir.clone(), manifest, next)
         };
-        let _ = fs::remove_file(dir.join(&next.name));
-        let file = LogFile::open(&dir.join(&next.name))?;
+        let mut file = LogFile::open(&dir.join(&next.name))?;
+        // Left by an attempt that failed; the list may name it, so it is emptied and not deleted.
+        file.disk.cut(0)?;
+        file.len = 0;
         file.disk.sync()?;
         sync_directory(&dir)?;
         with_next.write(&dir)?;
@@ -169,6 +174,7 @@ impl Shared {
         log.earlier_len += log.file.len;
         log.manifest = manifest;
         log.syncer.follow(Arc::clone(&file.disk));
+        log.leave_old_files();
         let old = std::mem::replace(&mut log.file, file);
         core.pending.forget_selected();
         core.begin_copy();
@@ -176,9 +182,12 @@ impl Shared {
         // The old increment is closed for good: what it has must be on the disk before the new one counts.
         match old.disk.sync() {
             Ok(()) => Ok(head),
-            // The new base holds all of it, so a disk that cannot sync the old file is no loss.
+            // The new base will hold all of it; until then nothing more is acknowledged.
             Err(error) => {
                 tracing::warn!(%error, "the old increment could not be synced");
+                if let Some(log) = &mut self.lock().log {
+                    log.distrust();
+                }
                 Ok(head)
             }
         }

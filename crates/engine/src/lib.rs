@@ -23,6 +23,7 @@ mod aof_dump_stream;
 mod aof_file;
 mod aof_load;
 mod aof_manifest;
+mod aof_repair;
 mod aof_rewrite;
 mod client;
 mod clock;
@@ -96,6 +97,7 @@ use std::sync::Arc;
 
 pub use aof::{Fsync, OpenError, Opened};
 pub use aof_load::LoadError;
+pub use aof_repair::{Aside, FileReport, LogReport, Repaired, check_log, repair_log};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use door_direct::Connection;
 pub use door_tcp::Listener;

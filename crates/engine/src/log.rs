@@ -16,12 +16,35 @@ pub(crate) struct Pending {
     replaced: bool,
     /// Whole units, ready to be written.
     pub(crate) ready: Vec<u8>,
+    /// The database the log's reader has selected where `ready` begins.
+    ready_from: Option<usize>,
 }
 
 impl Pending {
     /// A new file starts in no database.
     pub(crate) fn forget_selected(&mut self) {
         self.selected = None;
+        self.ready_from = None;
+    }
+
+    /// What was ready is written.
+    pub(crate) fn written(&mut self) {
+        self.ready.clear();
+        if self.ready.capacity() > 1 << 20 {
+            self.ready = Vec::new();
+        }
+        self.ready_from = self.selected;
+    }
+
+    /// Takes what is ready in a form that does not depend on what the file before it selected.
+    pub(crate) fn take_ready(&mut self) -> Vec<u8> {
+        let mut whole = Vec::new();
+        if let Some(db) = self.ready_from {
+            encode(&mut whole, &[b"SELECT", itoa::Buffer::new().format(db).as_bytes()]);
+        }
+        whole.append(&mut self.ready);
+        self.ready_from = self.selected;
+        whole
     }
 }
 

@@ -180,6 +180,9 @@ impl Shared {
     pub(crate) fn settle(&self, inner: &mut Inner, seat: Seat) -> std::io::Result<()> {
         let written = inner.write_log();
         let core = inner.core();
+        if let Err(error) = &written {
+            disown(core, seat, error);
+        }
         if core.blocked_clients > 0
             && core.clients.get(seat.id).is_some_and(|client| client.blocked.is_some())
         {
@@ -213,12 +216,30 @@ impl Shared {
         log.heal(core);
         let wanted = std::mem::take(&mut core.admin.rewrite_wanted);
         let config = &core.config;
-        if wanted
-            || log.needs_new_files()
-            || log.is_overgrown(config.rewrite_min_bytes, config.rewrite_percent)
-        {
+        let due = log.needs_new_files()
+            || log.is_overgrown(config.rewrite_min_bytes, config.rewrite_percent);
+        if wanted || (due && log.may_rewrite()) {
             self.rewrite_in_background(inner);
         }
+    }
+}
+
+/// Others that this batch served (a waiting `BLPOP`) must not take it for done either.
+#[cold]
+fn disown(core: &mut Core, seat: Seat, error: &std::io::Error) {
+    for client in core.clients.iter_mut() {
+        if client.id == seat.id || client.out.buf.is_empty() {
+            continue;
+        }
+        client.out.buf.clear();
+        if client.in_process {
+            client.out.error(&format!(
+                "MISCONF Errors writing to the AOF file: {error}; outcome unknown"
+            ));
+        } else {
+            client.closing = true;
+        }
+        client.wake.notify_one();
     }
 }
 

@@ -1,13 +1,17 @@
 //! The engine from outside, through its doors.
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
+#![allow(clippy::print_stdout)] // figures of a run, told in one line
 
 mod acl;
+mod common;
 mod config;
 mod connection;
+mod crash;
 mod differential;
 mod doors;
 mod durable;
+mod exchange;
 mod info;
 mod scripts;
 mod streams;
