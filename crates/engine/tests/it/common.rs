@@ -62,7 +62,7 @@ pub(crate) fn everything(from: &mut dyn Ask) -> Vec<String> {
                 "list" => vec![from.ask(&["LRANGE", &key, "0", "-1"])],
                 "hash" => pairs(from.ask(&["HGETALL", &key])),
                 "set" => pairs_of(from.ask(&["SMEMBERS", &key]), 1),
-                "zset" => vec![from.ask(&["ZRANGE", &key, "0", "-1", "WITHSCORES"])],
+                "zset" => scores(from.ask(&["ZRANGE", &key, "0", "-1", "WITHSCORES"])),
                 _ => stream(from, &key),
             };
             let end = from.ask(&["PEXPIRETIME", &key]);
@@ -104,6 +104,15 @@ fn stream(from: &mut dyn Ask, key: &str) -> Vec<Value> {
         }
     }
     all
+}
+
+/// Scores as numbers: Valkey writes some of them shorter.
+fn scores(value: Value) -> Vec<Value> {
+    let mut items: Vec<Value> = redis::from_redis_value(value).unwrap();
+    for score in items.iter_mut().skip(1).step_by(2) {
+        *score = Value::Double(redis::from_redis_value(score.clone()).unwrap());
+    }
+    items
 }
 
 fn pairs(value: Value) -> Vec<Value> {

@@ -65,6 +65,7 @@ const LINES: &[&str] = &[
     "XGROUP|CREATE|stream|workers|0",
     "XREADGROUP|GROUP|workers|ann|COUNT|2|STREAMS|stream|>",
     "XGROUP|CREATECONSUMER|stream|workers|bob",
+    "XACK|stream|workers|1-1", // a deleted entry that is still pending is lost by a rewrite, in Redis too
     "XDEL|stream|1-1",
     "XADD|emptied|5-5|f|v",
     "XDEL|emptied|5-5",
@@ -117,10 +118,11 @@ fn on_engine(dir: &Path, work: impl FnOnce(&engine::Engine, &mut dyn Ask)) -> Ve
 
 fn on_server(program: Program, dir: &Path, work: impl FnOnce(&mut dyn Ask)) -> Vec<String> {
     let mut server = serve(program, dir);
-    let mut connection = connect(&server);
-    work(&mut connection);
-    let all = everything(&mut connection);
-    drop(connection);
+    work(&mut connect(&server));
+    // Some numbers of a stream's group are not in a server's own log, so what counts is what it loads itself.
+    server.stop();
+    server.restart();
+    let all = everything(&mut connect(&server));
     server.stop();
     all
 }
