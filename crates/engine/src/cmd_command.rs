@@ -184,7 +184,7 @@ fn document(out: &mut Out, spec: &Spec) {
 
 fn list(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     let names: Vec<&str> = match argv {
-        [_, _] => TABLE.specs.iter().filter(|s| s.parent.is_none()).map(|s| s.full_name).collect(),
+        [_, _] => TABLE.specs.iter().map(|spec| spec.full_name).collect(),
         [_, _, by, how, what] if is(by, "filterby") => {
             let fits: Box<dyn Fn(&&Spec) -> bool> = if is(how, "module") {
                 Box::new(|_| false)

@@ -88,7 +88,7 @@ fn change(how: How, old: Option<f64>, score: f64) -> Result<Change, ReplyError> 
     Ok(if refused { Change::Refused } else { Change::Set(new) })
 }
 
-fn zadd(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
+pub(crate) fn zadd(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     let (how, pairs) = how(&argv[2..])?;
     add(cx, argv[1], how, pairs)
 }

@@ -40,6 +40,7 @@ mod cmd_debug;
 mod cmd_dump;
 mod cmd_expire;
 mod cmd_function;
+mod cmd_geo;
 mod cmd_hash;
 mod cmd_info;
 mod cmd_keys;
@@ -122,6 +123,7 @@ const HANDLERS: &[&[(&str, Run)]] = &[
     cmd_dump::HANDLERS,
     cmd_expire::HANDLERS,
     cmd_function::HANDLERS,
+    cmd_geo::HANDLERS,
     cmd_hash::HANDLERS,
     cmd_info::HANDLERS,
     cmd_keys::HANDLERS,

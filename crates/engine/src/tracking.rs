@@ -91,7 +91,8 @@ impl Core {
             return;
         }
         let script_reads = std::mem::take(&mut tracking.script_reads);
-        if !reads && !(script && script_reads) {
+        let read_something = if script { script_reads } else { reads };
+        if !read_something {
             return;
         }
         for key in spec.keys_of(argv) {
