@@ -9,6 +9,8 @@ CARGO ?= cargo
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 STEP := @.ci/step
 export WORLDKEEP_TEST_STORES ?= embedded,redis,valkey,cluster
+# What is random is the same in every run; `make torture` takes another seed each time, and a failure prints it.
+export SIM_SEED ?= 42
 
 # nextest when it is there: one process and one time limit per test. Otherwise what comes with Rust.
 TESTS := $(shell command -v cargo-nextest >/dev/null 2>&1 \
@@ -36,10 +38,11 @@ tools:
 run:
 	$(CARGO) run --release --locked
 
-# Property tests try 80 times as much, and tests with a long form (WORLDKEEP_TEST_LONG) take it.
+# Property tests try 80 times as much, tests with a long form take it, and the seed is new.
 torture: export PROPTEST_CASES ?= 20000
 torture: export NEXTEST_PROFILE = torture
-torture: export WORLDKEEP_TEST_LONG = 1
+torture: export WORLDKEEP_TORTURE = 1
+torture: export SIM_SEED := $(shell date +%s)
 torture: tools tests
 
 # The server beside is the redis-server on PATH; REDIS=redis://... measures one of yours through link.
