@@ -22,6 +22,8 @@ pub(crate) struct Admin {
     /// Forty hexadecimal digits, new for each run.
     pub(crate) run_id: String,
     pub(crate) on_shutdown: Option<crate::ShutdownHook>,
+    /// Whether `DEBUG` may be called.
+    pub(crate) debug: bool,
     pub(crate) last_save_s: i64,
     /// `BGREWRITEAOF` was asked for; the next tick starts it.
     pub(crate) rewrite_wanted: bool,
@@ -41,6 +43,7 @@ impl Admin {
             resume: false,
             run_id: random_id(),
             on_shutdown: None,
+            debug: false,
             rewrite_wanted: false,
             last_save_s: now_ms / 1000,
             tcp: None,

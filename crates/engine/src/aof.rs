@@ -85,7 +85,7 @@ pub(crate) struct Log {
     pub(crate) last_rewrite_ok: bool,
     /// Bytes in increments before the present one.
     pub(crate) earlier_len: u64,
-    _lock: File,
+    lock: File,
 }
 
 /// Syncs once a second in a thread of its own.
@@ -144,7 +144,7 @@ impl Log {
             rewriting: false,
             last_rewrite_ok: true,
             earlier_len,
-            _lock: lock,
+            lock,
         };
         Ok((log, opened))
     }
@@ -268,6 +268,8 @@ impl Drop for Log {
     fn drop(&mut self) {
         self.syncer.stop();
         let _ = self.file.disk.sync();
+        // Said aloud: a process being started at this moment holds a copy of the file until it has its own program.
+        let _ = rustix::fs::flock(&self.lock, rustix::fs::FlockOperation::Unlock);
     }
 }
 

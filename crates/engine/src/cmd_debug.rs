@@ -19,7 +19,14 @@ const HELP: &[(&str, &str)] = &[
     ("JMAP", "Accepted."),
 ];
 
+const OFF: ReplyError = ReplyError::fixed(
+    "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.",
+);
+
 fn debug(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
+    if !cx.core.admin.debug {
+        return Err(OFF);
+    }
     match (argv[1].to_ascii_lowercase().as_slice(), &argv[2..]) {
         (b"help", []) => return help::reply(cx, "DEBUG", HELP),
         (b"sleep", [seconds]) => {

@@ -164,6 +164,8 @@ pub struct Options {
     pub fsync: Fsync,
     /// What `SHUTDOWN` does; without it the command is refused.
     pub on_shutdown: Option<ShutdownHook>,
+    /// Whether `DEBUG` may be called. It can stop the whole engine, so Redis too leaves it off.
+    pub debug: bool,
     /// Bytes that scripts may take; one that needs more ends in an error. 0 for no limit.
     pub script_memory: usize,
     /// Ends a script that has run this long without writing. Without it only `SCRIPT KILL` does.
@@ -200,6 +202,7 @@ impl Default for Options {
             dir: None,
             fsync: Fsync::default(),
             on_shutdown: None,
+            debug: false,
             script_memory: lua::watch::MEMORY,
             script_time: None,
         }

@@ -56,9 +56,11 @@ const TICK: Duration = Duration::from_millis(100);
 impl Shared {
     pub(crate) fn start(options: Options) -> Result<(Arc<Self>, Opened), OpenError> {
         let mut config = Config::opened(options.databases, options.cluster);
+        config.set_text("enable-debug-command", if options.debug { b"yes" } else { b"no" });
         config.set_text("appendonly", if options.dir.is_some() { b"yes" } else { b"no" });
         let mut core = Core::new(options.clock, config);
         core.admin.on_shutdown = options.on_shutdown;
+        core.admin.debug = options.debug;
         let mut inner = Inner::new(core, LuaHost::default());
         let watch = Arc::clone(&inner.lua.watch);
         let time = options.script_time.map_or(0, |time| time.as_millis());
