@@ -27,6 +27,10 @@ pub(crate) struct Admin {
     pub(crate) last_save_s: i64,
     /// `BGREWRITEAOF` was asked for; the next tick starts it.
     pub(crate) rewrite_wanted: bool,
+    /// The log is being rewritten.
+    pub(crate) rewriting: bool,
+    /// The last rewrite did not succeed.
+    pub(crate) rewrite_failed: bool,
     /// Where clients reach the TCP door; port 0 before one listens.
     pub(crate) tcp: Option<std::net::SocketAddr>,
 }
@@ -45,6 +49,8 @@ impl Admin {
             on_shutdown: None,
             debug: false,
             rewrite_wanted: false,
+            rewriting: false,
+            rewrite_failed: false,
             last_save_s: now_ms / 1000,
             tcp: None,
         }

@@ -82,10 +82,9 @@ pub(crate) struct Log {
     /// Length of all files when the base was last written.
     pub(crate) base_len: u64,
     pub(crate) rewriting: bool,
-    pub(crate) last_rewrite_ok: bool,
     /// Bytes in increments before the present one.
     pub(crate) earlier_len: u64,
-    lock: File,
+    _lock: DirLock,
 }
 
 /// Syncs once a second in a thread of its own.
@@ -142,9 +141,8 @@ impl Log {
             retry: None,
             base_len,
             rewriting: false,
-            last_rewrite_ok: true,
             earlier_len,
-            lock,
+            _lock: lock,
         };
         Ok((log, opened))
     }
@@ -242,7 +240,6 @@ impl Log {
     /// A rewrite ended.
     pub(crate) fn rewritten(&mut self, ok: bool) {
         self.rewriting = false;
-        self.last_rewrite_ok = ok;
         let pause = self.retry.map_or(Duration::from_millis(250), |(_, pause)| {
             (pause * 2).min(Duration::from_secs(4))
         });
@@ -268,8 +265,6 @@ impl Drop for Log {
     fn drop(&mut self) {
         self.syncer.stop();
         let _ = self.file.disk.sync();
-        // Said aloud: a process being started at this moment holds a copy of the file until it has its own program.
-        let _ = rustix::fs::flock(&self.lock, rustix::fs::FlockOperation::Unlock);
     }
 }
 
@@ -278,12 +273,22 @@ fn refuse(core: &mut Core, error: &io::Error) {
         Some(ReplyError::new(format!("MISCONF Errors writing to the AOF file: {error}")));
 }
 
-pub(crate) fn lock(dir: &Path) -> Result<File, OpenError> {
+/// A directory's owner, for as long as this lives.
+pub(crate) struct DirLock(File);
+
+impl Drop for DirLock {
+    fn drop(&mut self) {
+        // Said aloud: a process being started at this moment holds a copy of the file until it has its own program.
+        let _ = rustix::fs::flock(&self.0, rustix::fs::FlockOperation::Unlock);
+    }
+}
+
+pub(crate) fn lock(dir: &Path) -> Result<DirLock, OpenError> {
     let path = dir.join("worldkeep.lock");
     let file = File::options().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(|error| OpenError::Directory { path: dir.to_path_buf(), error })?;
     match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(DirLock(file)),
         Err(_) => Err(OpenError::Locked(dir.to_path_buf())),
     }
 }

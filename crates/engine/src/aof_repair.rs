@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::acl::User;
-use crate::aof::{self, OpenError};
+use crate::aof::{self, DirLock, OpenError};
 use crate::aof_load::{self, LoadError};
 use crate::aof_manifest::{DIRECTORY, Manifest, sync_directory};
 use crate::client::Client;
@@ -95,7 +95,7 @@ pub fn repair_log(dir: &Path) -> Result<Repaired, OpenError> {
 }
 
 /// The directory of the files, locked against engines and other repairs.
-fn take(dir: &Path) -> Result<(PathBuf, File), OpenError> {
+fn take(dir: &Path) -> Result<(PathBuf, DirLock), OpenError> {
     let files = dir.join(DIRECTORY);
     if !files.is_dir() {
         let why = format!("{} has no log: there is no directory {DIRECTORY} in it", dir.display());

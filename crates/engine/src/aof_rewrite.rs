@@ -117,6 +117,7 @@ impl Shared {
             return false;
         }
         log.rewriting = true;
+        inner.core().admin.rewriting = true;
         let shared = Arc::clone(self);
         let spawned = std::thread::Builder::new().name("engine-rewrite".into()).spawn(move || {
             let result = shared.rewrite();
@@ -124,7 +125,9 @@ impl Shared {
                 tracing::warn!(%error, "the log could not be rewritten");
             }
             let mut inner = shared.lock();
-            inner.core().copy = None;
+            let core = inner.core();
+            core.copy = None;
+            (core.admin.rewriting, core.admin.rewrite_failed) = (false, result.is_err());
             if let Some(log) = &mut inner.log {
                 if result.is_err() {
                     // A full disk needs the room.
@@ -133,10 +136,11 @@ impl Shared {
                 log.rewritten(result.is_ok());
             }
         });
-        if spawned.is_err()
-            && let Some(log) = &mut inner.log
-        {
-            log.rewriting = false;
+        if spawned.is_err() {
+            inner.core().admin.rewriting = false;
+            if let Some(log) = &mut inner.log {
+                log.rewritten(false);
+            }
         }
         true
     }

@@ -162,12 +162,13 @@ fn persistence(core: &mut Core, text: &mut String) {
     put(text, "rdb_current_bgsave_time_sec", -1);
     put(text, "rdb_saves", 0);
     put(text, "aof_enabled", u8::from(core.config.text("appendonly") == b"yes"));
-    put(text, "aof_rewrite_in_progress", 0);
-    put(text, "aof_rewrite_scheduled", 0);
+    put(text, "aof_rewrite_in_progress", u8::from(core.admin.rewriting));
+    put(text, "aof_rewrite_scheduled", u8::from(core.admin.rewrite_wanted));
     put(text, "aof_last_rewrite_time_sec", -1);
     put(text, "aof_current_rewrite_time_sec", -1);
-    put(text, "aof_last_bgrewrite_status", "ok");
-    put(text, "aof_last_write_status", if core.write_refusal.is_some() { "err" } else { "ok" });
+    let ok = |failed| if failed { "err" } else { "ok" };
+    put(text, "aof_last_bgrewrite_status", ok(core.admin.rewrite_failed));
+    put(text, "aof_last_write_status", ok(core.write_refusal.is_some()));
 }
 
 fn stats(core: &mut Core, text: &mut String) {

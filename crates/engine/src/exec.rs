@@ -353,6 +353,14 @@ impl Inner {
             client.out.null_array();
             return Ok(());
         }
+        if let Some(refusal) = &core.write_refusal
+            && queue.iter().any(|queued| queued.spec.has(flag::WRITE))
+        {
+            let why = String::from_utf8_lossy(&refusal.0);
+            return Err(ReplyError::new(format!(
+                "EXECABORT Transaction discarded because of: {why}"
+            )));
+        }
         client.out.array(queue.len());
         client.deny_blocking = true;
         for Queued { spec, argv } in &queue {

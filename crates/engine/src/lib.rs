@@ -92,6 +92,8 @@ mod resp;
 mod settings;
 mod shared;
 mod stats;
+#[cfg(test)]
+mod tests_disk;
 mod tracking;
 
 use std::sync::Arc;

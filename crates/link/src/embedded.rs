@@ -88,6 +88,16 @@ impl Embedded {
     }
 }
 
+/// Reads every file of a directory's log and says what is wrong. Changes nothing.
+pub fn check_log(dir: &Path) -> Result<engine::LogReport, OpenError> {
+    engine::check_log(dir).map_err(|error| explain(dir, &error))
+}
+
+/// Cuts a damaged log where its good part ends; what is cut out stays beside it.
+pub fn repair_log(dir: &Path) -> Result<engine::Repaired, OpenError> {
+    engine::repair_log(dir).map_err(|error| explain(dir, &error))
+}
+
 fn explain(dir: &Path, error: &engine::OpenError) -> OpenError {
     let path = dir.display().to_string();
     match error {

@@ -16,10 +16,7 @@ pub enum OpenError {
         reason: String,
     },
     /// What the directory holds cannot be loaded; nothing was changed.
-    #[error(
-        "cannot load the data in {path}: {reason}; restore a copy of the directory, or cut the file \
-         at that byte (truncate -s BYTE FILE) to keep what stands before it"
-    )]
+    #[error("cannot load the data in {path}: {reason}; or restore a copy of the directory")]
     Damaged {
         /// Where.
         path: String,

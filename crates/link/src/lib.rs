@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use kernel::{Deadline, Kind, Store};
 
-pub use embedded::Embedded;
+pub use embedded::{Embedded, check_log, repair_log};
 pub use engine::Fsync;
 pub use engine::Listener as RespListener;
 pub use error::OpenError;

@@ -125,6 +125,16 @@ pub enum Verb {
         #[command(subcommand)]
         verb: Token,
     },
+    /// Check or repair the log of a data directory that no server uses
+    #[command(after_help = "Examples:\n  \
+        worldkeep log check --data ./data\n  \
+        worldkeep log repair --data ./data --yes\n\n\
+        Exit code 1 when `check` finds damage. A repair deletes nothing: what it cuts out stays beside the log.")]
+    Log {
+        /// What to do with it.
+        #[command(subcommand)]
+        verb: Log,
+    },
     /// Print a completion script for a shell
     #[command(after_help = "Examples:\n  \
         worldkeep completions bash > /etc/bash_completion.d/worldkeep\n  \
@@ -244,6 +254,17 @@ pub enum Config {
     /// Every setting, its value and where it comes from
     #[command(after_help = "Example:\n  worldkeep config show --json")]
     Show,
+}
+
+/// What to do with a log.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub enum Log {
+    /// Read every file and say what is wrong; changes nothing
+    #[command(after_help = "Example:\n  worldkeep log check --data ./data --json")]
+    Check,
+    /// Cut a damaged log where its good part ends, and put the rest aside
+    #[command(after_help = "Example:\n  worldkeep log repair --data ./data --yes")]
+    Repair,
 }
 
 /// What to do with tokens.

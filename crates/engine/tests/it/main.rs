@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout)] // figures of a run, told in one line
 
 mod acl;
+mod clients;
 mod common;
 mod config;
 mod connection;
@@ -13,6 +14,7 @@ mod doors;
 mod durable;
 mod exchange;
 mod info;
+mod repair;
 mod scripts;
 mod streams;
 mod talk;

@@ -8,6 +8,7 @@ mod check;
 mod completions;
 mod config;
 mod keys;
+mod log;
 mod man;
 mod serve;
 mod token;
@@ -24,6 +25,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         Some(Verb::Check(flags)) => check::run(&global, &flags),
         Some(Verb::Config { verb }) => config::run(&global, &verb),
         Some(Verb::Token { verb }) => token::run(&global, verb),
+        Some(Verb::Log { verb }) => log::run(&global, verb),
         Some(Verb::Completions { shell }) => {
             completions::run(shell);
             Ok(())

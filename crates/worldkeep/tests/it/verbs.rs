@@ -113,3 +113,30 @@ fn check_asks_the_running_server_and_fails_while_faults_remain() {
     assert_eq!(code, 0);
     assert!(out.contains("hidden") && out.contains("should be a hash"), "{out}");
 }
+
+#[test]
+fn a_damaged_log_is_checked_and_repaired() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let log = data.join("appendonlydir");
+    std::fs::create_dir_all(&log).unwrap();
+    std::fs::write(
+        log.join("appendonly.aof.manifest"),
+        "file appendonly.aof.1.incr.aof seq 1 type i\n",
+    )
+    .unwrap();
+    let good = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n";
+    std::fs::write(log.join("appendonly.aof.1.incr.aof"), [good, "garbage\r\n"].concat()).unwrap();
+    let data = data.to_str().unwrap();
+    let (code, _, err) = told(&run(&["log", "check", "--data", data]));
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains(&format!("at byte {}", good.len())), "{err}");
+    assert!(err.contains(&format!("worldkeep log repair --data {data}")), "{err}");
+    let (code, _, err) = told(&run(&["log", "repair", "--data", data]));
+    assert_eq!(code, 2, "without --yes nothing is done: {err}");
+    let repaired = json(&["log", "repair", "--data", data, "--yes", "--json"]);
+    assert_eq!(repaired["aside"][0]["bytes"], 9);
+    assert_eq!(repaired["commands"], 1);
+    let checked = json(&["log", "check", "--data", data, "--json"]);
+    assert_eq!(checked["damage"], Value::Null);
+}
