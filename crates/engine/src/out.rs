@@ -3,6 +3,7 @@
 //! failing is cut by the dispatcher.
 
 use crate::data::num;
+use crate::geohash::Place;
 
 /// A reply being written, in RESP2 or RESP3.
 #[derive(Debug, Default)]
@@ -113,6 +114,22 @@ impl Out {
             self.buf.extend_from_slice(b"\r\n");
         } else {
             self.bulk(&text);
+        }
+    }
+
+    /// Longitude and latitude, with up to 17 decimals.
+    pub(crate) fn place(&mut self, place: Place) {
+        self.array(2);
+        for degrees in [place.longitude, place.latitude] {
+            let mut text = Vec::with_capacity(24);
+            num::fmt_human(degrees.into(), &mut text);
+            if self.resp3 {
+                self.buf.push(b',');
+                self.buf.extend_from_slice(&text);
+                self.buf.extend_from_slice(b"\r\n");
+            } else {
+                self.bulk(&text);
+            }
         }
     }
 

@@ -68,6 +68,21 @@ impl From<i64> for LongDouble {
     }
 }
 
+impl From<f64> for LongDouble {
+    /// Exact. NaN becomes an infinity.
+    fn from(value: f64) -> Self {
+        let bits = value.to_bits();
+        let (negative, power) = (bits >> 63 == 1, (bits >> 52 & 0x7ff) as i64);
+        let fraction = bits & ((1 << 52) - 1);
+        let mantissa = if power == 0 { fraction } else { fraction | 1 << 52 };
+        if power == 0x7ff {
+            return Self { negative, infinite: true, mantissa: 0, exponent: 0 };
+        }
+        let exponent = power.max(1) - 1075;
+        Parts { bits: u128::from(mantissa), exponent, sticky: false }.to_long(negative)
+    }
+}
+
 impl LongDouble {
     /// Reads decimal, hexadecimal or infinite text; refuses what Redis refuses.
     pub fn parse(text: &[u8]) -> Option<Self> {

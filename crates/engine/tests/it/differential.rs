@@ -160,8 +160,31 @@ fn token(kind: u8, rng: &mut StdRng) -> Vec<u8> {
         b'o' => rng.random_range(-6..8).to_string().into_bytes(),
         b'b' => rng.random_range(0..2).to_string().into_bytes(),
         b'p' => pick(&["*", "k*", "k[0-2]", "?1", "[^k]*", "k\\*"], rng),
+        b'n' => format!("n{}", rng.random_range(0..90)).into_bytes(),
+        b'x' => degrees(180.0, rng),
+        b'y' => degrees(85.051_128_78, rng),
+        b'r' => match rng.random_range(0..12) {
+            0 => pick(FLOATS, rng),
+            1 => b"0".to_vec(),
+            _ => format!("{:.3}", 10f64.powf(rng.random_range(-2.0..5.0))).into_bytes(),
+        },
+        b'u' => pick(&["m", "km", "ft", "mi", "KM"], rng),
         other => panic!("unknown token @{}", char::from(other)),
     }
+}
+
+/// A coordinate: anywhere, in one region, on a grid where many share a place, on the edge or beyond it.
+fn degrees(max: f64, rng: &mut StdRng) -> Vec<u8> {
+    match rng.random_range(0..40) {
+        0 => max.to_string(),
+        1 => (-max).to_string(),
+        2 => (max + 0.5).to_string(),
+        3 => "0".to_owned(),
+        4..10 => format!("{:.6}", rng.random_range(-max..max)),
+        10..25 => format!("{}", 15 + rng.random_range(0..4)),
+        _ => format!("{:.4}", rng.random_range(13.0..17.0)),
+    }
+    .into_bytes()
 }
 
 /// The arguments of a line: words by spaces, `""` for an empty one, tokens replaced.
@@ -316,4 +339,5 @@ groups! {
     bits_answer_as_redis_does "bits",
     sorting_answers_as_redis_does "sort",
     scripts_answer_as_redis_does "scripts",
+    places_answer_as_redis_does "geo",
 }
