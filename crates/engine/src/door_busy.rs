@@ -14,6 +14,8 @@ use crate::resp::{self, Argv, Bounds, Parsed};
 /// What a door knows of its client without the lock, and what became of it meanwhile.
 #[derive(Debug, Default)]
 pub(crate) struct Absent {
+    /// Bytes without which the call at the front of the input cannot be whole: not looked at before.
+    pub(crate) wanted: usize,
     pub(crate) resp3: bool,
     /// Logged in, or nobody has to.
     pub(crate) trusted: bool,

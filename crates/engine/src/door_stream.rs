@@ -141,6 +141,7 @@ fn run_batch(
 ) -> After {
     let Some(mut inner) = shared.lock_unless_busy() else {
         let bounds = Bounds { bulk_max: 512 << 20, args_max: 1 << 20 };
+        state.wanted = 0;
         let open = door_busy::answer(&shared.watch, bounds, state, input, output);
         return if open { After::Read } else { After::Close };
     };
@@ -159,6 +160,9 @@ fn run_batch(
         if client.blocked.is_some() || client.closing || used == input.len() {
             break;
         }
+        if input.len() - used < state.wanted {
+            break;
+        }
         let bounds = if client.authenticated {
             Bounds { bulk_max: core.config.proto_max_bulk_len, args_max: 1 << 20 }
         } else {
@@ -169,8 +173,12 @@ fn run_batch(
             Parsed::Call(len) => {
                 inner.run_seated(seat, &argv);
                 used += len;
+                state.wanted = 0;
             }
-            Parsed::More(_) => break,
+            Parsed::More(wanted) => {
+                state.wanted = wanted;
+                break;
+            }
             Parsed::Broken(why) => {
                 broken = Some(why);
                 break;

@@ -77,6 +77,8 @@ mod door_stream;
 mod door_tcp;
 mod error;
 mod exec;
+#[doc(hidden)]
+pub mod fuzzing;
 mod geo_search;
 mod geohash;
 mod guard;

@@ -33,6 +33,9 @@ impl Bounds {
 }
 
 const INLINE_MAX: usize = 64 * 1024;
+/// Bytes of an empty argument. Who waits for that many per argument still to come parses a long call a few
+/// times, not once per packet.
+const LEAST: usize = 6;
 
 /// Parses the call at the front of `buf`.
 pub(crate) fn parse<'a>(
@@ -76,7 +79,7 @@ fn multibulk<'a>(buf: &'a [u8], bounds: Bounds, argv: &mut Argv<'a>) -> Parsed {
     }
     for left in (0..count).rev() {
         match buf.get(at) {
-            None => return Parsed::More(at + 4),
+            None => return Parsed::More(at + LEAST * (left + 1)),
             Some(b'$') => {}
             Some(other) => {
                 return Parsed::Broken(format!("expected '$', got '{}'", char::from(*other)));
@@ -86,7 +89,7 @@ fn multibulk<'a>(buf: &'a [u8], bounds: Bounds, argv: &mut Argv<'a>) -> Parsed {
             return if buf.len() - at > INLINE_MAX {
                 Parsed::Broken("too big bulk count string".into())
             } else {
-                Parsed::More(buf.len() + 1)
+                Parsed::More((at + LEAST * (left + 1)).max(buf.len() + 1))
             };
         };
         let len = match num::parse_i64(head).and_then(|n| usize::try_from(n).ok()) {
@@ -97,7 +100,7 @@ fn multibulk<'a>(buf: &'a [u8], bounds: Bounds, argv: &mut Argv<'a>) -> Parsed {
             _ => return Parsed::Broken("invalid bulk length".into()),
         };
         if buf.len() < start + len + 2 {
-            return Parsed::More(start + len + 2 + left * 4);
+            return Parsed::More(start + len + 2 + left * LEAST);
         }
         argv.push(&buf[start..start + len]);
         at = start + len + 2;

@@ -33,6 +33,11 @@ fn command(words: &[&str]) -> redis::Cmd {
     command
 }
 
+/// Whether long runs are wanted.
+pub(crate) fn long() -> bool {
+    ["WORLDKEEP_TORTURE", "WORLDKEEP_TEST_LONG"].iter().any(|name| std::env::var_os(name).is_some())
+}
+
 /// Whether a reply, or a part of it, is an error.
 pub(crate) fn failed(reply: &Value) -> bool {
     match reply {

@@ -178,7 +178,7 @@ fn round(
 
 #[test]
 fn a_killed_process_loses_nothing_acknowledged() {
-    let kills = if std::env::var_os("WORLDKEEP_TORTURE").is_some() { 1000 } else { 20 };
+    let kills = if crate::common::long() { 1000 } else { 20 };
     let seed = std::env::var("SIM_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(42);
     let mut rng = StdRng::seed_from_u64(seed);
     let started = Instant::now();
