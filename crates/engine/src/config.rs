@@ -11,6 +11,8 @@ use crate::settings::{self, OutputLimits, SETTINGS};
 pub(crate) struct Config {
     pub(crate) databases: usize,
     pub(crate) limits: Limits,
+    /// Bytes up to which a `HyperLogLog` stays sparse.
+    pub(crate) hll_sparse_max: usize,
     /// Bits of `notify::class`.
     pub(crate) notify_flags: u32,
     /// Bytes; 0 for no limit.
@@ -51,6 +53,7 @@ impl Default for Config {
         let mut config = Config {
             databases: 16,
             limits: Limits::default(),
+            hll_sparse_max: 3000,
             notify_flags: 0,
             maxmemory: 0,
             proto_max_bulk_len: 512 << 20,
@@ -122,6 +125,7 @@ impl Config {
         match SETTINGS[place].name {
             "hash-max-listpack-entries" => self.limits.hash_max_listpack_entries = size(),
             "hash-max-listpack-value" => self.limits.hash_max_listpack_value = size(),
+            "hll-sparse-max-bytes" => self.hll_sparse_max = size(),
             "set-max-intset-entries" => self.limits.set_max_intset_entries = size(),
             "zset-max-listpack-entries" => self.limits.zset_max_listpack_entries = size(),
             "zset-max-listpack-value" => self.limits.zset_max_listpack_value = size(),

@@ -42,6 +42,7 @@ mod cmd_expire;
 mod cmd_function;
 mod cmd_geo;
 mod cmd_hash;
+mod cmd_hll;
 mod cmd_info;
 mod cmd_keys;
 mod cmd_latency;
@@ -83,6 +84,7 @@ mod geo_search;
 mod geohash;
 mod guard;
 mod help;
+mod hll;
 mod log;
 mod lua;
 mod notify;
@@ -131,6 +133,7 @@ const HANDLERS: &[&[(&str, Run)]] = &[
     cmd_function::HANDLERS,
     cmd_geo::HANDLERS,
     cmd_hash::HANDLERS,
+    cmd_hll::HANDLERS,
     cmd_info::HANDLERS,
     cmd_keys::HANDLERS,
     cmd_latency::HANDLERS,

@@ -340,4 +340,5 @@ groups! {
     sorting_answers_as_redis_does "sort",
     scripts_answer_as_redis_does "scripts",
     places_answer_as_redis_does "geo",
+    estimates_answer_as_redis_does "hll",
 }

@@ -41,6 +41,9 @@ const LINES: &[&str] = &[
     "ZADD zset 1 one 2 two 3 three",
     "ZPOPMIN zset",
     "ZADD zset -inf low 1e300 high",
+    "PFADD visitors a b c d e",
+    "PFCOUNT visitors",
+    "PFMERGE all visitors",
     "GEOADD places 13.361389 38.115556 Palermo 15.087269 37.502669 Catania",
     "GEOADD places XX CH 15.09 37.51 Catania",
     "GEOSEARCHSTORE near places FROMLONLAT 15 37 BYRADIUS 200 km STOREDIST",
@@ -83,7 +86,7 @@ fn digest(connection: &Connection) -> Vec<String> {
         for key in keys {
             let kind = text(run(connection, &format!("TYPE {key}")));
             let mut value: Vec<String> = match kind.as_str() {
-                "string" => vec![text(run(connection, &format!("GET {key}")))],
+                "string" => vec![format!("{:?}", run(connection, &format!("GET {key}")))],
                 "list" => {
                     redis::from_redis_value(run(connection, &format!("LRANGE {key} 0 -1"))).unwrap()
                 }
