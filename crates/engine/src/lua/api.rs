@@ -1,14 +1,16 @@
 //! `redis.*`: what a script calls. Errors that scripts may catch are raised as [`raise::reply`].
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
-use mlua::{BString, Lua, MultiValue, Table, Value};
+use hashbrown::HashMap;
+use mlua::{BString, Lua, LuaString, MultiValue, Table, Value};
 
 use super::sandbox::error_table;
 use super::stage::{REPL_ALL, REPL_AOF, SharedStage, Stage};
 use super::watch::Watch;
 use super::{convert, number, raise};
-use crate::command::{Found, TABLE};
+use crate::command::{Found, Spec, TABLE};
 use crate::error::ReplyError;
 
 /// The version whose behaviour this is.
@@ -25,17 +27,19 @@ pub(crate) fn install(
     watch: &Arc<Watch>,
     eval: bool,
 ) -> mlua::Result<()> {
-    let (shared, meter) = (stage.clone(), watch.clone());
-    let call = move |lua: &Lua, args: MultiValue| match command(lua, &shared, &meter, &args)? {
-        Ok(value) => Ok(value),
-        Err(error) => Err(raise::reply(&error.0)),
-    };
+    let (shared, meter, names) = (stage.clone(), watch.clone(), Spellings::default());
+    let call =
+        move |lua: &Lua, args: MultiValue| match command(lua, &shared, &meter, &names, &args)? {
+            Ok(value) => Ok(value),
+            Err(error) => Err(raise::reply(&error.0)),
+        };
     redis.raw_set("call", lua.create_function(call)?)?;
-    let (shared, meter) = (stage.clone(), watch.clone());
-    let pcall = move |lua: &Lua, args: MultiValue| match command(lua, &shared, &meter, &args)? {
-        Ok(value) => Ok(value),
-        Err(error) => error_table(lua, &error.0).map(Value::Table),
-    };
+    let (shared, meter, names) = (stage.clone(), watch.clone(), Spellings::default());
+    let pcall =
+        move |lua: &Lua, args: MultiValue| match command(lua, &shared, &meter, &names, &args)? {
+            Ok(value) => Ok(value),
+            Err(error) => error_table(lua, &error.0).map(Value::Table),
+        };
     redis.raw_set("pcall", lua.create_function(pcall)?)?;
     install_log(lua, redis)?;
     install_replies(lua, redis)?;
@@ -199,7 +203,7 @@ fn install_switches(lua: &Lua, redis: &Table, stage: &SharedStage) -> mlua::Resu
         let mut stage = shared.lock();
         let stage = running(&mut stage, "redis.acl_check_cmd")?;
         let mut words = Words::default();
-        words.read(&args).map_err(|error| raise::reply(&error.0))?;
+        words.read(&args, None).map_err(|error| raise::reply(&error.0))?;
         let argv = words.argv();
         let Found::Command(spec) = TABLE.find(&argv) else {
             return Err(raise::reply("ERR Invalid command passed to redis.acl_check_cmd()"));
@@ -223,14 +227,26 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Takes strings, and numbers with all their digits.
-    fn read(&mut self, args: &MultiValue) -> Result<(), ReplyError> {
+    /// Takes strings, and numbers with all their digits. Gives the command if its name alone tells it.
+    fn read(
+        &mut self,
+        args: &MultiValue,
+        names: Option<&Spellings>,
+    ) -> Result<Option<&'static Spec>, ReplyError> {
         self.bytes.clear();
         self.ends.clear();
-        if args.is_empty() {
-            return Err(NO_ARGUMENT);
+        let mut rest = args.iter();
+        let mut spec = None;
+        match (args.front(), names) {
+            (None, _) => return Err(NO_ARGUMENT),
+            (Some(Value::String(name)), Some(names)) => {
+                spec = names.append(name, &mut self.bytes);
+                self.ends.push(self.bytes.len());
+                rest.next();
+            }
+            _ => {}
         }
-        for arg in args {
+        for arg in rest {
             match arg {
                 Value::String(text) => self.bytes.extend_from_slice(&text.as_bytes()),
                 Value::Integer(whole) => {
@@ -241,7 +257,7 @@ impl Words {
             }
             self.ends.push(self.bytes.len());
         }
-        Ok(())
+        Ok(spec)
     }
 
     fn argv(&self) -> smallvec::SmallVec<[&[u8]; 16]> {
@@ -257,6 +273,45 @@ impl Words {
     }
 }
 
+/// Commands that scripts of one Lua state have called, by the address of the name's string there. Each
+/// string is held on to, so its address stays its own; a look here costs far less than reading the string.
+#[derive(Default)]
+struct Spellings(RefCell<HashMap<usize, Spelling>>);
+
+struct Spelling {
+    _held: LuaString,
+    bytes: Box<[u8]>,
+    spec: &'static Spec,
+}
+
+impl Spellings {
+    /// More ways to write names than this are read each time.
+    const MOST: usize = 256;
+
+    /// Appends the name; gives the command if it is known already.
+    fn append(&self, name: &LuaString, words: &mut Vec<u8>) -> Option<&'static Spec> {
+        let address = name.to_pointer().addr();
+        let mut known = self.0.borrow_mut();
+        if let Some(spelling) = known.get(&address) {
+            words.extend_from_slice(&spelling.bytes);
+            return Some(spelling.spec);
+        }
+        let bytes = name.as_bytes();
+        words.extend_from_slice(&bytes);
+        // A command with subcommands is found by its first two words.
+        let spec = TABLE.by_word(&bytes).filter(|spec| spec.subs.is_empty());
+        if let Some(spec) = spec
+            && known.len() < Self::MOST
+        {
+            known.insert(
+                address,
+                Spelling { _held: name.clone(), bytes: bytes.as_ref().into(), spec },
+            );
+        }
+        spec
+    }
+}
+
 const NO_ARGUMENT: ReplyError =
     ReplyError::fixed("ERR Please specify at least one argument for this redis lib call");
 const BAD_ARGUMENT: ReplyError =
@@ -267,12 +322,14 @@ fn command(
     lua: &Lua,
     stage: &SharedStage,
     watch: &Watch,
+    names: &Spellings,
     args: &MultiValue,
 ) -> mlua::Result<Result<Value, ReplyError>> {
     let mut stage = stage.lock();
     let stage = running(&mut stage, "redis.call/pcall")?;
     let mut words = std::mem::take(&mut stage.words);
-    let outcome = words.read(args).and_then(|()| stage.call(watch, &words.argv()));
+    let outcome =
+        words.read(args, Some(names)).and_then(|spec| stage.call(watch, spec, &words.argv()));
     if words.bytes.capacity() <= KEEP {
         stage.words = words;
     }

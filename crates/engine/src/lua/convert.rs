@@ -60,7 +60,7 @@ pub(crate) fn to_lua(lua: &Lua, bytes: &[u8]) -> mlua::Result<(Value, usize)> {
         }
         b'+' => {
             let table = lua.create_table()?;
-            table.raw_set("ok", lua.create_string(line)?)?;
+            set_text(lua, &table, "ok", line)?;
             Value::Table(table)
         }
         b'-' => Value::Table(error_table(lua, line)?),
@@ -94,6 +94,23 @@ pub(crate) fn to_lua(lua: &Lua, bytes: &[u8]) -> mlua::Result<(Value, usize)> {
     Ok((value, next))
 }
 
+/// Sets a field to a string. Text goes straight into the table; other bytes go by way of a value.
+fn set_text(lua: &Lua, table: &Table, key: impl mlua::IntoLua, bytes: &[u8]) -> mlua::Result<()> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => table.raw_set(key, text),
+        Err(_) => table.raw_set(key, lua.create_string(bytes)?),
+    }
+}
+
+/// The body of a bulk string and the length of the whole reply; nothing when it is another reply.
+fn bulk(reply: &[u8]) -> Option<(&[u8], usize)> {
+    let rest = reply.strip_prefix(b"$")?;
+    let line_end = memchr::memchr(b'\r', rest)?;
+    let length = usize::try_from(integer(&rest[..line_end])).ok()?;
+    let start = line_end + 3;
+    Some((reply.get(start..start + length)?, start + length + 2))
+}
+
 fn integer(line: &[u8]) -> i64 {
     crate::data::num::parse_i64(line).unwrap_or(0)
 }
@@ -102,9 +119,15 @@ fn array(lua: &Lua, bytes: &[u8], count: i64, mut at: usize) -> mlua::Result<(Va
     let count = usize::try_from(count).unwrap_or(0);
     let table = lua.create_table_with_capacity(count.min(bytes.len() / 4), 0)?;
     for index in 1..=count {
-        let (value, used) = to_lua(lua, &bytes[at..])?;
-        table.raw_set(index, value)?;
-        at += used;
+        let rest = &bytes[at..];
+        at += if let Some((body, used)) = bulk(rest) {
+            set_text(lua, &table, index, body)?;
+            used
+        } else {
+            let (value, used) = to_lua(lua, rest)?;
+            table.raw_set(index, value)?;
+            used
+        };
     }
     Ok((Value::Table(table), at))
 }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use mlua::{BString, Function, Lua, LuaString, Value, Variadic};
+use mlua::{BString, Either, Function, Lua, LuaString, Value, Variadic};
 
 use super::api::{self, Words, sha1_hex};
 use super::convert::{self, Names};
@@ -264,7 +264,14 @@ impl State {
             let start = if call.eval { &starters.eval_tables } else { &starters.call_tables };
             return start.call((function, table(keys)?, table(args)?));
         }
-        let args: Variadic<BString> = args.iter().map(|arg| (*arg).into()).collect();
+        // Text goes straight to Lua's stack; other bytes have to go by way of a value.
+        let args: Variadic<Either<&str, BString>> = args
+            .iter()
+            .map(|arg| match std::str::from_utf8(arg) {
+                Ok(text) => Either::Left(text),
+                Err(_) => Either::Right(BString::from(*arg)),
+            })
+            .collect();
         let start = if call.eval { &starters.eval } else { &starters.call };
         start.call((function, call.keys, args))
     }

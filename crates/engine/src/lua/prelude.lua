@@ -226,12 +226,19 @@ end
 -- How the host starts a script; `arm` puts the memory limit in force.
 local start = {}
 
+-- Keys and arguments as two tables. The usual few keys are taken by name, which saves a copy of everything.
+local function keys_1(a, ...) return { a }, { ... } end
+local function keys_2(a, b, ...) return { a, b }, { ... } end
+local function keys_3(a, b, c, ...) return { a, b, c }, { ... } end
+local function keys_4(a, b, c, d, ...) return { a, b, c, d }, { ... } end
+local few = { keys_1, keys_2, keys_3, keys_4 }
+
 local function split(count, ...)
-  local total = select('#', ...)
   if count == 0 then return {}, { ... } end
-  if count == total then return { ... }, {} end
+  local take = few[count]
+  if take then return take(...) end
   local all = { ... }
-  return { unpack(all, 1, count) }, { unpack(all, count + 1, total) }
+  return { unpack(all, 1, count) }, { unpack(all, count + 1, select('#', ...)) }
 end
 
 function start.eval(f, count, ...)

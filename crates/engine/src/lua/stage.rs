@@ -47,9 +47,15 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Runs one command of the script; its reply is in `client.out`.
-    pub(crate) fn call(&mut self, watch: &Watch, argv: &[&[u8]]) -> Outcome {
-        let spec = self.admit(watch, argv)?;
+    /// Runs one command of the script; its reply is in `client.out`. The command is looked up unless it is
+    /// given.
+    pub(crate) fn call(
+        &mut self,
+        watch: &Watch,
+        spec: Option<&'static Spec>,
+        argv: &[&[u8]],
+    ) -> Outcome {
+        let spec = self.admit(watch, spec, argv)?;
         let Some(Run::Plain(run)) = spec.run else { return Err(NOT_ALLOWED) };
         let core = &mut *self.core;
         core.db = self.client.db;
@@ -91,8 +97,13 @@ impl Stage {
     }
 
     /// Everything that forbids a command inside this script.
-    fn admit(&mut self, watch: &Watch, argv: &[&[u8]]) -> Result<&'static Spec, ReplyError> {
-        let refused = self.check(watch, argv);
+    fn admit(
+        &mut self,
+        watch: &Watch,
+        spec: Option<&'static Spec>,
+        argv: &[&[u8]],
+    ) -> Result<&'static Spec, ReplyError> {
+        let refused = self.check(watch, spec, argv);
         if let Err((spec, error)) = &refused {
             self.core.stats.error(&error.0);
             if let Some(spec) = spec {
@@ -105,9 +116,11 @@ impl Stage {
     fn check(
         &mut self,
         watch: &Watch,
+        spec: Option<&'static Spec>,
         argv: &[&[u8]],
     ) -> Result<&'static Spec, (Option<&'static Spec>, ReplyError)> {
-        let Found::Command(spec) = TABLE.find(argv) else { return Err((None, UNKNOWN)) };
+        let found = spec.map_or_else(|| TABLE.find(argv), Found::Command);
+        let Found::Command(spec) = found else { return Err((None, UNKNOWN)) };
         let refuse = |error: ReplyError| Err((Some(spec), error));
         if !spec.arity_fits(argv.len()) {
             return refuse(ARITY);

@@ -152,6 +152,57 @@ fn many_arguments_arrive_in_order() {
 }
 
 #[test]
+fn keys_and_arguments_are_told_apart_however_many() {
+    let connection = Engine::memory().connect();
+    let script = "return {#KEYS, #ARGV, table.concat(KEYS), table.concat(ARGV)}";
+    let (keys, args) = (["a", "b", "c", "d", "e", "f"], ["1", "2", "3"]);
+    for few in 0..=keys.len() {
+        for rest in 0..=args.len() {
+            let (keys, args) = (&keys[..few], &args[..rest]);
+            let expected = format!("[{few} {rest} {} {}]", keys.concat(), args.concat());
+            assert_eq!(show(&eval(&connection, script, keys, args)), expected);
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_pass_through_a_script() {
+    let connection = Engine::memory().connect();
+    let bytes: Vec<u8> = (0..=255).collect();
+    let mut command = cmd("EVAL");
+    let script =
+        "redis.call('RPUSH', KEYS[1], ARGV[1], 'text') return redis.call('LRANGE', KEYS[1], 0, -1)";
+    command.arg(script).arg(1).arg("key").arg(&bytes);
+    let expected = [Value::BulkString(bytes), Value::BulkString(b"text".to_vec())];
+    assert_eq!(connection.call(&command), Some(Value::Array(expected.into())));
+}
+
+#[test]
+fn a_name_means_the_same_command_each_time_it_is_called() {
+    let connection = Engine::memory().connect();
+    let script = "local seen = {}
+        for round = 1, 3 do
+            for _, name in ipairs({'set', 'SET', 'sEt'}) do
+                redis.call(name, 'k', name .. round)
+                seen[#seen + 1] = redis.call('g' .. 'et', 'k')
+            end
+            seen[#seen + 1] = redis.call('OBJECT', 'REFCOUNT', 'k')
+            seen[#seen + 1] = redis.call('object', 'encoding', 'k')
+            seen[#seen + 1] = redis.pcall('nothing', 'k').err
+        end
+        return seen";
+    let round = |n: u32| {
+        format!("set{n} SET{n} sEt{n} 1 embstr ERR Unknown Redis command called from script")
+    };
+    let expected = format!("[{} {} {}]", round(1), round(2), round(3));
+    for _ in 0..3 {
+        assert_eq!(show(&eval(&connection, script, &[], &[])), expected);
+        // A new Lua state, where the same names stand elsewhere.
+        assert_eq!(run(&connection, &["SCRIPT", "FLUSH"]), "+OK");
+    }
+}
+
+#[test]
 fn functions_are_loaded_called_and_moved() {
     let engine = Engine::memory();
     let connection = engine.connect();
