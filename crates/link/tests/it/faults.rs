@@ -1,4 +1,5 @@
-//! A bad network: every call ends at its deadline, whether it was sent is told truly, and a connection that may be out of step is never used again.
+//! A bad network: every call ends at its deadline, whether it was sent is told truly, and a connection
+//! that may be out of step is never used again.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

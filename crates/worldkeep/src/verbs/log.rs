@@ -58,15 +58,13 @@ fn check(global: &Global, dir: &Path) -> Result<(), Failure> {
             ));
         }
     }
-    match damage {
-        Some(damage) => Err(Failure::failed(if global.json { String::new() } else { damage })),
-        None => {
-            if !global.json && !global.quiet {
-                print::line("no damage");
-            }
-            Ok(())
-        }
+    if let Some(damage) = damage {
+        return Err(Failure::failed(if global.json { String::new() } else { damage }));
     }
+    if !global.json && !global.quiet {
+        print::line("no damage");
+    }
+    Ok(())
 }
 
 fn repair(global: &Global, dir: &Path) -> Result<(), Failure> {
