@@ -9,9 +9,26 @@ use testkit::{Mode, Proxy, Server, ask, open, programs};
 
 use crate::{cmd, ms, soon};
 
-/// What a busy machine may take to wake a task whose time is over. A call that forgot its deadline would be
-/// later than that in every mode.
-const SPARE: Duration = Duration::from_millis(250);
+const SPARE: Duration = Duration::from_millis(100);
+
+/// How late this machine wakes tasks that only sleep, beside the calls: that much is not the store's doing.
+async fn noise() -> Duration {
+    let sleepers: Vec<_> = (0..40)
+        .map(|at| {
+            tokio::spawn(async move {
+                let wait = Duration::from_millis(100 + 10 * at);
+                let began = Instant::now();
+                tokio::time::sleep(wait).await;
+                began.elapsed().saturating_sub(wait)
+            })
+        })
+        .collect();
+    let mut worst = Duration::ZERO;
+    for sleeper in sleepers {
+        worst = worst.max(sleeper.await.expect("a sleeper wakes"));
+    }
+    worst
+}
 
 async fn start(program: testkit::Program) -> (Server, Proxy, Arc<dyn Store>) {
     let server = Server::start(program);
@@ -46,6 +63,7 @@ async fn every_call_ends_within_its_deadline_under_every_fault() {
         let (_server, proxy, store) = start(program).await;
         for mode in modes {
             proxy.set(mode);
+            let noise = tokio::spawn(noise());
             let calls: Vec<_> = (0..40)
                 .map(|at| {
                     let store = store.clone();
@@ -72,10 +90,14 @@ async fn every_call_ends_within_its_deadline_under_every_fault() {
                     })
                 })
                 .collect();
+            let noise = noise.await.expect("sleepers end");
             let mut failed = 0;
             for call in calls {
                 let (late, fails) = call.await.expect("no mismatched answer");
-                assert!(late <= SPARE, "{program:?} {mode:?}: {late:?} too late");
+                assert!(
+                    late <= SPARE + noise,
+                    "{program:?} {mode:?}: {late:?} too late, the machine itself {noise:?}"
+                );
                 failed += usize::from(fails);
             }
             assert!(failed > 0, "{mode:?} spoils something");
