@@ -22,6 +22,11 @@ for _ = 1, guards do
     if redis.call('EXISTS', key) == 1 then return 'changed' end
   elseif want == 'exists' then
     if redis.call('EXISTS', key) == 0 then return missing end
+  elseif want == 'pending' then
+    -- A command that somebody has answered meanwhile is answered once only. `text` is the group.
+    local waits = redis.pcall('XPENDING', key, text, ARGV[at], ARGV[at], 1)
+    if waits.err or #waits == 0 then return 'changed' end
+    at = at + 1
   else
     -- A field of a hash: `field` takes the text wanted as one more argument, `nofield` none.
     local have = redis.call('HGET', key, text)

@@ -27,7 +27,7 @@ pub use lease::{Lease, Term};
 pub use redis::{Cmd, Value};
 pub use scopes::ScopeSet;
 pub use script::Script;
-pub use step::{Step, Swap};
+pub use step::{Pending, Step, Swap};
 pub use store::{Answer, Deadline, Kind, Message, Session, Status, Store, Topic};
 pub use timers::{Timer, TimerKeys, Timers, Verdict};
 pub use update::{Change, Tries, Updated, update, update_with};

@@ -43,6 +43,18 @@ enum Guard {
     Exists(usize),
     Field(usize, Vec<u8>, Vec<u8>),
     NoField(usize, Vec<u8>),
+    Pending(usize, Vec<u8>, Vec<u8>),
+}
+
+/// A command on a stream that waits for its answer: stream, consumer group, entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    /// The stream's key.
+    pub stream: String,
+    /// The consumer group that read it.
+    pub group: String,
+    /// The entry's id.
+    pub entry: String,
 }
 
 /// A step under construction. All its keys share a slot on a Cluster.
@@ -152,6 +164,18 @@ impl Step {
         self
     }
 
+    /// This step is the answer to a command: it acknowledges it, and ends as [`Swap::Changed`] when the command
+    /// is answered already, by another server that took this one for dead.
+    pub fn answers(mut self, command: &Pending) -> Self {
+        let n = self.number(command.stream.as_bytes());
+        self.others.push(Guard::Pending(
+            n,
+            command.group.clone().into(),
+            command.entry.clone().into(),
+        ));
+        self.xack(&command.stream, &command.group, &command.entry)
+    }
+
     /// Runs it: one round trip. After [`Fault::Unknown`] look before repeating; a repeated step with the same
     /// `expect` is safe, because it finds the document changed.
     pub async fn run(&self, store: &dyn Store, by: Deadline) -> Result<Swap, Fault> {
@@ -217,6 +241,7 @@ fn push_guard<'a>(args: &mut Vec<Cow<'a, [u8]>>, guard: &'a Guard) {
         Guard::Exists(n) => ("exists", *n, [Some(b""), None]),
         Guard::Field(n, field, text) => ("field", *n, [Some(field), Some(text)]),
         Guard::NoField(n, field) => ("nofield", *n, [Some(field), None]),
+        Guard::Pending(n, group, entry) => ("pending", *n, [Some(group), Some(entry)]),
     };
     args.push(Cow::Borrowed(word.as_bytes()));
     args.push(digits(number));

@@ -1,7 +1,7 @@
 //! Steps: all or nothing, never a key that came back.
 
 use kernel::numbers::Dialect;
-use kernel::{Effects as _, Event, Fault, Step, Swap};
+use kernel::{Effects as _, Event, Fault, Pending, Step, Swap};
 use testkit::on_every_store;
 
 use crate::support::{ask, int, soon, text};
@@ -154,4 +154,20 @@ on_every_store!(a_step_with_very_many_writes_fits, |store| {
     });
     assert_eq!(step.run(&*store, soon()).await.unwrap(), Swap::Swapped);
     assert_eq!(int(&*store, &["DBSIZE"]).await, 501);
+});
+
+on_every_store!(a_command_is_answered_once, |store| {
+    ask(&*store, &["XGROUP", "CREATE", "asks", "workers", "0", "MKSTREAM"]).await;
+    let entry = text(&*store, &["XADD", "asks", "*", "type", "HIT"]).await;
+    ask(&*store, &["XREADGROUP", "GROUP", "workers", "one", "STREAMS", "asks", ">"]).await;
+    ask(&*store, &["SET", "doc", "0"]).await;
+    let command = Pending { stream: "asks".into(), group: "workers".into(), entry };
+    let answer = || Step::new("doc").incrby("count", 1).answers(&command);
+    assert_eq!(answer().run(&*store, soon()).await.unwrap(), Swap::Swapped);
+    // A server that was taken for dead comes back with the same command.
+    assert_eq!(answer().run(&*store, soon()).await.unwrap(), Swap::Changed);
+    assert_eq!(text(&*store, &["GET", "count"]).await, "1");
+    // A stream or group that is gone has no command to answer.
+    ask(&*store, &["DEL", "asks"]).await;
+    assert_eq!(answer().run(&*store, soon()).await.unwrap(), Swap::Changed);
 });
