@@ -1,8 +1,8 @@
 //! One running server: its settings, store, modules and tables, and the router built from them. Layers, from
 //! outside in: ids and headers, error dialects, panics, time limit, who calls, then routes with their access.
 
-use std::any::Any;
-use std::collections::HashSet;
+use std::any::{Any, TypeId};
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,6 +15,7 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use kernel::{Clock, Store};
 use metrics_exporter_prometheus::PrometheusHandle;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -67,6 +68,7 @@ pub struct App {
     pub(crate) loopback_admin: bool,
     pub(crate) openapi: String,
     pub(crate) metrics: PrometheusHandle,
+    kept: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
 impl App {
@@ -119,6 +121,7 @@ impl App {
             loopback_admin: settings.flag("loopback_admin"),
             openapi: openapi_text(&api),
             metrics: measure::recorder(),
+            kept: Mutex::default(),
             modules,
             settings,
         }))
@@ -168,6 +171,14 @@ impl App {
             Some("off") => false,
             _ => self.store.status().kind == kernel::Kind::Embedded,
         }
+    }
+
+    /// What a module keeps as long as the server lives: handles, rings, counters. One per type, made at the
+    /// first use; `make` must be quick and must not ask for another.
+    pub fn kept<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
+        let mut kept = self.kept.lock();
+        let any = kept.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(make()));
+        Arc::clone(any).downcast::<T>().expect("each entry stands under its own type")
     }
 
     /// Whether a module runs here.

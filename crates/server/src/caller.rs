@@ -14,6 +14,7 @@ use axum_extra::extract::cookie::CookieJar;
 
 use crate::access::{Need, Role};
 use crate::app::App;
+use crate::inside::Owner;
 use crate::reply::{self, Refusal};
 use crate::{sessions, tokens};
 
@@ -156,6 +157,10 @@ pub(crate) async fn identify(
     next: Next,
 ) -> Response {
     let (mut parts, body) = request.into_parts();
+    if parts.extensions.get::<Owner>().is_some() {
+        parts.extensions.insert(Caller::owner());
+        return next.run(Request::from_parts(parts, body)).await;
+    }
     let path = parts.uri.path();
     let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
     let address = app.client_address(peer.remote.ip(), &parts.headers);

@@ -1,8 +1,6 @@
 //! One key, explained: definition, value by its type, life, neighbours, plain faults. Secrets and payloads are
 //! hidden here, so that no way of asking shows them.
 
-use std::sync::Arc;
-
 use kernel::keyspace::{Classified, KeyDef, Life, Secrecy};
 use kernel::{Cmd, Deadline, Store, Value};
 use serde::Serialize;
@@ -12,7 +10,6 @@ use crate::access::Role;
 use crate::caller::Caller;
 use crate::keyspace::{self, Keyspace};
 use crate::reply::{self, Refusal};
-use crate::settings::Settings;
 use crate::wire;
 
 /// Elements of a value that are shown.
@@ -101,17 +98,6 @@ pub(crate) struct Neighbour {
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct Finding {
     sentence: String,
-}
-
-/// The view of a store opened here, for the command line: whoever opened the store may see what is in it.
-pub async fn of_store(
-    store: Arc<dyn Store>,
-    settings: &Settings,
-    key: &str,
-) -> Result<Json, Refusal> {
-    let keyspace = Keyspace::new(settings);
-    let view = view(&*store, &keyspace, &Caller::owner(), key).await?;
-    Ok(serde_json::to_value(view).expect("a view is plain data"))
 }
 
 /// Everything about one key that this caller may see.

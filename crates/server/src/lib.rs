@@ -11,6 +11,7 @@ pub mod checks;
 pub mod extract;
 pub mod guard;
 pub mod hub;
+pub mod inside;
 pub mod keyspace;
 pub mod keyview;
 pub mod limits;

@@ -63,6 +63,9 @@ pub struct Global {
         hide_env_values = true
     )]
     pub token: Option<String>,
+    /// Spelling of keys in the store; a Cluster needs tagged [default: plain]
+    #[arg(long, global = true, value_enum)]
+    pub layout: Option<Layout>,
     /// Print JSON
     #[arg(long, global = true)]
     pub json: bool,
@@ -163,9 +166,6 @@ pub struct Serve {
     /// Address where the embedded engine speaks RESP [default: off]
     #[arg(long, value_name = "ADDR")]
     pub resp: Option<String>,
-    /// Spelling of keys; a Cluster needs tagged [default: plain]
-    #[arg(long, value_name = "plain|tagged")]
-    pub layout: Option<String>,
     /// Modules to run: all, none, or names separated by commas [default: all]
     #[arg(long, value_name = "LIST")]
     pub modules: Option<String>,
@@ -211,21 +211,29 @@ pub struct Acl {
     /// Only this module
     #[arg(long, value_name = "NAME")]
     pub module: Option<String>,
-    /// Spelling of keys
-    #[arg(long, value_enum, default_value_t = Layout::Plain)]
-    pub layout: Layout,
     /// Let roles that write single fields elsewhere write to those hashes, as the seeds' services do
     #[arg(long)]
     pub compat: bool,
 }
 
 /// Spelling of keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Layout {
     /// The seeds' bytes.
+    #[default]
     Plain,
     /// With Cluster hash tags.
     Tagged,
+}
+
+impl Layout {
+    /// As in the settings.
+    pub fn word(self) -> &'static str {
+        match self {
+            Layout::Plain => "plain",
+            Layout::Tagged => "tagged",
+        }
+    }
 }
 
 impl From<Layout> for kernel::keyspace::Layout {
@@ -243,9 +251,6 @@ pub struct Check {
     /// Mend what can be mended
     #[arg(long)]
     pub repair: bool,
-    /// Spelling of keys in the store
-    #[arg(long, value_enum, default_value_t = Layout::Plain)]
-    pub layout: Layout,
 }
 
 /// What to do with the configuration.

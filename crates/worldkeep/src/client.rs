@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::Value;
+use server::inside::Answer;
 
 use crate::cli::Global;
 use crate::exit::Failure;
@@ -46,6 +47,26 @@ impl Client {
         }
         serde_json::from_slice(&bytes)
             .map_err(|_| Failure::failed(format!("{} did not answer with JSON", self.base)))
+    }
+
+    /// Sends a request and gives status and body as they came.
+    pub async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer, Failure> {
+        let mut request = self.http.request(method, format!("{}{path}", self.base));
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let response = request.send().await.map_err(|error| self.lost(&error))?;
+        let status = response.status().as_u16();
+        let body = response.bytes().await.map_err(|error| self.lost(&error))?;
+        Ok(Answer { status, body })
     }
 
     /// Sends a request; refusals are failures with the server's sentence.

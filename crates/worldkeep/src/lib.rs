@@ -8,7 +8,9 @@ pub mod exit;
 pub mod logs;
 pub mod open;
 pub mod print;
+pub mod remote;
 pub mod verbs;
+pub mod view;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

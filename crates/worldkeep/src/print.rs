@@ -22,6 +22,17 @@ pub fn json<T: serde::Serialize>(value: &T) {
     line(text.unwrap_or_default());
 }
 
+/// A JSON text as it came, every number in its spelling; indented on a terminal.
+pub fn raw_json(text: &[u8]) {
+    let text = if text.is_empty() { b"null" } else { text };
+    match serde_json::from_slice::<&serde_json::value::RawValue>(text) {
+        Ok(_) if std::io::stdout().is_terminal() => {
+            json(&serde_json::from_slice::<serde_json::Value>(text).unwrap_or_default());
+        }
+        _ => line(String::from_utf8_lossy(text).trim_end()),
+    }
+}
+
 /// A problem, on stderr.
 pub fn problem(text: &str) {
     let (on, off) = if colours() { ("\x1b[31m", "\x1b[0m") } else { ("", "") };

@@ -395,6 +395,11 @@ pub(crate) struct EventsQuery {
     limit: Option<u32>,
     /// Unix milliseconds: only older ones. The answer's `cursor` is the next value.
     cursor: Option<String>,
+    /// Only of this id: a job, a room, an object.
+    id: Option<String>,
+    /// A `seq`, `0` for the beginning: only newer ones, oldest first. Asking again with the answer's `cursor` as
+    /// `after` follows a stream without a socket.
+    after: Option<String>,
 }
 
 /// Newest first.
@@ -427,14 +432,25 @@ pub(crate) async fn latest(
         types: query.kind.into_iter().collect(),
         wanted: BTreeMap::new(),
     };
+    let after: Option<Seq> = match &query.after {
+        Some(after) => {
+            Some(after.parse().map_err(|_| Refusal::from(reply::BAD_CURSOR).field("after"))?)
+        }
+        None => None,
+    };
     let streams = streams(&app, &filter).await?;
     let end = before.map_or_else(|| "+".to_owned(), |seq| format!("({seq}"));
-    // With a filter by type, look a little further back than the page.
-    let depth = if filter.types.is_empty() { limit } else { (limit * 10).min(5000) };
+    // With a filter, look a little further back than the page.
+    let all = filter.types.is_empty() && query.id.is_none();
+    let depth = if all { limit } else { (limit * 10).min(5000) };
+    let count = depth.to_string();
     let cmds: Vec<_> = streams
         .iter()
-        .map(|(_, _, stream)| {
-            wire::cmd(&["XREVRANGE", stream, &end, "-", "COUNT", &depth.to_string()])
+        .map(|(_, _, stream)| match after {
+            Some(after) => {
+                wire::cmd(&["XRANGE", stream, &format!("({after}"), &end, "COUNT", &count])
+            }
+            None => wire::cmd(&["XREVRANGE", stream, &end, "-", "COUNT", &count]),
         })
         .collect();
     let replies = match cmds.as_slice() {
@@ -442,20 +458,46 @@ pub(crate) async fn latest(
         cmds => app.store().pipeline(cmds, Deadline::after(wire::CALL)).await?,
     };
     let mut items = Vec::new();
+    // Up to where every stream was read to its end or to the depth.
+    let mut seen: Option<Seq> = None;
+    let mut cut: Option<Seq> = None;
     for ((module, scope, stream), reply) in streams.iter().zip(replies) {
         let Ok(reply) = reply else { continue };
-        for entry in kernel::reply::list(&reply).unwrap_or_default() {
+        let entries = kernel::reply::list(&reply).unwrap_or_default();
+        let mut last = None;
+        for entry in entries {
             let Some([id, fields]) = kernel::reply::list(entry) else { continue };
             let Some(seq) = wire::text(id).and_then(|id| id.parse().ok()) else { continue };
+            last = Some(seq);
             let envelope = Envelope::read(module, scope.as_deref(), seq, fields);
-            if filter.wants(&envelope) && may_event(&caller, &envelope) {
+            let named = query.id.as_ref().is_none_or(|id| *id == envelope.id);
+            if named && filter.wants(&envelope) && may_event(&caller, &envelope) {
                 items.push(kernel::events::Told { envelope, stream: stream.clone() });
             }
         }
+        seen = seen.max(last);
+        if entries.len() >= depth {
+            cut = [cut, last].into_iter().flatten().min();
+        }
+    }
+    if let Some(after) = after {
+        let upto = cut.or(seen).unwrap_or(after);
+        return Ok(Json(follow(items, limit, upto)));
     }
     items.sort_by_key(|told| std::cmp::Reverse(told.envelope.seq));
     let more = items.len() > limit;
     items.truncate(limit);
     let cursor = more.then(|| items.last().map(|told| told.envelope.seq.to_string())).flatten();
     Ok(Json(EventPage { items, cursor }))
+}
+
+/// The next page of somebody who follows: oldest first, and where to go on.
+fn follow(mut items: Vec<kernel::events::Told>, limit: usize, upto: Seq) -> EventPage {
+    items.retain(|told| told.envelope.seq <= upto);
+    items.sort_by_key(|told| told.envelope.seq);
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let last = items.last().map(|told| told.envelope.seq);
+    let upto = if more { last.unwrap_or(upto) } else { upto };
+    EventPage { items, cursor: Some(upto.to_string()) }
 }

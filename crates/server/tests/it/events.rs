@@ -276,3 +276,25 @@ testkit::on_every_store!(older_events_are_read_without_a_socket, |store| {
     assert_eq!(only["items"].as_array().unwrap().len(), 5);
     assert!(only["cursor"].is_null());
 });
+
+testkit::on_every_store!(a_stream_is_followed_without_a_socket, |store| {
+    let running = start(store, &[]).await;
+    for n in 1..=5 {
+        add(&running, ROOMS, &format!("{n}-0"), if n == 4 { "tick" } else { "tock" }, "{}").await;
+    }
+    let seqs = |page: &serde_json::Value| -> Vec<String> {
+        let items = page["items"].as_array().unwrap().iter();
+        items.map(|event| event["seq"].as_str().unwrap().to_owned()).collect()
+    };
+    let page = running.json("/api/events?module=rooms&after=0&limit=3").await;
+    assert_eq!(seqs(&page), ["1-0", "2-0", "3-0"]);
+    let page = running.json("/api/events?module=rooms&limit=3&after=3-0").await;
+    assert_eq!(seqs(&page), ["4-0", "5-0"]);
+    assert_eq!(page["cursor"], "5-0");
+    let page = running.json("/api/events?module=rooms&after=5-0").await;
+    assert_eq!((seqs(&page).len(), &page["cursor"]), (0, &"5-0".into()));
+    // A filter moves on past what it leaves out.
+    let page = running.json("/api/events?module=rooms&type=tick&after=0").await;
+    assert_eq!((seqs(&page), &page["cursor"]), (vec!["4-0".to_owned()], &"5-0".into()));
+    assert_eq!(running.status("/api/events?after=x").await, 400);
+});

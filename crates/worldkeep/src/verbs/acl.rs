@@ -14,7 +14,7 @@ pub(super) fn run(global: &Global, flags: &Acl) -> Result<(), Failure> {
     let settings = config::load(global.config.as_deref(), std::env::vars(), &[])?;
     let namespaces = settings.list("jobs.namespaces");
     let profile = if flags.compat { Profile::Compat } else { Profile::Strict };
-    let users = acl(&tables, flags.layout.into(), &namespaces, profile)
+    let users = acl(&tables, global.layout.unwrap_or_default().into(), &namespaces, profile)
         .map_err(|error| Failure::usage(format!("jobs.namespaces: {error}")))?;
     if global.json {
         print::json(&users);

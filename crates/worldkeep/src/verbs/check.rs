@@ -41,7 +41,10 @@ pub(super) fn run(global: &Global, flags: &Check) -> Result<(), Failure> {
 async fn on_store(global: &Global, flags: &Check, store: Arc<dyn Store>) -> Result<Value, Failure> {
     let settings = config::load(global.config.as_deref(), std::env::vars(), &[])?;
     let classifier = Classifier::new(&super::tables(None)?, &settings.list("jobs.namespaces"));
-    let options = Options { repair: flags.repair, ..Options::new(classifier, flags.layout.into()) };
+    let options = Options {
+        repair: flags.repair,
+        ..Options::new(classifier, global.layout.unwrap_or_default().into())
+    };
     let bar = bar(global);
     let mut progress = |now: Progress| show(&bar, now.scanned, now.total, now.findings);
     let report = check(&*store, &options, &mut progress).await;

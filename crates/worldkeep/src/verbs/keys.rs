@@ -1,19 +1,17 @@
 //! `worldkeep keys`: every declared key, from the tables; `keys show KEY`: one key of a live store.
 
-use std::sync::Arc;
-
 use kernel::keyspace::{Life, markdown, rows};
-use reqwest::Method;
 use serde_json::Value;
 
 use crate::cli::{Global, Keys, KeysVerb};
 use crate::exit::Failure;
-use crate::open::{self, Target};
-use crate::{config, print};
+use crate::remote::{self, Ask};
+use crate::view::{Show, text};
+use crate::{path, print};
 
 pub(super) fn run(global: &Global, flags: &Keys) -> Result<(), Failure> {
     match &flags.verb {
-        Some(KeysVerb::Show { key }) => super::wait(show(global, key)),
+        Some(KeysVerb::Show { key }) => show(global, key),
         None => list(global, flags),
     }
 }
@@ -54,30 +52,14 @@ fn list(global: &Global, flags: &Keys) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn show(global: &Global, key: &str) -> Result<(), Failure> {
-    let view = match open::target(global).await? {
-        Target::Server(client) => {
-            client.call(Method::GET, &format!("/api/keys/{}", escape(key)), None).await?
-        }
-        Target::Store(store) => {
-            let settings = config::load(global.config.as_deref(), std::env::vars(), &[])?;
-            server::keyview::of_store(Arc::clone(&store), &settings, key).await?
-        }
-    };
-    if global.json {
-        print::json(&view);
-        return Ok(());
-    }
-    print_view(&view);
-    Ok(())
+fn show(global: &Global, key: &str) -> Result<(), Failure> {
+    let ask = Ask::get(path!("/api/keys/{}", key));
+    remote::run(global, &[], &ask, &Show::Lines(&view))
 }
 
-fn print_view(view: &Value) {
-    let text = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    let line = |name: &str, value: String| print::line(format!("{name:<11}{value}"));
+fn view(view: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = |name: &str, value: String| lines.push(format!("{name:<11}{value}"));
     line("key", text(&view["key"]));
     let definition = &view["definition"];
     if definition.is_null() {
@@ -110,7 +92,7 @@ fn print_view(view: &Value) {
     } else if let Some(rows) = view["value"].as_array() {
         line("value", format!("{} shown", rows.len()));
         for row in rows {
-            print::line(format!("  {}", text(row)));
+            line("", text(row));
         }
     } else {
         line("value", text(&view["value"]));
@@ -118,28 +100,5 @@ fn print_view(view: &Value) {
     for near in view["neighbours"].as_array().into_iter().flatten() {
         line("beside", text(&near["key"]));
     }
-}
-
-/// A key as the last part of a path: everything that is not plain becomes `%XX`.
-fn escape(key: &str) -> String {
-    use std::fmt::Write as _;
-    key.bytes().fold(String::new(), |mut out, byte| {
-        if byte.is_ascii_alphanumeric() || b"-_.:~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-        out
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::escape;
-
-    #[test]
-    fn keys_survive_the_way_through_a_path() {
-        assert_eq!(escape("room:AB:meta"), "room:AB:meta");
-        assert_eq!(escape("a/b?c {é}"), "a%2Fb%3Fc%20%7B%C3%A9%7D");
-    }
+    lines
 }

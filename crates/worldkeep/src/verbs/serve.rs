@@ -33,10 +33,10 @@ pub(super) fn flags(
     };
     add("redis", global.redis.clone(), "--redis");
     add("data", global.data.as_ref().map(|dir| dir.display().to_string()), "--data");
+    add("layout", global.layout.map(|layout| layout.word().to_owned()), "--layout");
     if let Some(serve) = serve {
         add("http", serve.http.clone(), "--http");
         add("resp", serve.resp.clone(), "--resp");
-        add("layout", serve.layout.clone(), "--layout");
         add("modules", serve.modules.clone(), "--modules");
         add("demo", serve.demo.then(|| "on".into()), "--demo");
         add("demo", serve.no_demo.then(|| "off".into()), "--no-demo");

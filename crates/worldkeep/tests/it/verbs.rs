@@ -92,6 +92,26 @@ fn tokens_are_made_listed_used_and_removed() {
 }
 
 #[test]
+fn the_same_verbs_work_on_a_directory_that_no_server_uses() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let data = data.to_str().unwrap();
+    let made = json(&["token", "new", "--name", "ci", "--json", "--data", data]);
+    let id = made["id"].as_str().unwrap();
+    assert_eq!(json(&["token", "ls", "--json", "--data", data])[0]["id"], id);
+    let (code, out, _) = told(&run(&["token", "ls", "--data", data]));
+    assert_eq!(code, 0);
+    assert!(out.lines().nth(1).unwrap().starts_with(&format!("{id}  ci    reader  all")), "{out}");
+    let shown = json(&["keys", "show", "wk:tokens", "--json", "--data", data]);
+    assert_eq!(shown["definition"]["module"], "worldkeep");
+    let (code, _, err) = told(&run(&["token", "rm", "../x", "--yes", "--data", data]));
+    assert_eq!(code, 3, "{err}");
+    let (code, _, _) = told(&run(&["token", "rm", id, "--yes", "--data", data]));
+    assert_eq!(code, 0);
+    assert_eq!(json(&["token", "ls", "--json", "--data", data]), serde_json::json!([]));
+}
+
+#[test]
 fn check_asks_the_running_server_and_fails_while_faults_remain() {
     let served = serve(&["--resp", "127.0.0.1:0"]);
     let url = served.url();

@@ -1,0 +1,258 @@
+//! Where the state is, behind one seam. Each verb of a module is an HTTP request and a way to show its answer: with
+//! `--redis` or `--data` the server's own router answers it in this process, without a socket and as the store's
+//! owner; with neither, the running server at `--server` does. So a verb has one implementation, and the same output.
+
+use std::fmt::{Display, Write as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::{Deadline, Kind, ServerClock, SystemClock};
+use reqwest::Method;
+use serde_json::Value;
+use server::inside::{Answer, Inside};
+use server::settings::Source;
+
+use crate::cli::Global;
+use crate::client::Client;
+use crate::exit::Failure;
+use crate::view::{self, Show};
+use crate::{config, open, print};
+
+/// Most items of one page.
+const PAGE: usize = 500;
+
+/// One request. Values are escaped: a path by [`crate::path!`], queries here.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// As in the API.
+    pub method: Method,
+    /// Path and query.
+    pub path: String,
+    /// JSON to send.
+    pub body: Option<Value>,
+    /// Items to gather over several pages, when the answer is a list.
+    up_to: Option<usize>,
+}
+
+impl Ask {
+    fn new(method: Method, path: impl Into<String>) -> Self {
+        Ask { method, path: path.into(), body: None, up_to: None }
+    }
+
+    /// `GET path`.
+    pub fn get(path: impl Into<String>) -> Self {
+        Ask::new(Method::GET, path)
+    }
+
+    /// `POST path`.
+    pub fn post(path: impl Into<String>) -> Self {
+        Ask::new(Method::POST, path)
+    }
+
+    /// `PUT path`.
+    pub fn put(path: impl Into<String>) -> Self {
+        Ask::new(Method::PUT, path)
+    }
+
+    /// `DELETE path`.
+    pub fn delete(path: impl Into<String>) -> Self {
+        Ask::new(Method::DELETE, path)
+    }
+
+    /// Adds `name=value` to the query when there is a value.
+    #[must_use]
+    pub fn query<T: Display>(mut self, name: &str, value: Option<T>) -> Self {
+        if let Some(value) = value {
+            let sign = if self.path.contains('?') { '&' } else { '?' };
+            let _ = write!(self.path, "{sign}{name}={}", escape(&value.to_string()));
+        }
+        self
+    }
+
+    /// Sends this.
+    #[must_use]
+    pub fn body(mut self, body: Value) -> Self {
+        self.body = Some(body);
+        self
+    }
+
+    /// The answer is `{"items","cursor"}`: gathers this many, over as many pages as it takes.
+    #[must_use]
+    pub fn up_to(mut self, items: usize) -> Self {
+        self.up_to = Some(items.max(1));
+        self
+    }
+}
+
+/// A path of the API with its parts escaped: `path!("/api/jobs/{}:cancel", id)`.
+#[macro_export]
+macro_rules! path {
+    ($format:literal $(, $part:expr)* $(,)?) => {
+        format!($format $(, $crate::remote::escape(&$part.to_string()))*)
+    };
+}
+
+/// A text as one part of a path or query: everything that is not plain becomes `%XX`.
+pub fn escape(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut out, byte| {
+        if byte.is_ascii_alphanumeric() || b"-_.:~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+        out
+    })
+}
+
+/// What answers requests.
+pub struct Remote(Way);
+
+enum Way {
+    Server(Client),
+    Here(Box<Inside>),
+}
+
+impl Remote {
+    /// By `--redis`, `--data` or `--server`. `settings` count only for a store opened here, over file and
+    /// environment.
+    pub async fn open(global: &Global, settings: &[(&str, String)]) -> Result<Self, Failure> {
+        if global.redis.is_none() && global.data.is_none() {
+            return Ok(Remote(Way::Server(Client::new(global)?)));
+        }
+        let store = open::store(global.redis.as_deref(), global.data.clone()).await?.store;
+        let mut all = config::load(global.config.as_deref(), std::env::vars(), &[])?;
+        all.set("modules", "all", Source::Flag("the command line".into()))?;
+        if let Some(layout) = global.layout {
+            all.set("layout", layout.word(), Source::Flag("--layout".into()))?;
+        } else if store.status().kind == Kind::Cluster
+            && all.get("layout").source == Source::Default
+        {
+            // Only tagged keys work there, and somebody who wants others says so.
+            all.set("layout", "tagged", Source::Flag("the kind of store".into()))?;
+        }
+        for (name, text) in settings {
+            all.set(name, text, Source::Flag("the command line".into()))?;
+        }
+        let by = Deadline::after(Duration::from_secs(2));
+        let clock = ServerClock::start(&*store, Arc::new(SystemClock::new()), by).await?;
+        let inside = Inside::new(all, store, Arc::new(clock)).map_err(Failure::usage)?;
+        Ok(Remote(Way::Here(Box::new(inside))))
+    }
+
+    /// The answer as it is; refusals are failures with the server's sentence and the exit code of its status.
+    pub async fn raw(&self, ask: &Ask) -> Result<Answer, Failure> {
+        let answer = match &self.0 {
+            Way::Server(client) => {
+                client.ask(ask.method.clone(), &ask.path, ask.body.as_ref()).await?
+            }
+            Way::Here(inside) => inside.ask(ask.method.clone(), &ask.path, ask.body.as_ref()).await,
+        };
+        if (200..300).contains(&answer.status) { Ok(answer) } else { Err(refused(&answer)) }
+    }
+
+    /// The answer's JSON; `Null` for an empty one.
+    pub async fn json(&self, ask: &Ask) -> Result<Value, Failure> {
+        match ask.up_to {
+            Some(items) => self.pages(ask, items).await,
+            None => value(&self.raw(ask).await?),
+        }
+    }
+
+    /// Follows cursors until there are enough items or no more.
+    async fn pages(&self, ask: &Ask, most: usize) -> Result<Value, Failure> {
+        let mut items: Vec<Value> = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let limit = (most - items.len()).min(PAGE);
+            let page = ask.clone().query("limit", Some(limit)).query("cursor", cursor.as_ref());
+            let mut page = value(&self.raw(&page).await?)?;
+            let Value::Array(found) = page["items"].take() else {
+                return Err(Failure::failed("the server did not answer with a list"));
+            };
+            items.extend(found);
+            cursor = page["cursor"].as_str().map(str::to_owned);
+            if cursor.is_none() || items.len() >= most {
+                page["items"] = items.into();
+                page["cursor"] = cursor.map_or(Value::Null, Value::from);
+                return Ok(page);
+            }
+        }
+    }
+
+    /// Asks and prints: JSON as it came with `--json`, else what `show` makes of it.
+    pub async fn tell(&self, global: &Global, ask: &Ask, show: &Show<'_>) -> Result<(), Failure> {
+        if ask.up_to.is_some() {
+            let answer = self.json(ask).await?;
+            if global.json {
+                print::json(&answer);
+            } else {
+                view::print(global, &answer, show);
+            }
+            return Ok(());
+        }
+        let answer = self.raw(ask).await?;
+        if global.json {
+            print::raw_json(&answer.body);
+        } else {
+            view::print(global, &value(&answer)?, show);
+        }
+        Ok(())
+    }
+}
+
+/// One verb from begin to end: opens, asks, prints. Ctrl-C ends it with 130.
+pub fn run(
+    global: &Global,
+    settings: &[(&str, String)],
+    ask: &Ask,
+    show: &Show<'_>,
+) -> Result<(), Failure> {
+    crate::verbs::wait(async {
+        Remote::open(global, settings).await?.tell(global, ask, show).await
+    })
+}
+
+fn value(answer: &Answer) -> Result<Value, Failure> {
+    if answer.body.is_empty() {
+        return Ok(Value::Null);
+    }
+    serde_json::from_slice(&answer.body)
+        .map_err(|_| Failure::failed("the server did not answer with JSON; is --server right?"))
+}
+
+/// Any of the three dialects of errors.
+fn refused(answer: &Answer) -> Failure {
+    let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let message =
+        [&body["error"]["message"], &body["errors"][0]["detail"], &body["details"]["message"]]
+            .into_iter()
+            .chain([&body["message"]])
+            .find_map(Value::as_str)
+            .map_or_else(|| format!("the server answered {}", answer.status), str::to_owned);
+    Failure::of_status(answer.status, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_survive_the_way_through_a_path() {
+        assert_eq!(path!("/api/keys/{}", "room:AB:meta"), "/api/keys/room:AB:meta");
+        assert_eq!(path!("/x/{}/{}:y", "a/b?c {é}", 7), "/x/a%2Fb%3Fc%20%7B%C3%A9%7D/7:y");
+        let ask = Ask::get("/api/jobs").query("a", Some("x&y")).query("b", None::<u8>);
+        assert_eq!(ask.query("c", Some(1)).path, "/api/jobs?a=x%26y&c=1");
+    }
+
+    #[test]
+    fn refusals_of_every_dialect_become_failures() {
+        let of = |status: u16, body: &'static str| {
+            refused(&Answer { status, body: body.as_bytes().into() })
+        };
+        let plain = of(409, r#"{"error":{"code":"x","message":"it is so"}}"#);
+        assert_eq!((plain.code, plain.message.as_str()), (4, "it is so"));
+        assert_eq!(of(404, r#"{"errors":[{"detail":"gone"}]}"#).message, "gone");
+        assert_eq!(of(403, r#"{"error":"forbidden","message":"not_master"}"#).code, 5);
+        assert_eq!(of(503, "").code, 6);
+    }
+}
