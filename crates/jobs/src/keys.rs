@@ -113,6 +113,12 @@ kernel::keyspace! {
     own wake(ns: Namespace) = "{ns}:x:wake", Channel, Life::None;
     /// Told to abort a running job: its id.
     own cancel(ns: Namespace) = "{ns}:x:cancel", Channel, Life::None;
+    /// Told to a worker: `quiet` or `stop`, a space, its id.
+    own control(ns: Namespace) = "{ns}:x:control", Channel, Life::None;
+    /// What each worker was asked to do, for one that missed the message: field = worker, value `quiet` or `stop`.
+    own asked(ns: Namespace) = "{ns}:x:asked", Hash, Life::None;
+    /// Told when a job's progress was written: its id, a space, the progress.
+    own progressed(ns: Namespace) = "{ns}:x:progress", Channel, Life::None;
     /// Ids of active jobs whose cancellation was asked for.
     own cancelled(ns: Namespace) = "{ns}:x:cancelled", Set, Life::None,
         index = Some(jobs(Held::Members, Named::Any));

@@ -1,0 +1,184 @@
+//! The handle: a store, a clock, the keys of one namespace, and how it behaves. What it can do stands in the
+//! files beside: `produce`, `work`, `read`, `act`, `dlq`, `recover` and others, by concern.
+
+use std::sync::Arc;
+
+use kernel::keyspace::{Key, Layout};
+use kernel::{Clock, Cmd, Deadline, Fault, Kind, Script, Store, Value, reply};
+
+use crate::counts::Counts;
+use crate::error::Error;
+use crate::keys;
+use crate::options::Options;
+use crate::space::Space;
+
+/// A job queue in one namespace. Cheap to clone; all clones are the same queue.
+#[derive(Clone)]
+pub struct Jobs(Arc<Inner>);
+
+struct Inner {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    layout: Layout,
+    space: Space,
+    options: Options,
+    counts: Counts,
+}
+
+impl Jobs {
+    /// Opens a namespace. Writes nothing. Refuses a bad name, and on a Cluster one whose keys do not share a slot.
+    pub fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        namespace: &str,
+        layout: Layout,
+        options: Options,
+    ) -> Result<Jobs, Error> {
+        let space = Space::new(namespace, layout).map_err(|bad| {
+            Error::invalid("invalid_namespace", "namespace", format!("namespace {}", bad.flaw))
+        })?;
+        if store.status().kind == Kind::Cluster && !space.is_in_one_slot() {
+            return Err(Error::NeedsTag(namespace.to_owned()));
+        }
+        check_options(&options)?;
+        let counts = Counts::default();
+        Ok(Jobs(Arc::new(Inner { store, clock, layout, space, options, counts })))
+    }
+
+    /// Its namespace, as it was given.
+    pub fn namespace(&self) -> &str {
+        &self.0.space.ns
+    }
+
+    /// How its keys are spelled.
+    pub fn layout(&self) -> Layout {
+        self.0.layout
+    }
+
+    /// How it behaves.
+    pub fn options(&self) -> &Options {
+        &self.0.options
+    }
+
+    /// The store it lives in.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.0.store
+    }
+
+    /// Its clock.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.0.clock
+    }
+
+    /// Unix milliseconds, the store's.
+    pub fn now_ms(&self) -> u64 {
+        self.0.clock.now_ms()
+    }
+
+    /// The channel that says a job is waiting; the payload is its type.
+    pub fn wake_channel(&self) -> &Key {
+        &self.0.space.wake
+    }
+
+    /// The channel that says which running job is to be aborted; the payload is its id.
+    pub fn cancel_channel(&self) -> &Key {
+        &self.0.space.cancel
+    }
+
+    /// The channel that tells a worker `quiet` or `stop`; the payload is the word, a space, its id.
+    pub fn control_channel(&self) -> &Key {
+        &self.0.space.control
+    }
+
+    /// The channel of progress; the payload is the job's id, a space, the progress.
+    pub fn progress_channel(&self) -> &Key {
+        &self.0.space.progressed
+    }
+
+    pub(crate) fn space(&self) -> &Space {
+        &self.0.space
+    }
+
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.0.counts
+    }
+
+    pub(crate) fn by(&self) -> Deadline {
+        Deadline::after(self.0.options.call_timeout)
+    }
+
+    pub(crate) async fn call(&self, cmd: &Cmd) -> Result<Value, Error> {
+        match self.0.store.call(cmd, self.by()).await {
+            Ok(value) => Ok(value),
+            Err(fault) => Err(self.explain_fault(fault).await),
+        }
+    }
+
+    /// Many commands in one trip; the first refusal is the answer.
+    pub(crate) async fn all(&self, cmds: &[Cmd]) -> Result<Vec<Value>, Error> {
+        let answers = match self.0.store.pipeline(cmds, self.by()).await {
+            Ok(answers) => answers,
+            Err(fault) => return Err(fault.into()),
+        };
+        match answers.into_iter().collect::<Result<Vec<_>, _>>() {
+            Ok(values) => Ok(values),
+            Err(fault) => Err(self.explain_fault(fault).await),
+        }
+    }
+
+    /// A script. Its first key is always `waiting`, from whose name it has the names of all others.
+    pub(crate) async fn script(
+        &self,
+        script: &'static Script,
+        args: &[&[u8]],
+        by: Deadline,
+    ) -> Result<Value, Error> {
+        let keys = [self.space().waiting.as_bytes()];
+        match self.0.store.script(script, &keys, args, by).await {
+            Ok(value) => Ok(value),
+            Err(fault) => Err(self.explain_fault(fault).await),
+        }
+    }
+
+    /// A server says that a type is wrong and not where: look.
+    async fn explain_fault(&self, fault: Fault) -> Error {
+        let Fault::Refused { code, detail } = &fault else { return fault.into() };
+        if code != "WRONGTYPE" && !detail.contains("WRONGTYPE") {
+            return fault.into();
+        }
+        let fixed = self.space().fixed();
+        let cmds: Vec<Cmd> = fixed.iter().map(|(_, key)| cmd("TYPE", key.as_str())).collect();
+        let Ok(answers) = self.0.store.pipeline(&cmds, self.by()).await else {
+            return fault.into();
+        };
+        for ((name, key), answer) in fixed.into_iter().zip(answers) {
+            let Some(found) = answer.ok().as_ref().and_then(reply::text).map(str::to_owned) else {
+                continue;
+            };
+            let right = keys::TABLE.def(name).map_or("none", |def| def.type_.redis());
+            if found != "none" && found != right {
+                return Error::WrongType { key: key.as_str().to_owned(), found };
+            }
+        }
+        fault.into()
+    }
+}
+
+fn check_options(options: &Options) -> Result<(), Error> {
+    if options.lock_ttl_s < 5 {
+        let sentence = "lock_ttl must be whole seconds, 5 or more";
+        return Err(Error::invalid("invalid_lock_ttl", "lock_ttl", sentence));
+    }
+    if options.scan_limit == 0 {
+        let sentence = "scan_limit must be 1 or more";
+        return Err(Error::invalid("invalid_scan_limit", "scan_limit", sentence));
+    }
+    Ok(())
+}
+
+/// A command on one key.
+pub(crate) fn cmd(name: &str, key: impl AsRef<str>) -> Cmd {
+    let mut cmd = redis::cmd(name);
+    cmd.arg(key.as_ref());
+    cmd
+}

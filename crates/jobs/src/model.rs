@@ -1,0 +1,22 @@
+//! Values as they are stored (seed 004): jobs, results, progress, workers. Writers give the seed's exact bytes;
+//! readers take what other programs wrote and treat a member of the wrong type as absent. Payload and
+//! metadata stay raw text from end to end.
+
+mod body;
+mod job;
+mod new_job;
+mod parts;
+mod raw;
+mod results;
+mod validate;
+mod worker;
+
+pub use job::{Job, Malformed};
+pub use new_job::{NewJob, OnConflict, Unique};
+pub use parts::{Backoff, BackoffKind, Extras, Mode, RateLimit, Retry, Schedule, Status, Target};
+pub use raw::compact;
+pub use results::{Failure, JobResult, Progress};
+pub use validate::{check_id, check_type};
+pub use worker::{Registration, Worker, WorkerFacts};
+
+pub(crate) use worker::Memory;

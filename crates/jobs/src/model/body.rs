@@ -1,0 +1,250 @@
+//! Request bodies: a [`NewJob`] from JSON. Each member is looked at by itself, so that an answer names the
+//! field; a member nobody knows is refused, because it is a misspelling.
+
+use std::time::Duration;
+
+use kernel::json;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::new_job::{NewJob, OnConflict, Unique};
+use super::parts::{Backoff, BackoffKind, Extras, Mode, RateLimit, Retry, Schedule, Target};
+use super::raw::whole;
+use crate::error::Error;
+
+type Read<T> = Result<T, Error>;
+
+pub(super) fn read(text: &str) -> Read<NewJob> {
+    let members = json::members(text).map_err(|error| {
+        Error::invalid("invalid_body", "", format!("a job is an object: {error}"))
+    })?;
+    let mut job = NewJob::default();
+    for json::Member { name, raw } in &members {
+        match &**name {
+            "jobId" => job.id = Some(string(raw, "invalid_id", "jobId")?),
+            "type" => job.kind = string(raw, "invalid_type", "type")?,
+            "payload" => job.payload = Some(raw.get().to_owned()),
+            "schedule" => job.schedule = schedule(raw)?,
+            "retry" => job.retry = retry(raw)?,
+            "priority" => job.priority = priority(raw)?,
+            "dependsOn" => job.depends_on = strings(raw, "invalid_dependency", "dependsOn")?,
+            "target" => job.target = target(raw)?,
+            "metadata" => job.metadata = Some(raw.get().to_owned()),
+            "rateLimit" => job.rate_limit = Some(rate_limit(raw)?),
+            "unique" => job.unique = Some(unique(raw)?),
+            "x" => job.x = extras(raw)?,
+            // A job that was read and is sent again brings these along.
+            "createdAt" | "attempts" | "status" => {}
+            other => return Err(unknown(other)),
+        }
+    }
+    // Stored jobs carry the key only; its window is then a day.
+    if let (None, Some(key)) = (&job.unique, job.x.unique_key.take()) {
+        let window = Duration::from_secs(86_400);
+        job.unique = Some(Unique { key, window, on_conflict: OnConflict::Reject });
+    }
+    Ok(job)
+}
+
+fn unknown(field: &str) -> Error {
+    let shown: String = field.chars().take(100).collect();
+    let message = format!("{shown} is no field of a job; leave it out or put it into metadata");
+    Error::invalid("unknown_field", shown, message)
+}
+
+fn members<'a>(
+    raw: &'a RawValue,
+    code: &'static str,
+    field: &'static str,
+) -> Read<Vec<json::Member<'a>>> {
+    json::members(raw.get())
+        .map_err(|_| Error::invalid(code, field, format!("{field} must be an object")))
+}
+
+fn string(raw: &RawValue, code: &'static str, field: &'static str) -> Read<String> {
+    serde_json::from_str(raw.get())
+        .map_err(|_| Error::invalid(code, field, format!("{field} must be text")))
+}
+
+fn strings(raw: &RawValue, code: &'static str, field: &'static str) -> Read<Vec<String>> {
+    serde_json::from_str(raw.get())
+        .map_err(|_| Error::invalid(code, field, format!("{field} must be a list of texts")))
+}
+
+fn number(raw: &RawValue, code: &'static str, field: &'static str) -> Read<i64> {
+    whole(raw.get())
+        .ok_or_else(|| Error::invalid(code, field, format!("{field} must be a whole number")))
+}
+
+fn count(raw: &RawValue, code: &'static str, field: &'static str) -> Read<u64> {
+    u64::try_from(number(raw, code, field)?)
+        .map_err(|_| Error::invalid(code, field, format!("{field} must not be negative")))
+}
+
+fn priority(raw: &RawValue) -> Read<u8> {
+    let number = number(raw, "invalid_priority", "priority")?;
+    u8::try_from(number).map_err(|_| {
+        Error::invalid(
+            "invalid_priority",
+            "priority",
+            "priority must be a whole number from 1 to 10",
+        )
+    })
+}
+
+fn schedule(raw: &RawValue) -> Read<Schedule> {
+    let mut schedule = Schedule::default();
+    for json::Member { name, raw } in members(raw, "invalid_schedule", "schedule")? {
+        match &*name {
+            "delay" => schedule.delay = Some(count(raw, "invalid_delay", "schedule.delay")?),
+            "runAt" => schedule.run_at = Some(number(raw, "invalid_run_at", "schedule.runAt")?),
+            "cron" => schedule.cron = Some(string(raw, "invalid_cron", "schedule.cron")?),
+            "timezone" => {
+                schedule.timezone = Some(string(raw, "invalid_timezone", "schedule.timezone")?);
+            }
+            other => return Err(unknown(&format!("schedule.{other}"))),
+        }
+    }
+    Ok(schedule)
+}
+
+fn retry(raw: &RawValue) -> Read<Retry> {
+    let mut retry = Retry::default();
+    for json::Member { name, raw } in members(raw, "invalid_retry", "retry")? {
+        match &*name {
+            "attempts" => {
+                let count = count(raw, "invalid_retry", "retry.attempts")?;
+                retry.attempts = u32::try_from(count).unwrap_or(u32::MAX);
+            }
+            "backoff" => retry.backoff = backoff(raw)?,
+            "skipOn" => retry.skip_on = strings(raw, "invalid_retry", "retry.skipOn")?,
+            "rerouteOn" => retry.reroute_on = strings(raw, "invalid_retry", "retry.rerouteOn")?,
+            other => return Err(unknown(&format!("retry.{other}"))),
+        }
+    }
+    Ok(retry)
+}
+
+fn backoff(raw: &RawValue) -> Read<Backoff> {
+    const CODE: &str = "invalid_retry";
+    let mut backoff = Backoff::default();
+    for json::Member { name, raw } in members(raw, CODE, "retry.backoff")? {
+        match &*name {
+            "type" => {
+                backoff.kind = match string(raw, CODE, "retry.backoff.type")?.as_str() {
+                    "fixed" => BackoffKind::Fixed,
+                    "linear" => BackoffKind::Linear,
+                    "exponential" => BackoffKind::Exponential,
+                    _ => {
+                        let sentence = "retry.backoff.type must be fixed, linear or exponential";
+                        return Err(Error::invalid(CODE, "retry.backoff.type", sentence));
+                    }
+                }
+            }
+            "delay" => backoff.delay = count(raw, CODE, "retry.backoff.delay")?,
+            "maxDelay" => backoff.max_delay = Some(count(raw, CODE, "retry.backoff.maxDelay")?),
+            "jitter" => {
+                backoff.jitter = serde_json::from_str(raw.get()).map_err(|_| {
+                    let sentence = "retry.backoff.jitter must be true or false";
+                    Error::invalid(CODE, "retry.backoff.jitter", sentence)
+                })?;
+            }
+            other => return Err(unknown(&format!("retry.backoff.{other}"))),
+        }
+    }
+    Ok(backoff)
+}
+
+fn target(raw: &RawValue) -> Read<Target> {
+    const CODE: &str = "invalid_target";
+    let mut target = Target::default();
+    for json::Member { name, raw } in members(raw, CODE, "target")? {
+        match &*name {
+            "server" => {
+                target.server =
+                    Some(string(raw, CODE, "target.server")?).filter(|id| !id.is_empty());
+            }
+            "stack" => target.stack = strings(raw, CODE, "target.stack")?,
+            "capabilities" => target.capabilities = strings(raw, CODE, "target.capabilities")?,
+            "region" => target.region = strings(raw, CODE, "target.region")?,
+            "mode" => {
+                target.mode = match string(raw, CODE, "target.mode")?.as_str() {
+                    "any" => Some(Mode::Any),
+                    "all" => Some(Mode::All),
+                    _ => {
+                        let sentence = "target.mode must be any or all";
+                        return Err(Error::invalid(CODE, "target.mode", sentence));
+                    }
+                }
+            }
+            other => return Err(unknown(&format!("target.{other}"))),
+        }
+    }
+    Ok(target)
+}
+
+fn rate_limit(raw: &RawValue) -> Read<RateLimit> {
+    const CODE: &str = "invalid_rate_limit";
+    let mut limit = RateLimit::default();
+    for json::Member { name, raw } in members(raw, CODE, "rateLimit")? {
+        match &*name {
+            "maxConcurrent" => {
+                limit.max_concurrent = Some(count(raw, CODE, "rateLimit.maxConcurrent")?);
+            }
+            "maxPerMinute" => {
+                limit.max_per_minute = Some(count(raw, CODE, "rateLimit.maxPerMinute")?);
+            }
+            other => return Err(unknown(&format!("rateLimit.{other}"))),
+        }
+    }
+    Ok(limit)
+}
+
+fn unique(raw: &RawValue) -> Read<Unique> {
+    const CODE: &str = "invalid_unique";
+    let window = Duration::from_secs(86_400);
+    let mut unique = Unique { key: String::new(), window, on_conflict: OnConflict::Reject };
+    for json::Member { name, raw } in members(raw, CODE, "unique")? {
+        match &*name {
+            "key" => unique.key = string(raw, CODE, "unique.key")?,
+            "windowMs" => {
+                unique.window = Duration::from_millis(count(raw, CODE, "unique.windowMs")?);
+            }
+            "onConflict" => {
+                let word = string(raw, CODE, "unique.onConflict")?;
+                let all = [OnConflict::Reject, OnConflict::Replace, OnConflict::QueueNext];
+                let found = all.into_iter().find(|policy| policy.word() == word);
+                unique.on_conflict = found.ok_or_else(|| {
+                    let sentence = "unique.onConflict must be reject, replace or queue_next";
+                    Error::invalid(CODE, "unique.onConflict", sentence)
+                })?;
+            }
+            other => return Err(unknown(&format!("unique.{other}"))),
+        }
+    }
+    Ok(unique)
+}
+
+fn extras(raw: &RawValue) -> Read<Extras> {
+    const CODE: &str = "invalid_x";
+    let mut known = Extras::read(Some(raw));
+    for json::Member { name, raw } in members(raw, CODE, "x")? {
+        let value: Value = serde_json::from_str(raw.get()).unwrap_or(Value::Null);
+        let right = match &*name {
+            "uniqueKey" | "traceparent" | "batch" | "cronParent" => value.is_string(),
+            "timeoutMs" | "expiresAt" => whole(raw.get()).is_some_and(|number| number > 0),
+            "exclude" => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
+            "limiter" => value == "sliding",
+            "onDependencyFailed" => value == "ignore" || value == "fail",
+            other => return Err(unknown(&format!("x.{other}"))),
+        };
+        if !right {
+            let sentence =
+                format!("x.{name} cannot be {}", raw.get().chars().take(60).collect::<String>());
+            return Err(Error::invalid(CODE, format!("x.{name}"), sentence));
+        }
+    }
+    // Who fired a job is not for its sender to say.
+    known.cron_parent = None;
+    Ok(known)
+}

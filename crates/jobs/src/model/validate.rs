@@ -1,0 +1,221 @@
+//! What may be dispatched. One function per part; each refusal names its field and says what would be right.
+
+use kernel::json;
+use serde_json::value::RawValue;
+
+use super::new_job::NewJob;
+use super::parts::{RateLimit, Retry, Schedule, Target};
+use super::raw::depth;
+use crate::error::Error;
+
+/// Deepest nesting of a payload; the scripts' reader stops at 1000.
+const DEPTH_MAX: usize = 100;
+const TEN_YEARS_MS: u64 = 10 * 366 * 86_400_000;
+const THIRTY_DAYS_MS: u64 = 30 * 86_400_000;
+/// Entries of a list in `target`, `retry` and `dependsOn`.
+const LIST_MAX: usize = 64;
+const DEPENDS_MAX: usize = 1_000;
+/// What a path may end with after its last colon; an id or a type must not look like that.
+const VERBS: &[&str] = &[
+    "batch", "bury", "cancel", "fire", "pause", "purge", "quiet", "requeue", "resume", "retry",
+    "runNow", "stop",
+];
+
+type Check = Result<(), Error>;
+
+/// Whether this can be the id of a new job.
+pub fn check_id(id: &str) -> Check {
+    let refuse = |why: &str| Err(Error::invalid("invalid_id", "jobId", why));
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "._~-:".contains(c);
+    if id.is_empty() || id.len() > 128 || !id.chars().all(allowed) {
+        return refuse("jobId must be 1 to 128 of A-Z, a-z, 0-9, ., _, ~, - and :");
+    }
+    if ends_like_a_verb(id) {
+        return refuse("jobId must not end like an action of the API, such as :cancel");
+    }
+    Ok(())
+}
+
+/// Whether this can be the type of a new job.
+pub fn check_type(kind: &str) -> Check {
+    let refuse = |why: &str| Err(Error::invalid("invalid_type", "type", why));
+    if kind.is_empty() {
+        return refuse("type is missing: say which handler runs the job");
+    }
+    if kind.len() > 200 || kind.chars().any(char::is_control) {
+        return refuse("type must be 1 to 200 bytes without control characters");
+    }
+    if kind == "*" {
+        return refuse("type must not be *, which stands for all types");
+    }
+    if ends_like_a_verb(kind) {
+        return refuse("type must not end like an action of the API, such as :pause");
+    }
+    Ok(())
+}
+
+fn ends_like_a_verb(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(_, last)| VERBS.contains(&last))
+}
+
+pub(super) fn new_job(job: &NewJob, payload_max: usize) -> Check {
+    if let Some(id) = &job.id {
+        check_id(id)?;
+    }
+    check_type(&job.kind)?;
+    payload(job.payload.as_deref(), payload_max)?;
+    metadata(job.metadata.as_deref(), payload_max)?;
+    if job.priority > 10 {
+        let sentence = "priority must be a whole number from 1 to 10";
+        return Err(Error::invalid("invalid_priority", "priority", sentence));
+    }
+    schedule(&job.schedule)?;
+    retry(&job.retry)?;
+    target(&job.target)?;
+    if let Some(limit) = &job.rate_limit {
+        rate_limit(limit)?;
+    }
+    depends_on(job)?;
+    unique(job)?;
+    extras(job)
+}
+
+fn payload(raw: Option<&str>, max: usize) -> Check {
+    let Some(raw) = raw else { return Ok(()) };
+    if raw.len() > max {
+        return Err(Error::TooLarge { field: "payload", size: raw.len(), max });
+    }
+    let refuse = |why: String| Err(Error::invalid("invalid_payload", "payload", why));
+    if let Err(error) = serde_json::from_str::<&RawValue>(raw) {
+        return refuse(format!("payload is no JSON: {error}"));
+    }
+    if depth(raw) > DEPTH_MAX {
+        return refuse(format!("payload is nested more than {DEPTH_MAX} deep"));
+    }
+    Ok(())
+}
+
+fn metadata(raw: Option<&str>, max: usize) -> Check {
+    let Some(raw) = raw else { return Ok(()) };
+    if raw.len() > max {
+        return Err(Error::TooLarge { field: "metadata", size: raw.len(), max });
+    }
+    if json::members(raw).is_err() || depth(raw) > DEPTH_MAX {
+        let sentence = format!("metadata must be an object, nested at most {DEPTH_MAX} deep");
+        return Err(Error::invalid("invalid_metadata", "metadata", sentence));
+    }
+    Ok(())
+}
+
+fn schedule(schedule: &Schedule) -> Check {
+    let Schedule { delay, run_at, cron, timezone } = schedule;
+    if cron.is_some() && (run_at.is_some() || delay.is_some())
+        || run_at.is_some() && delay.is_some()
+    {
+        let sentence = "schedule takes one of delay, runAt and cron";
+        return Err(Error::invalid("conflicting_schedule", "schedule", sentence));
+    }
+    if delay.is_some_and(|delay| delay > TEN_YEARS_MS) {
+        let sentence = "schedule.delay is more than ten years; it is in milliseconds";
+        return Err(Error::invalid("invalid_delay", "schedule.delay", sentence));
+    }
+    if run_at.is_some_and(|at| !(0..=9_007_199_254_740_991).contains(&at)) {
+        let sentence = "schedule.runAt must be Unix milliseconds";
+        return Err(Error::invalid("invalid_run_at", "schedule.runAt", sentence));
+    }
+    match (cron, timezone) {
+        (Some(_), _) => Ok(()),
+        (None, Some(_)) => {
+            let sentence = "schedule.timezone has a meaning with schedule.cron only";
+            Err(Error::invalid("invalid_timezone", "schedule.timezone", sentence))
+        }
+        (None, None) => Ok(()),
+    }
+}
+
+fn retry(retry: &Retry) -> Check {
+    let refuse = |field: &'static str, why: &str| Err(Error::invalid("invalid_retry", field, why));
+    if retry.attempts > 1_000 {
+        return refuse("retry.attempts", "retry.attempts must be a whole number from 0 to 1000");
+    }
+    if retry.backoff.delay > THIRTY_DAYS_MS {
+        return refuse("retry.backoff.delay", "retry.backoff.delay is more than thirty days");
+    }
+    names("invalid_retry", "retry.skipOn", &retry.skip_on)?;
+    names("invalid_retry", "retry.rerouteOn", &retry.reroute_on)
+}
+
+fn target(target: &Target) -> Check {
+    const CODE: &str = "invalid_target";
+    if target.server.as_deref().is_some_and(|id| id.len() > 128) {
+        return Err(Error::invalid(CODE, "target.server", "target.server is no worker's id"));
+    }
+    names(CODE, "target.stack", &target.stack)?;
+    names(CODE, "target.capabilities", &target.capabilities)?;
+    names(CODE, "target.region", &target.region)
+}
+
+fn names(code: &'static str, field: &'static str, list: &[String]) -> Check {
+    if list.len() > LIST_MAX || list.iter().any(|name| name.len() > 200) {
+        let sentence = format!("{field} takes up to {LIST_MAX} texts of up to 200 bytes");
+        return Err(Error::invalid(code, field, sentence));
+    }
+    Ok(())
+}
+
+fn rate_limit(limit: &RateLimit) -> Check {
+    for (field, value) in [
+        ("rateLimit.maxConcurrent", limit.max_concurrent),
+        ("rateLimit.maxPerMinute", limit.max_per_minute),
+    ] {
+        if value == Some(0) {
+            let sentence = format!("{field} must be 1 or more; pause the type to stop it");
+            return Err(Error::invalid("invalid_rate_limit", field, sentence));
+        }
+    }
+    Ok(())
+}
+
+fn depends_on(job: &NewJob) -> Check {
+    let refuse = |why: &str| Err(Error::invalid("invalid_dependency", "dependsOn", why));
+    if job.depends_on.len() > DEPENDS_MAX {
+        return refuse("dependsOn takes up to 1000 job ids");
+    }
+    if job.depends_on.iter().any(|id| id.is_empty() || id.len() > 256) {
+        return refuse("dependsOn holds something that is no job id");
+    }
+    if !job.depends_on.is_empty() && job.schedule.cron.is_some() {
+        return refuse("a cron definition cannot depend on other jobs");
+    }
+    Ok(())
+}
+
+fn unique(job: &NewJob) -> Check {
+    let Some(unique) = &job.unique else { return Ok(()) };
+    let refuse = |field: &'static str, why: &str| Err(Error::invalid("invalid_unique", field, why));
+    if unique.key.is_empty() || unique.key.len() > 512 {
+        return refuse("unique.key", "unique.key must be 1 to 512 bytes");
+    }
+    let window = unique.window.as_millis();
+    if window == 0 || window > u128::from(TEN_YEARS_MS) {
+        return refuse("unique.windowMs", "unique.windowMs must be 1 ms to ten years");
+    }
+    if job.schedule.cron.is_some() {
+        return refuse("unique", "a cron definition is unique by its id");
+    }
+    Ok(())
+}
+
+fn extras(job: &NewJob) -> Check {
+    let refuse = |field: &'static str, why: &str| Err(Error::invalid("invalid_x", field, why));
+    if job.x.traceparent.as_deref().is_some_and(|trace| trace.len() > 512) {
+        return refuse("x.traceparent", "x.traceparent is no trace context");
+    }
+    if let Some(batch) = &job.x.batch {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if batch.is_empty() || batch.len() > 128 || !batch.chars().all(allowed) {
+            return refuse("x.batch", "x.batch must be 1 to 128 of A-Z, a-z, 0-9, ., _ and -");
+        }
+    }
+    names("invalid_x", "x.exclude", &job.x.exclude)
+}

@@ -1,0 +1,197 @@
+//! Workers: what a claim needs to know of one, and its entry in the registry.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::raw::{Object, quote};
+use crate::error::Error;
+
+/// What a claim says of its worker. Clones share what the worker remembers of the queue's head.
+#[derive(Debug, Clone)]
+pub struct WorkerFacts {
+    /// Who it is.
+    pub server_id: String,
+    /// Such as `rust`.
+    pub stack: String,
+    /// Where it is.
+    pub region: Option<String>,
+    /// What it can do.
+    pub capabilities: Vec<String>,
+    /// The types it has handlers for; `None` takes any.
+    pub types: Option<Vec<String>>,
+    pub(crate) memory: Arc<Mutex<Memory>>,
+}
+
+/// Where the jobs end that this worker can never run and that stand at the head of the list.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Memory {
+    /// The head when it was looked at.
+    pub(crate) head: String,
+    /// The last of those jobs, and its place.
+    pub(crate) last: String,
+    pub(crate) index: u64,
+    /// When it was first remembered.
+    pub(crate) since_ms: u64,
+}
+
+impl WorkerFacts {
+    /// A worker of this id that takes any type, or a sentence why the id cannot be.
+    pub fn new(server_id: impl Into<String>) -> Result<Self, Error> {
+        let server_id = server_id.into();
+        check_server_id(&server_id)?;
+        Ok(WorkerFacts {
+            server_id,
+            stack: "rust".to_owned(),
+            region: None,
+            capabilities: Vec::new(),
+            types: None,
+            memory: Arc::default(),
+        })
+    }
+
+    /// Its stack, which is `rust` otherwise.
+    #[must_use]
+    pub fn stack(mut self, stack: impl Into<String>) -> Self {
+        self.stack = stack.into();
+        self
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn region(mut self, region: impl Into<String>) -> Self {
+        self.region = Some(region.into());
+        self
+    }
+
+    /// What it can do.
+    #[must_use]
+    pub fn capabilities<S: Into<String>>(mut self, all: impl IntoIterator<Item = S>) -> Self {
+        self.capabilities = all.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The types it has handlers for.
+    #[must_use]
+    pub fn types<S: Into<String>>(mut self, all: impl IntoIterator<Item = S>) -> Self {
+        self.types = Some(all.into_iter().map(Into::into).collect());
+        self
+    }
+}
+
+/// Refuses ids that would overwrite a neighbouring key.
+fn check_server_id(id: &str) -> Result<(), Error> {
+    let refuse = |why: &str| Err(Error::invalid("invalid_server_id", "serverId", why));
+    if id == "active" || id == "heartbeat" {
+        return refuse("serverId must not be active or heartbeat, which are keys of the registry");
+    }
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if id.is_empty() || id.len() > 128 || !id.chars().all(allowed) {
+        return refuse("serverId must be 1 to 128 of A-Z, a-z, 0-9, ., _ and -");
+    }
+    Ok(())
+}
+
+/// What a worker registers beside its facts.
+#[derive(Debug, Clone, Default)]
+pub struct Registration {
+    /// Its process.
+    pub pid: u32,
+    /// Its machine.
+    pub hostname: String,
+    /// The version of its program.
+    pub version: String,
+    /// How many jobs it runs at once.
+    pub concurrency: u32,
+    /// Unix milliseconds of its start.
+    pub started_at: u64,
+}
+
+impl Registration {
+    /// The registry's bytes.
+    pub fn text(&self, facts: &WorkerFacts, now_ms: u64) -> String {
+        let list = |words: &[String]| serde_json::to_string(words).expect("text is always JSON");
+        let types = facts
+            .types
+            .as_deref()
+            .map_or(String::new(), |types| format!(",\"types\":{}", list(types)));
+        let region = facts
+            .region
+            .as_deref()
+            .map_or(String::new(), |region| format!(",\"region\":{}", quote(region)));
+        format!(
+            r#"{{"serverId":{},"stack":{}{region},"capabilities":{},"lastSeen":{now_ms},"pid":{},"hostname":{},"x":{{"version":{},"concurrency":{}{types},"startedAt":{}}}}}"#,
+            quote(&facts.server_id),
+            quote(&facts.stack),
+            list(&facts.capabilities),
+            self.pid,
+            quote(&self.hostname),
+            quote(&self.version),
+            self.concurrency,
+            self.started_at,
+        )
+    }
+}
+
+/// A registered worker, as any program wrote it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Worker {
+    /// Who it is.
+    pub server_id: String,
+    /// Such as `node`.
+    pub stack: String,
+    /// Where it is.
+    pub region: Option<String>,
+    /// What it can do.
+    pub capabilities: Vec<String>,
+    /// Unix milliseconds.
+    pub last_seen: i64,
+    /// Its process.
+    pub pid: i64,
+    /// Its machine.
+    pub hostname: String,
+    /// The version of its program, if it says.
+    pub version: Option<String>,
+    /// How many jobs it runs at once, if it says.
+    pub concurrency: Option<u64>,
+    /// The types it has handlers for, if it says.
+    pub types: Option<Vec<String>>,
+    /// Unix milliseconds of its start, if it says.
+    pub started_at: Option<i64>,
+    /// Unix milliseconds of its last sign of life, when that has not run out.
+    pub heartbeat: Option<i64>,
+    /// Whether it counts as alive.
+    pub alive: bool,
+    /// The jobs it holds.
+    pub jobs: Vec<String>,
+    /// What it was asked to do: `quiet` or `stop`.
+    pub asked: Option<String>,
+}
+
+impl Worker {
+    pub(crate) fn read(server_id: &str, text: &str) -> Worker {
+        let raw: Option<&RawValue> = serde_json::from_str(text).ok();
+        let object = Object::of(raw);
+        let x = Object::of(object.raw("x"));
+        Worker {
+            server_id: server_id.to_owned(),
+            stack: object.get("stack").unwrap_or_default(),
+            region: object.get("region"),
+            capabilities: object.words("capabilities"),
+            last_seen: object.whole("lastSeen").unwrap_or(0),
+            pid: object.whole("pid").unwrap_or(0),
+            hostname: object.get("hostname").unwrap_or_default(),
+            version: x.get("version"),
+            concurrency: x.count("concurrency"),
+            types: x.raw("types").map(|_| x.words("types")),
+            started_at: x.whole("startedAt"),
+            heartbeat: None,
+            alive: false,
+            jobs: Vec::new(),
+            asked: None,
+        }
+    }
+}

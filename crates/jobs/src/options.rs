@@ -1,0 +1,61 @@
+//! What can be set about a namespace. The defaults are the seed's numbers where it has them.
+
+use std::time::Duration;
+
+/// How a [`crate::Jobs`] behaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Options {
+    /// Bytes of a payload, at most.
+    pub payload_max: usize,
+    /// Bytes of a result, at most; a larger one is stored as `null` and told as `result_too_large`.
+    pub result_max: usize,
+    /// Seconds for which an ended job's data, status and progress stay; 0 deletes them at once, -1 keeps them.
+    pub retention_s: i64,
+    /// Seconds for which a result stays (seed: one day).
+    pub result_ttl_s: u64,
+    /// Seconds a lock lasts unless it is renewed (seed: 30).
+    pub lock_ttl_s: u32,
+    /// Dispatch is refused when so many jobs wait; 0 switches it off.
+    pub max_waiting: u64,
+    /// Whether a promoted job with priority 7 or more goes to the front (the seed pushes it to the back).
+    pub promote_honours_priority: bool,
+    /// Whether a job with priority 7 or more goes behind those that are there already, not before them.
+    pub fair_high: bool,
+    /// How many waiting jobs one claim looks at.
+    pub scan_limit: u32,
+    /// Whether events are written.
+    pub events: bool,
+    /// Dead letters that are kept; the oldest go first. 0 keeps all.
+    pub dlq_max: u64,
+    /// How often a job is taken back from dead workers before it is dead itself.
+    pub max_recoveries: u32,
+    /// Whether each firing of a cron definition makes a job of its own.
+    pub cron_instances: bool,
+    /// How long a dispatch may take.
+    pub enqueue_timeout: Duration,
+    /// How long any other call may take.
+    pub call_timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            payload_max: 1 << 20,
+            result_max: 1 << 20,
+            retention_s: 86_400,
+            result_ttl_s: 86_400,
+            lock_ttl_s: 30,
+            max_waiting: 0,
+            promote_honours_priority: false,
+            fair_high: false,
+            scan_limit: 1_000,
+            events: true,
+            dlq_max: 100_000,
+            max_recoveries: 3,
+            cron_instances: false,
+            enqueue_timeout: Duration::from_secs(5),
+            call_timeout: Duration::from_secs(5),
+        }
+    }
+}
