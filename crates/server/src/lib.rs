@@ -28,6 +28,8 @@ pub mod sessions;
 pub mod settings;
 pub mod tokens;
 mod wire;
+#[allow(dead_code)] // reactors and monsters come next
+mod worlds;
 
 pub use app::App;
 pub use serve::serve;

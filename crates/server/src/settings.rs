@@ -242,6 +242,7 @@ impl Settings {
         let modules = crate::modules::MODULES.iter().flat_map(|module| module.settings);
         let all = SETTINGS
             .iter()
+            .chain(crate::worlds::SETTINGS)
             .chain(modules)
             .map(|def| {
                 let setting =

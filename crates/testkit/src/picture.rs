@@ -15,8 +15,11 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
     ("galaxy", &["kernel"]),
     ("rooms", &["kernel"]),
     ("jobs", &["kernel"]),
-    ("server", &["kernel", "link", "reactors", "monsters", "galaxy", "rooms", "jobs"]),
-    ("worldkeep", &["kernel", "link", "reactors", "monsters", "galaxy", "rooms", "jobs", "server"]),
+    ("server", &["kernel", "link", "field", "reactors", "monsters", "galaxy", "rooms", "jobs"]),
+    (
+        "worldkeep",
+        &["kernel", "link", "field", "reactors", "monsters", "galaxy", "rooms", "jobs", "server"],
+    ),
     ("testkit", &["kernel", "engine", "link"]),
 ];
 

@@ -1,0 +1,188 @@
+//! JSON:API bodies as they come in: `{"data":{"type":"reactors","attributes":{…}}}`. Each attribute is read by
+//! name, so that what is missing, of the wrong kind or out of range is told with its pointer.
+
+use axum::extract::{FromRequest, Request};
+use field::Limits;
+use serde_json::{Map, Value};
+
+use crate::extract::Body;
+use crate::reply::{self, Refusal};
+
+/// The attributes of a body. Those that a route does not know are passed over, as JSON:API asks.
+#[derive(Debug, Default)]
+pub(crate) struct Attributes {
+    kind: Option<String>,
+    all: Map<String, Value>,
+}
+
+impl<S: Send + Sync> FromRequest<S> for Attributes {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+        let Body(body) = Body::<Value>::from_request(request, state).await?;
+        Attributes::read(body)
+    }
+}
+
+fn pointer(name: &str) -> String {
+    format!("/data/attributes/{name}")
+}
+
+fn refuse(name: &str, says: &str) -> Refusal {
+    Refusal::new(reply::BAD_FIELD, format!("{name} {says}")).field(pointer(name))
+}
+
+impl Attributes {
+    /// From a whole body.
+    pub(crate) fn read(mut body: Value) -> Result<Self, Refusal> {
+        let shape = || {
+            let says = "the body must be {\"data\":{\"type\":…,\"attributes\":{…}}}";
+            Refusal::new(reply::BAD_FIELD, says).field("/data/attributes")
+        };
+        let data = body.get_mut("data").and_then(Value::as_object_mut).ok_or_else(shape)?;
+        let kind = match data.remove("type") {
+            None => None,
+            Some(Value::String(kind)) => Some(kind),
+            Some(_) => {
+                return Err(Refusal::new(reply::BAD_FIELD, "type must be text").field("/data/type"));
+            }
+        };
+        match data.remove("attributes") {
+            Some(Value::Object(all)) => Ok(Attributes { kind, all }),
+            None => Ok(Attributes { kind, all: Map::new() }),
+            Some(_) => Err(shape()),
+        }
+    }
+
+    /// From a command's body, which is the attributes themselves.
+    pub(crate) fn bare(all: Map<String, Value>) -> Self {
+        Attributes { kind: None, all }
+    }
+
+    /// Refuses a body of another type. `type` may be left out.
+    pub(crate) fn of(self, kind: &str) -> Result<Self, Refusal> {
+        match &self.kind {
+            Some(given) if given != kind => {
+                let says = format!("type is {given:?}, and this route takes {kind:?}");
+                Err(Refusal::new(reply::BAD_FIELD, says).field("/data/type"))
+            }
+            _ => Ok(self),
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.all.get(name).filter(|value| !value.is_null())
+    }
+
+    /// Whether the attribute is there and not null.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// A whole number in the range of its type, if there is one.
+    pub(crate) fn number<T>(&self, name: &str) -> Result<Option<T>, Refusal>
+    where
+        T: Limits + TryFrom<i64>,
+    {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        whole(value).map(Some).ok_or_else(|| {
+            refuse(name, &format!("must be a whole number from {} to {}", T::LEAST, T::MOST))
+        })
+    }
+
+    /// A whole number that must be there.
+    pub(crate) fn need<T>(&self, name: &str) -> Result<T, Refusal>
+    where
+        T: Limits + TryFrom<i64>,
+    {
+        self.number(name)?.ok_or_else(|| refuse(name, "is required"))
+    }
+
+    /// A list of whole numbers, if there is one; at most `most`.
+    pub(crate) fn numbers<T>(&self, name: &str, most: usize) -> Result<Option<Vec<T>>, Refusal>
+    where
+        T: Limits + TryFrom<i64>,
+    {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let items = value.as_array().ok_or_else(|| refuse(name, "must be a list"))?;
+        if items.len() > most {
+            return Err(refuse(name, &format!("has more than {most} items")));
+        }
+        let wrong = || {
+            let says = format!("must hold whole numbers from {} to {}", T::LEAST, T::MOST);
+            refuse(name, &says)
+        };
+        items.iter().map(|item| whole(item).ok_or_else(wrong)).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Text of at most `most` bytes, if there is any.
+    pub(crate) fn text(&self, name: &str, most: usize) -> Result<Option<String>, Refusal> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let text = value.as_str().ok_or_else(|| refuse(name, "must be text"))?;
+        if text.len() > most {
+            return Err(refuse(name, &format!("is longer than {most} bytes")));
+        }
+        Ok(Some(text.to_owned()))
+    }
+
+    /// `true` or `false`, if there is one.
+    pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        value.as_bool().map(Some).ok_or_else(|| refuse(name, "must be true or false"))
+    }
+
+    /// Anything that fits `T`, if there is any.
+    pub(crate) fn json<T: serde::de::DeserializeOwned>(
+        &self,
+        name: &str,
+    ) -> Result<Option<T>, Refusal> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        T::deserialize(value)
+            .map(Some)
+            .map_err(|error| refuse(name, &format!("does not fit: {error}")))
+    }
+}
+
+fn whole<T: TryFrom<i64>>(value: &Value) -> Option<T> {
+    value.as_i64().and_then(|number| T::try_from(number).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn given(attributes: Value) -> Attributes {
+        Attributes::read(json!({ "data": { "type": "reactors", "attributes": attributes } }))
+            .unwrap()
+    }
+
+    #[test]
+    fn a_wrong_attribute_is_told_with_its_pointer() {
+        let all = given(json!({ "x": 40000, "y": 1.5, "name": 7, "delay": -1, "ids": [1, "2"] }));
+        let told = |refusal: Refusal| (refusal.field.unwrap(), refusal.message);
+        assert_eq!(
+            told(all.need::<i16>("x").unwrap_err()),
+            ("/data/attributes/x".into(), "x must be a whole number from -32768 to 32767".into())
+        );
+        assert_eq!(told(all.need::<u8>("z").unwrap_err()).1, "z is required");
+        assert_eq!(told(all.text("name", 10).unwrap_err()).1, "name must be text");
+        assert!(all.number::<i16>("y").is_err() && all.number::<u32>("delay").is_err());
+        assert!(all.numbers::<u32>("ids", 10).is_err() && all.flag("x").is_err());
+        let nothing = given(json!({ "x": null }));
+        assert_eq!(nothing.number::<i16>("x").unwrap(), None);
+    }
+
+    #[test]
+    fn a_body_of_another_shape_or_type_is_refused() {
+        for body in [json!(7), json!({}), json!({ "data": [] }), json!({"data": {"attributes": 1}})]
+        {
+            assert!(Attributes::read(body.clone()).is_err(), "{body}");
+        }
+        assert!(given(json!({})).of("monsters").is_err());
+        assert!(given(json!({})).of("reactors").is_ok());
+        let bare = Attributes::read(json!({ "data": { "attributes": {} } })).unwrap();
+        assert!(bare.of("reactors").is_ok());
+    }
+}

@@ -1,0 +1,131 @@
+//! What reactors and monsters have in common on HTTP: the tenant of a request, the field of a path, JSON:API
+//! documents in and out, paging, commands from streams, and what a stop means. Which tenant it is comes from
+//! headers that are held against the caller's list, never from a body.
+
+pub(crate) mod attributes;
+pub(crate) mod commands;
+pub(crate) mod document;
+pub(crate) mod paging;
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+use field::{Bad, Field, Tenant};
+
+use crate::app::App;
+use crate::caller::Caller;
+use crate::reply::{self, Refusal};
+use crate::settings::{SettingDef, Shape};
+
+/// Settings of both modules.
+pub(crate) const SETTINGS: &[SettingDef] = &[SettingDef {
+    name: "worlds.on_stop",
+    shape: Shape::Choice(&["teardown", "keep"]),
+    default: "teardown",
+    says: "what the last server to stop does with reactors and monsters, which their services call volatile",
+}];
+
+/// Whether a module empties its worlds now that this server has stopped.
+pub(crate) fn tears_down(app: &App) -> bool {
+    app.was_last.load(Ordering::Relaxed) && app.settings.text("worlds.on_stop") == Some("teardown")
+}
+
+impl From<Bad> for Refusal {
+    fn from(bad: Bad) -> Self {
+        Refusal::new(reply::BAD_FIELD, bad.to_string()).field(bad.field)
+    }
+}
+
+/// The tenant that the headers name, when the caller may touch it.
+pub(crate) struct Of(pub(crate) Tenant);
+
+impl<S: Send + Sync> FromRequestParts<S> for Of {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let mut texts = [None; 4];
+        for (text, name) in texts.iter_mut().zip(Tenant::HEADERS) {
+            *text = header(&parts.headers, name)?;
+        }
+        let tenant = Tenant::parse(texts)?;
+        let caller = Caller::from_request_parts(parts, state).await?;
+        if !caller.may_tenant(&tenant.id.to_string()) {
+            return Err(Refusal::new(
+                reply::FORBIDDEN,
+                "these credentials do not cover this tenant; ask for a token that lists it",
+            )
+            .field("TENANT_ID"));
+        }
+        Ok(Of(tenant))
+    }
+}
+
+/// One header by its name, or the same with `-`, since some proxies drop names with `_`.
+fn header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Bad> {
+    let hyphens = name.replace('_', "-");
+    let mut all = headers.get_all(name).iter();
+    let mut given: Vec<_> = all.by_ref().collect();
+    if hyphens != name {
+        given.extend(headers.get_all(hyphens.as_str()).iter());
+    }
+    match given.as_slice() {
+        [] => Ok(None),
+        [one] => one.to_str().map(Some).map_err(|_| Bad::new(name, "is not plain text")),
+        [one, rest @ ..] if rest.iter().all(|other| other == one) => {
+            one.to_str().map(Some).map_err(|_| Bad::new(name, "is not plain text"))
+        }
+        _ => Err(Bad::new(name, "is there twice, with different values")),
+    }
+}
+
+/// The field of a path `…/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/…`.
+pub(crate) struct At(pub(crate) Field);
+
+impl<S: Send + Sync> FromRequestParts<S> for At {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let parts = named(parts, state).await?;
+        let part = |name: &str| parts.get(name).map_or("", String::as_str);
+        Ok(At(Field::parse(part("world"), part("channel"), part("map"), part("instance"))?))
+    }
+}
+
+/// The `{id}` of a path.
+pub(crate) struct Id(pub(crate) u32);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let parts = named(parts, state).await?;
+        Ok(Id(field::number("id", parts.get("id").map_or("", String::as_str))?))
+    }
+}
+
+async fn named<S: Send + Sync>(
+    parts: &mut Parts,
+    state: &S,
+) -> Result<HashMap<String, String>, Refusal> {
+    let bad = |_| Refusal::new(reply::BAD_REQUEST, "the path is not UTF-8");
+    Path::<HashMap<String, String>>::from_request_parts(parts, state)
+        .await
+        .map(|path| path.0)
+        .map_err(bad)
+}
+
+/// Whether the caller only wants to know that the request was taken: `Prefer: respond-async`.
+pub(crate) struct Later(pub(crate) bool);
+
+impl<S: Send + Sync> FromRequestParts<S> for Later {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        let said = parts.headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+        let words = said.flat_map(|value| value.split(',')).map(str::trim);
+        Ok(Later(words.into_iter().any(|word| word.eq_ignore_ascii_case("respond-async"))))
+    }
+}
