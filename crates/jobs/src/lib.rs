@@ -3,13 +3,17 @@
 //! Always true: a job has one owner at a time and a late owner writes nothing; status and the structure that
 //! holds the job agree after every step; a firing happens once.
 
+pub mod backoff;
 mod counts;
+pub mod cron;
 mod error;
+pub mod export;
 mod jobs;
 pub mod keys;
 pub mod model;
 mod options;
 mod outcome;
+pub mod routing;
 mod scripts;
 mod space;
 

@@ -1,0 +1,4 @@
+//! The job queue on every store, a file per concern.
+#![allow(clippy::unwrap_used)] // tests may
+
+mod vectors;
