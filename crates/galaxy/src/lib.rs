@@ -4,3 +4,4 @@
 //! of the system its hash names exactly while the hash exists.
 
 pub mod keys;
+pub mod physics;
