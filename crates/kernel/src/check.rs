@@ -19,6 +19,7 @@ use crate::fault::Fault;
 use crate::keyspace::{Classifier, KeyDef, Layout};
 use crate::store::{Deadline, Store};
 
+pub use nodes::Nodes;
 pub use report::{Finding, Progress, Report, Trouble};
 
 /// How to check.

@@ -19,6 +19,7 @@ mod store;
 pub mod timers;
 mod update;
 
+pub use check::Nodes as Scan;
 pub use clock::{Clock, FakeClock, ServerClock, SystemClock};
 pub use effects::{EVENTS_KEPT, Effects, Op};
 pub use events::{Envelope, Event, EventReader};

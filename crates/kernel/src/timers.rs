@@ -96,7 +96,8 @@ impl Timer {
         ))
     }
 
-    fn value(&self) -> String {
+    /// The text under which this server holds it, for scripts that finish it themselves.
+    pub fn value(&self) -> String {
         format!("{} {}", self.token, self.payload)
     }
 }

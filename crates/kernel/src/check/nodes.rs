@@ -1,5 +1,6 @@
 //! SCAN over everything: one cursor on a single server, one per primary on a Cluster, each on a session that
-//! a key of that primary's slots leads to.
+//! a key of that primary's slots leads to. As SCAN itself it may give a key twice, and keys of both kinds that
+//! come and go meanwhile.
 
 use std::time::Duration;
 
@@ -11,16 +12,19 @@ use crate::reply;
 use crate::store::{Deadline, Kind, Session, Store};
 
 /// The keys of all nodes, batch by batch.
-pub(super) struct Nodes<'a> {
+pub struct Nodes<'a> {
     store: &'a dyn Store,
     wait: Duration,
+    /// `MATCH`, when only some keys are wanted.
+    pattern: Option<String>,
     /// Sessions of the primaries still to walk; `None` is the store itself.
     left: Vec<Option<Box<dyn Session>>>,
     cursor: Vec<u8>,
 }
 
 impl<'a> Nodes<'a> {
-    pub(super) async fn open(store: &'a dyn Store, wait: Duration) -> Result<Nodes<'a>, Fault> {
+    /// Starts at the first key; each call of the store may take `wait`.
+    pub async fn open(store: &'a dyn Store, wait: Duration) -> Result<Nodes<'a>, Fault> {
         let mut left: Vec<Option<Box<dyn Session>>> = Vec::new();
         if store.status().kind == Kind::Cluster {
             for slot in first_slots(store, wait).await? {
@@ -30,15 +34,26 @@ impl<'a> Nodes<'a> {
         } else {
             left.push(None);
         }
-        Ok(Nodes { store, wait, left, cursor: b"0".to_vec() })
+        Ok(Nodes { store, wait, pattern: None, left, cursor: b"0".to_vec() })
+    }
+
+    /// Only keys that match this glob.
+    #[must_use]
+    pub fn matching(mut self, pattern: impl Into<String>) -> Self {
+        self.pattern = Some(pattern.into());
+        self
     }
 
     /// The next keys; `None` when all nodes are through.
-    pub(super) async fn next(&mut self, count: usize) -> Result<Option<Vec<Vec<u8>>>, Fault> {
+    pub async fn next(&mut self, count: usize) -> Result<Option<Vec<Vec<u8>>>, Fault> {
         let by = Deadline::after(self.wait);
         let Some(node) = self.left.last_mut() else { return Ok(None) };
         let mut scan = redis::cmd("SCAN");
-        scan.arg(&self.cursor).arg("COUNT").arg(count);
+        scan.arg(&self.cursor);
+        if let Some(pattern) = &self.pattern {
+            scan.arg("MATCH").arg(pattern);
+        }
+        scan.arg("COUNT").arg(count);
         let answer = match node {
             Some(session) => session.call(&scan, by).await?,
             None => self.store.call(&scan, by).await?,
