@@ -7,7 +7,7 @@
 -- GIVES swapped | changed | gone
 local KIND = { SADD = 'set', SREM = 'set', ZADD = 'zset', ZREM = 'zset', HSET = 'hash', HDEL = 'hash',
   HINCRBY = 'hash', LPUSH = 'list', RPUSH = 'list', LREM = 'list', XADD = 'stream', XACK = 'stream',
-  INCRBY = 'string' }
+  INCRBY = 'string', RELEASE = 'hash' }
 local at, guards, last = 2, tonumber(ARGV[1]), #ARGV
 
 for _ = 1, guards do
@@ -61,7 +61,12 @@ end
 at = first
 while at <= last do
   local count, name, n = tonumber(ARGV[at]), ARGV[at + 1], tonumber(ARGV[at + 2])
-  if n == 0 then
+  if name == 'RELEASE' then
+    -- A claim in a hash: only its holder lets it go.
+    if redis.call('HGET', KEYS[n], ARGV[at + 3]) == ARGV[at + 4] then
+      redis.call('HDEL', KEYS[n], ARGV[at + 3])
+    end
+  elseif n == 0 then
     redis.call(name, unpack(ARGV, at + 3, at + 2 + count))
   else
     redis.call(name, KEYS[n], unpack(ARGV, at + 3, at + 2 + count))

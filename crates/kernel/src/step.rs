@@ -164,6 +164,16 @@ impl Step {
         self
     }
 
+    /// Lets go of a claim in a hash, if the field still holds this text.
+    pub fn release(
+        self,
+        key: impl AsRef<[u8]>,
+        field: impl AsRef<[u8]>,
+        text: impl AsRef<[u8]>,
+    ) -> Self {
+        self.op(Op::on("RELEASE", key, &[field.as_ref(), text.as_ref()]))
+    }
+
     /// This step is the answer to a command: it acknowledges it, and ends as [`Swap::Changed`] when the command
     /// is answered already, by another server that took this one for dead.
     pub fn answers(mut self, command: &Pending) -> Self {

@@ -171,3 +171,17 @@ on_every_store!(a_command_is_answered_once, |store| {
     ask(&*store, &["DEL", "asks"]).await;
     assert_eq!(answer().run(&*store, soon()).await.unwrap(), Swap::Changed);
 });
+
+on_every_store!(a_claim_is_let_go_by_its_holder_only, |store| {
+    ask(&*store, &["SET", "doc", "0"]).await;
+    ask(&*store, &["HSET", "claims", "spot", "7"]).await;
+    let release = |holder: &'static str| Step::new("doc").release("claims", "spot", holder);
+    assert_eq!(release("8").run(&*store, soon()).await.unwrap(), Swap::Swapped);
+    assert_eq!(text(&*store, &["HGET", "claims", "spot"]).await, "7");
+    assert_eq!(release("7").run(&*store, soon()).await.unwrap(), Swap::Swapped);
+    assert_eq!(int(&*store, &["EXISTS", "claims"]).await, 0);
+    ask(&*store, &["SET", "claims", "not a hash"]).await;
+    let refused = release("7").sadd("other", "x").run(&*store, soon()).await.unwrap_err();
+    assert!(matches!(refused, Fault::Refused { .. }));
+    assert_eq!(int(&*store, &["EXISTS", "other"]).await, 0);
+});
