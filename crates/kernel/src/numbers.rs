@@ -29,38 +29,34 @@ pub fn to_json<T: Serialize + ?Sized>(value: &T, dialect: Dialect) -> serde_json
 
 /// A float as the dialect spells it; `None` when it is infinite or not a number.
 pub fn float(value: f64, dialect: Dialect) -> Option<String> {
+    let mut out = Vec::with_capacity(26);
+    push_float(&mut out, value, dialect)
+        .then(|| String::from_utf8(out).expect("digits, signs and points are ASCII"))
+}
+
+/// The same at the end of `out`, without allocating; `false` and nothing when it is infinite or not a number.
+pub fn push_float(out: &mut Vec<u8>, value: f64, dialect: Dialect) -> bool {
     if !value.is_finite() {
-        return None;
+        return false;
+    }
+    if value.is_sign_negative() && (value != 0.0 || dialect != Dialect::JavaScript) {
+        out.push(b'-');
     }
     if value == 0.0 {
-        return Some(
-            match (dialect, value.is_sign_negative()) {
-                (Dialect::JavaScript, _) | (Dialect::Go, false) => "0",
-                (Dialect::Go, true) => "-0",
-                (Dialect::Python, false) => "0.0",
-                (Dialect::Python, true) => "-0.0",
-            }
-            .to_owned(),
-        );
+        out.extend_from_slice(if dialect == Dialect::Python { b"0.0" } else { b"0" });
+        return true;
     }
-    let (digits, exponent) = shortest(value.abs());
-    let mut out = String::with_capacity(26);
-    if value < 0.0 {
-        out.push('-');
-    }
+    let digits = Digits::shortest(value.abs());
     let scientific = match dialect {
-        Dialect::Go | Dialect::JavaScript => !(-6..21).contains(&exponent),
-        Dialect::Python => !(-4..16).contains(&exponent),
+        Dialect::Go | Dialect::JavaScript => !(-6..21).contains(&digits.exponent),
+        Dialect::Python => !(-4..16).contains(&digits.exponent),
     };
     if scientific {
-        push_scientific(&mut out, &digits, exponent, dialect);
+        digits.push_scientific(out, dialect);
     } else {
-        push_plain(&mut out, &digits, exponent);
-        if dialect == Dialect::Python && !out.contains('.') {
-            out.push_str(".0");
-        }
+        digits.push_plain(out, dialect);
     }
-    Some(out)
+    true
 }
 
 /// An integer: the same in every dialect. JavaScript reads exactly only up to 2^53.
@@ -68,49 +64,96 @@ pub fn int(value: i64) -> String {
     value.to_string()
 }
 
-/// The shortest digits that read back as `value`, and the decimal exponent of the first of them.
-fn shortest(value: f64) -> (String, i32) {
-    // Rust's own `{:e}` gives the shortest digits as `d.ddde±x`.
-    let text = format!("{value:e}");
-    let (mantissa, exponent) = text.split_once('e').expect("`{:e}` writes an exponent");
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    (digits, exponent.parse().expect("`{:e}` writes a small exponent"))
+/// The shortest digits that read back as the same number, and the decimal exponent of the first of them.
+struct Digits {
+    digits: [u8; 24],
+    len: usize,
+    exponent: i32,
 }
 
-fn push_plain(out: &mut String, digits: &str, exponent: i32) {
-    let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or(0));
-    if exponent < 0 {
-        out.push_str("0.");
-        out.push_str(&zeros(-exponent - 1));
-        out.push_str(digits);
-        return;
+impl Digits {
+    /// `value` is positive and finite. The printer's own form (`150.0`, `1.5e-7`) is taken apart.
+    fn shortest(value: f64) -> Digits {
+        let mut buffer = zmij::Buffer::new();
+        let text = buffer.format_finite(value).as_bytes();
+        let mut found = Digits { digits: [0; 24], len: 0, exponent: 0 };
+        let (mut point, mut seen) = (None, 0);
+        let mut at = 0;
+        while at < text.len() && text[at] != b'e' {
+            match text[at] {
+                b'.' => point = Some(seen),
+                b'0' if found.len == 0 => {
+                    // Zeros before the first digit count for the exponent only.
+                    seen += 1;
+                    found.exponent -= 1;
+                }
+                digit => {
+                    seen += 1;
+                    found.digits[found.len] = digit;
+                    found.len += 1;
+                }
+            }
+            at += 1;
+        }
+        found.exponent += point.unwrap_or(seen) - 1;
+        if at < text.len() {
+            found.exponent += exponent(&text[at + 1..]);
+        }
+        while found.len > 1 && found.digits[found.len - 1] == b'0' {
+            found.len -= 1;
+        }
+        found
     }
-    let whole = usize::try_from(exponent).unwrap_or(0) + 1;
-    if digits.len() <= whole {
-        out.push_str(digits);
-        out.push_str(&"0".repeat(whole - digits.len()));
-    } else {
-        out.push_str(&digits[..whole]);
-        out.push('.');
-        out.push_str(&digits[whole..]);
+
+    fn all(&self) -> &[u8] {
+        &self.digits[..self.len]
+    }
+
+    fn push_plain(&self, out: &mut Vec<u8>, dialect: Dialect) {
+        let zeros = |out: &mut Vec<u8>, count: usize| out.resize(out.len() + count, b'0');
+        let Ok(exponent) = usize::try_from(self.exponent) else {
+            out.extend_from_slice(b"0.");
+            zeros(out, usize::try_from(-self.exponent - 1).unwrap_or(0));
+            out.extend_from_slice(self.all());
+            return;
+        };
+        let whole = exponent + 1;
+        if self.len > whole {
+            out.extend_from_slice(&self.digits[..whole]);
+            out.push(b'.');
+            out.extend_from_slice(&self.digits[whole..self.len]);
+            return;
+        }
+        out.extend_from_slice(self.all());
+        zeros(out, whole - self.len);
+        if dialect == Dialect::Python {
+            out.extend_from_slice(b".0");
+        }
+    }
+
+    fn push_scientific(&self, out: &mut Vec<u8>, dialect: Dialect) {
+        out.push(self.digits[0]);
+        if self.len > 1 {
+            out.push(b'.');
+            out.extend_from_slice(&self.digits[1..self.len]);
+        }
+        out.push(b'e');
+        out.push(if self.exponent < 0 { b'-' } else { b'+' });
+        let size = self.exponent.unsigned_abs();
+        // Python writes two digits at least. Go does too, but its JSON encoder turns e-09 into e-9; positive
+        // exponents there are 21 and more.
+        if dialect == Dialect::Python && size < 10 {
+            out.push(b'0');
+        }
+        out.extend_from_slice(size.to_string().as_bytes());
     }
 }
 
-fn push_scientific(out: &mut String, digits: &str, exponent: i32, dialect: Dialect) {
-    out.push_str(&digits[..1]);
-    if digits.len() > 1 {
-        out.push('.');
-        out.push_str(&digits[1..]);
-    }
-    out.push('e');
-    out.push(if exponent < 0 { '-' } else { '+' });
-    let size = exponent.unsigned_abs();
-    // Python writes two digits at least. Go does too, but its JSON encoder turns e-09 into e-9; positive
-    // exponents there are 21 and more.
-    if dialect == Dialect::Python && size < 10 {
-        out.push('0');
-    }
-    out.push_str(&size.to_string());
+/// Reads `-7`, `+21`, `300`.
+fn exponent(text: &[u8]) -> i32 {
+    let digits = text.iter().filter(|digit| digit.is_ascii_digit());
+    let size = digits.fold(0, |size, digit| size * 10 + i32::from(digit - b'0'));
+    if text.first() == Some(&b'-') { -size } else { size }
 }
 
 struct Spelling {
