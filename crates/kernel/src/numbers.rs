@@ -66,7 +66,7 @@ pub fn int(value: i64) -> String {
 
 /// The shortest digits that read back as the same number, and the decimal exponent of the first of them.
 struct Digits {
-    digits: [u8; 24],
+    text: [u8; 24],
     len: usize,
     exponent: i32,
 }
@@ -76,7 +76,7 @@ impl Digits {
     fn shortest(value: f64) -> Digits {
         let mut buffer = zmij::Buffer::new();
         let text = buffer.format_finite(value).as_bytes();
-        let mut found = Digits { digits: [0; 24], len: 0, exponent: 0 };
+        let mut found = Digits { text: [0; 24], len: 0, exponent: 0 };
         let (mut point, mut seen) = (None, 0);
         let mut at = 0;
         while at < text.len() && text[at] != b'e' {
@@ -89,7 +89,7 @@ impl Digits {
                 }
                 digit => {
                     seen += 1;
-                    found.digits[found.len] = digit;
+                    found.text[found.len] = digit;
                     found.len += 1;
                 }
             }
@@ -99,14 +99,14 @@ impl Digits {
         if at < text.len() {
             found.exponent += exponent(&text[at + 1..]);
         }
-        while found.len > 1 && found.digits[found.len - 1] == b'0' {
+        while found.len > 1 && found.text[found.len - 1] == b'0' {
             found.len -= 1;
         }
         found
     }
 
     fn all(&self) -> &[u8] {
-        &self.digits[..self.len]
+        &self.text[..self.len]
     }
 
     fn push_plain(&self, out: &mut Vec<u8>, dialect: Dialect) {
@@ -119,9 +119,9 @@ impl Digits {
         };
         let whole = exponent + 1;
         if self.len > whole {
-            out.extend_from_slice(&self.digits[..whole]);
+            out.extend_from_slice(&self.text[..whole]);
             out.push(b'.');
-            out.extend_from_slice(&self.digits[whole..self.len]);
+            out.extend_from_slice(&self.text[whole..self.len]);
             return;
         }
         out.extend_from_slice(self.all());
@@ -132,10 +132,10 @@ impl Digits {
     }
 
     fn push_scientific(&self, out: &mut Vec<u8>, dialect: Dialect) {
-        out.push(self.digits[0]);
+        out.push(self.text[0]);
         if self.len > 1 {
             out.push(b'.');
-            out.extend_from_slice(&self.digits[1..self.len]);
+            out.extend_from_slice(&self.text[1..self.len]);
         }
         out.push(b'e');
         out.push(if self.exponent < 0 { b'-' } else { b'+' });
