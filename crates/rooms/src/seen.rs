@@ -1,0 +1,218 @@
+//! A room as it was at one moment: the texts that one script call brought, and what they say. Decisions are
+//! made from a [`Room`] and guarded by the texts of its [`Seen`].
+
+use std::collections::HashMap;
+
+use kernel::{Fault, Value, reply};
+use serde::Deserialize;
+use sha1::Digest as _;
+
+use crate::error::{Refused, Result};
+use crate::keys::Keys;
+use crate::model::{Ballot, Game, Item, Meta, Player, Round, Sender, Status, Vote};
+
+/// The raw texts. What was not asked for is empty.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) meta: String,
+    pub(crate) game: Option<String>,
+    senders: Option<String>,
+    pub(crate) players: Option<String>,
+    claims: Vec<(String, String)>,
+    scores: Vec<(String, String)>,
+    round: Option<String>,
+    next_round: Option<String>,
+    votes: Vec<(String, String)>,
+    delta: Vec<(String, String)>,
+    deadline: Option<String>,
+    online: Vec<String>,
+}
+
+impl Seen {
+    /// Reads the answer of `look`; `None` when there is no such room.
+    pub(crate) fn of(answer: &Value) -> std::result::Result<Option<Seen>, Fault> {
+        let wrong = || reply::unexpected("look", "a room", answer);
+        let list = reply::list(answer).ok_or_else(wrong)?;
+        if list.len() < 13 {
+            return Ok(None);
+        }
+        let text = |n: usize| {
+            reply::bytes(&list[n]).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        };
+        let pairs = |n: usize| -> Vec<(String, String)> {
+            let owned = |value: &Value| {
+                String::from_utf8_lossy(reply::bytes(value).unwrap_or_default()).into_owned()
+            };
+            let pairs = reply::pairs(&list[n]).unwrap_or_default();
+            pairs.into_iter().map(|(name, value)| (owned(name), owned(value))).collect()
+        };
+        let online = reply::list(&list[12]).unwrap_or_default();
+        let Some(meta) = text(1) else { return Ok(None) };
+        Ok(Some(Seen {
+            meta,
+            game: text(2),
+            senders: text(3),
+            players: text(4),
+            claims: pairs(5),
+            scores: pairs(6),
+            round: text(7),
+            next_round: text(8),
+            votes: pairs(9),
+            delta: pairs(10),
+            deadline: text(11),
+            online: online.iter().filter_map(reply::text).map(str::to_owned).collect(),
+        }))
+    }
+}
+
+impl Seen {
+    pub(crate) fn senders_text(&self) -> &str {
+        self.senders.as_deref().unwrap_or_default()
+    }
+}
+
+/// What a look asks for beside `meta` and `game`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parts(pub(crate) &'static str);
+
+impl Parts {
+    pub(crate) fn has(self, part: char) -> bool {
+        self.0.contains(part)
+    }
+}
+
+/// A room, read.
+#[derive(Debug)]
+pub(crate) struct Room<'a> {
+    pub(crate) seen: &'a Seen,
+    pub(crate) meta: Meta,
+    pub(crate) game: Game,
+    pub(crate) senders: Vec<Sender>,
+    pub(crate) players: Vec<Player<'a>>,
+    /// Player → device.
+    pub(crate) claims: HashMap<&'a str, &'a str>,
+    pub(crate) scores: HashMap<&'a str, i64>,
+    pub(crate) round: Option<Round>,
+    pub(crate) next_round: Option<Round>,
+    pub(crate) votes: HashMap<&'a str, Vote>,
+    pub(crate) delta: HashMap<&'a str, i64>,
+    pub(crate) deadline: Option<u64>,
+}
+
+impl<'a> Room<'a> {
+    /// Reads what was seen. A room without its documents is no room; one that cannot be read is a fault.
+    pub(crate) fn read(
+        keys: Keys,
+        code: &str,
+        seen: &'a Seen,
+        parts: Parts,
+        now_ms: u64,
+    ) -> Result<Self> {
+        let meta: Meta = parse(&keys.meta(code).map_err(bad_id)?, &seen.meta)?;
+        if now_ms >= meta.expires_at {
+            return Err(Refused::expired().into());
+        }
+        let incomplete = || Refused::new(crate::Family::RoomNotFound, "room_incomplete");
+        let game_text = seen.game.as_deref().ok_or_else(incomplete)?;
+        let list = |wanted: bool, text: &'a Option<String>| match (wanted, text.as_deref()) {
+            (true, None) => Err(incomplete()),
+            (true, Some(text)) => Ok(text),
+            (false, _) => Ok("[]"),
+        };
+        let senders = list(parts.has('s'), &seen.senders)?;
+        let players = list(parts.has('p'), &seen.players)?;
+        let game: Game = parse(&keys.game(code).map_err(bad_id)?, game_text)?;
+        let round = |text: &Option<String>| match text {
+            Some(text) => parse::<Round>("round", text).map(Some),
+            None => Ok(None),
+        };
+        Ok(Room {
+            senders: parse(&keys.senders(code).map_err(bad_id)?, senders)?,
+            players: parse(&keys.players(code).map_err(bad_id)?, players)?,
+            claims: seen.claims.iter().map(|(p, d)| (p.as_str(), d.as_str())).collect(),
+            scores: numbers(&seen.scores),
+            round: round(&seen.round)?,
+            next_round: round(&seen.next_round)?,
+            // A foreign writer's unreadable vote counts as a vote for nobody.
+            votes: seen
+                .votes
+                .iter()
+                .map(|(player, text)| {
+                    let nobody = Vote { selections: Vec::new(), ts: 0 };
+                    (player.as_str(), serde_json::from_str(text).unwrap_or(nobody))
+                })
+                .collect(),
+            delta: numbers(&seen.delta),
+            deadline: seen.deadline.as_ref().and_then(|text| text.parse().ok()),
+            seen,
+            meta,
+            game,
+        })
+    }
+
+    pub(crate) fn player(&self, player_id: &str) -> Option<&Player<'a>> {
+        self.players.iter().find(|player| player.player_id == player_id)
+    }
+
+    pub(crate) fn active_players(&self) -> impl Iterator<Item = &Player<'a>> {
+        self.players.iter().filter(|player| player.active)
+    }
+
+    /// The player this device holds.
+    pub(crate) fn player_of(&self, device: &str) -> Option<&'a str> {
+        self.claims.iter().find(|(_, holder)| **holder == device).map(|(player, _)| *player)
+    }
+
+    pub(crate) fn score(&self, player_id: &str) -> i64 {
+        self.scores.get(player_id).copied().unwrap_or(0)
+    }
+
+    /// The item at hand: none in the lobby, in a recap and after the end.
+    pub(crate) fn item(&self) -> Option<(&Round, usize, &Item)> {
+        let round = self.round.as_ref()?;
+        let at = self.game.current_item_index?;
+        Some((round, at, round.items.get(at)?))
+    }
+
+    /// The open vote, and whether everybody expected has voted: then a writer died before closing it.
+    pub(crate) fn open_ballot(&self) -> Option<(&Ballot, bool)> {
+        let ballot = self.game.vote.as_ref().filter(|_| self.game.status == Status::Vote)?;
+        let all = ballot.expected_player_ids.iter().all(|p| self.votes.contains_key(p.as_str()));
+        Some((ballot, all && !ballot.expected_player_ids.is_empty()))
+    }
+
+    /// Players with an open socket, from members `<server>:<player_id>`, in the order of the players.
+    pub(crate) fn connected(&self) -> Vec<&str> {
+        let online: Vec<&str> =
+            self.seen.online.iter().filter_map(|member| member.rsplit(':').next()).collect();
+        self.players.iter().map(|p| p.player_id.as_str()).filter(|p| online.contains(p)).collect()
+    }
+}
+
+fn numbers(pairs: &[(String, String)]) -> HashMap<&str, i64> {
+    pairs.iter().map(|(name, text)| (name.as_str(), text.parse().unwrap_or(0))).collect()
+}
+
+fn parse<'a, T: Deserialize<'a>>(key: impl AsRef<str>, text: &'a str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| corrupt(key, &error.to_string()).into())
+}
+
+pub(crate) fn corrupt(key: impl AsRef<str>, detail: &str) -> Fault {
+    Fault::Corrupt { key: key.as_ref().to_owned(), detail: detail.to_owned() }
+}
+
+/// An id that cannot be part of a key names no room.
+#[allow(clippy::needless_pass_by_value)] // as `map_err` hands it over
+pub(crate) fn bad_id(_: kernel::keyspace::BadId) -> Refused {
+    Refused::not_found()
+}
+
+/// What stands for a large text in a guard.
+pub(crate) fn sha(text: &str) -> String {
+    use std::fmt::Write as _;
+    let digest = sha1::Sha1::digest(text.as_bytes());
+    digest.iter().fold(String::with_capacity(40), |mut sha, byte| {
+        let _ = write!(sha, "{byte:02x}");
+        sha
+    })
+}

@@ -1,0 +1,346 @@
+//! Votes and how they close. A vote is taken by a script that also counts and scores, so an item closes once
+//! however many last votes arrive together; forced closes are timers in the store that any server serves.
+
+use kernel::{Deadline, Fault, Verdict, reply};
+use serde::Serialize;
+use serde_json::json;
+
+use super::game::text;
+use super::{Caller, Decision, Desk, Done, Rooms};
+use crate::command::Place;
+use crate::error::{Refused, Result, RoomError};
+use crate::events::Fact;
+use crate::model::{Phase, Status, Vote};
+use crate::push::{Audience, Reply, line};
+use crate::scripts::VOTE;
+use crate::seen::{Parts, Room, corrupt};
+
+/// What is looked at to close a vote.
+const CLOSING: Parts = Parts("rvf");
+
+/// A vote on its way to the script.
+pub(super) struct Casting {
+    place: Place,
+    player_id: String,
+    selections: Vec<String>,
+}
+
+/// What the script made of it.
+enum Cast {
+    Accepted,
+    Closed,
+    Retry,
+    Gone,
+    Refused(&'static str),
+}
+
+#[derive(Serialize)]
+struct Ack<'a> {
+    code: &'a str,
+    round_id: &'a str,
+    item_id: &'a str,
+    accepted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Voted<'a> {
+    code: &'a str,
+    round_id: &'a str,
+    item_id: &'a str,
+    player_id: &'a str,
+}
+
+#[derive(Serialize)]
+struct Forced<'a> {
+    code: &'a str,
+    round_id: &'a str,
+    item_id: &'a str,
+    ends_at_ms: u64,
+}
+
+impl Desk<'_> {
+    fn ack(&self, place: &Place, reason: Option<&str>) -> Done {
+        let Place { round_id, item_id } = place;
+        let ack = Ack { code: self.code, round_id, item_id, accepted: reason.is_none(), reason };
+        Done::reply(Reply::new("VOTE_ACK", &ack))
+    }
+
+    pub(super) fn vote(
+        &self,
+        place: &Place,
+        named: Option<&str>,
+        selections: &[String],
+    ) -> Result<Decision> {
+        self.in_phase(&[Phase::Game])?;
+        let device = self.device()?;
+        match self.vote_reason(place, named, selections, device) {
+            Some(reason) => Ok(Decision::Answer(self.ack(place, Some(reason)))),
+            None => Ok(Decision::Vote(Casting {
+                place: place.clone(),
+                player_id: self.room.player_of(device).unwrap_or_default().to_owned(),
+                selections: selections.to_vec(),
+            })),
+        }
+    }
+
+    /// Why a vote does not count, in the order of the rules.
+    fn vote_reason(
+        &self,
+        place: &Place,
+        named: Option<&str>,
+        selections: &[String],
+        device: &str,
+    ) -> Option<&'static str> {
+        let room = self.room;
+        let ballot = room.game.vote.as_ref();
+        let same =
+            ballot.is_some_and(|b| b.round_id == place.round_id && b.item_id == place.item_id);
+        let ballot = match (ballot, room.game.status, same) {
+            (Some(ballot), Status::Vote, true) => ballot,
+            (_, Status::Vote, false) | (Some(_), _, true) => return Some("late"),
+            _ => return Some("not_in_vote"),
+        };
+        let own = room.player_of(device).filter(|own| named.is_none_or(|named| named == *own));
+        let Some(own) = own else { return Some("not_claimed") };
+        if !ballot.expected_player_ids.iter().any(|player| player == own) {
+            return Some("not_expected_voter");
+        }
+        let k = room.item().map_or(0, |(_, _, item)| item.k);
+        if selections.len() > k {
+            return Some("too_many");
+        }
+        let known = |id: &String| room.senders.iter().any(|s| s.active && s.sender_id == *id);
+        let twice = (1..selections.len()).any(|n| selections[..n].contains(&selections[n]));
+        (twice || !selections.iter().all(known)).then_some("invalid_selection")
+    }
+
+    /// Hands the vote to the script; `None` when the game moved on meanwhile.
+    pub(super) async fn cast(&self, casting: Casting, by: Deadline) -> Result<Option<Done>> {
+        let Casting { place, player_id, selections } = casting;
+        let vote = text(&Vote { selections, ts: self.now_ms });
+        let device = self.device()?;
+        let cast =
+            self.rooms.close_or_cast(self, Some((&player_id, device, &vote)), "", by).await?;
+        match cast {
+            Cast::Accepted | Cast::Closed => Ok(Some(self.ack(&place, None))),
+            Cast::Refused(reason) => Ok(Some(self.ack(&place, Some(reason)))),
+            Cast::Retry => Ok(None),
+            Cast::Gone => Err(self.rooms.gone(self.caller).into()),
+        }
+    }
+
+    pub(super) fn force_close(&self, place: &Place, delay_ms: u64) -> Result<Decision> {
+        self.in_phase(&[Phase::Game])?;
+        self.in_status(Status::Vote)?;
+        let ballot = self.room.game.vote.as_ref();
+        if !ballot.is_some_and(|b| b.round_id == place.round_id && b.item_id == place.item_id) {
+            return Err(Refused::bad("not_current_item").into());
+        }
+        let wanted = self.now_ms + delay_ms;
+        let forced = |ends_at_ms| Forced {
+            code: self.code,
+            round_id: &place.round_id,
+            item_id: &place.item_id,
+            ends_at_ms,
+        };
+        // It can only be brought forward.
+        if let Some(known) = self.room.deadline.filter(|known| *known <= wanted) {
+            let reply = Reply::new("VOTE_FORCE_CLOSE_STARTED", &forced(known));
+            return Ok(Decision::Answer(Done::reply(reply)));
+        }
+        let keys = self.rooms.keys;
+        let deadline = self.key(keys.vote_deadline(self.code))?;
+        let game = self.key(keys.game(self.code))?;
+        let body =
+            json!({ "round_id": place.round_id, "item_id": place.item_id, "ends_at_ms": wanted });
+        let step = self
+            .step("FORCE_CLOSE_VOTE", body)?
+            .while_text(&game, self.room.seen.game.as_deref().unwrap_or_default());
+        let mut step = match self.room.deadline {
+            Some(known) => step.while_text(&deadline, &known.to_string()),
+            None => step.while_absent(&deadline),
+        }
+        .set(&deadline, &wanted.to_string());
+        if self.rooms.events_in_step().is_some() {
+            let member = timer_name(self.code, place, wanted);
+            let (due, data) = (keys.due(), keys.due_data());
+            step = step
+                .beside("ZADD", &due, &[wanted.to_string().as_bytes(), member.as_bytes()])
+                .beside("HSET", &data, &[member.as_bytes(), b"- "]);
+        }
+        step.told.push(&Audience::All, "VOTE_FORCE_CLOSE_STARTED", &forced(wanted));
+        Ok(Decision::Step(Box::new(step), Done::default()))
+    }
+}
+
+/// A timer for each deadline: bringing it forward arms another, and the later one finds nothing to do.
+fn timer_name(code: &str, place: &Place, at_ms: u64) -> String {
+    format!("{code}:{}:{}:{at_ms}", place.round_id, place.item_id)
+}
+
+impl Rooms {
+    /// Arms the timer before the step, where the two cannot be one. The step may still refuse; then the timer
+    /// finds nothing to do.
+    pub(super) async fn arm_ahead(
+        &self,
+        code: &str,
+        place: &Place,
+        delay_ms: u64,
+        by: Deadline,
+    ) -> std::result::Result<(), Fault> {
+        if self.events_in_step().is_some() {
+            return Ok(());
+        }
+        // A little late rather than early: the step's own deadline is what counts, and it is looked at.
+        let at_ms = self.clock.now_ms() + delay_ms;
+        let ops = self.timer_keys().arm(&timer_name(code, place, at_ms), at_ms, "");
+        let cmds: Vec<kernel::Cmd> = ops.iter().map(kernel::Op::cmd).collect();
+        let answers = self.store.pipeline(&cmds, by).await?;
+        answers.into_iter().collect::<std::result::Result<Vec<_>, _>>().map(drop)
+    }
+
+    /// Closes what is complete and still open: a writer died halfway, or a foreign one never closed it.
+    pub(super) async fn heal(&self, code: &str, room: &Room<'_>, by: Deadline) -> Result<bool> {
+        if !room.open_ballot().is_some_and(|(_, complete)| complete) || room.round.is_none() {
+            return Ok(false);
+        }
+        let caller = Caller::default();
+        let desk = Desk { rooms: self, code, room, caller: &caller, now_ms: self.clock.now_ms() };
+        let cast = self.close_or_cast(&desk, None, "", by).await?;
+        Ok(matches!(cast, Cast::Closed | Cast::Retry))
+    }
+
+    /// Serves one forced close: closes the vote when its deadline has come.
+    pub async fn serve_deadline(&self, timer: &kernel::Timer) -> Verdict {
+        let code = timer.member.split(':').next().unwrap_or_default();
+        match self.close_due(code).await {
+            Ok(Some(later)) => Verdict::Again(later),
+            Ok(None) => Verdict::Done,
+            Err(RoomError::Refused(_)) => Verdict::Done,
+            Err(RoomError::Fault(fault)) => {
+                tracing::warn!(%fault, code, "a forced close has to wait");
+                Verdict::Failed
+            }
+        }
+    }
+
+    /// The keys of the timers, for whoever serves them.
+    pub fn deadline_timers(&self) -> kernel::TimerKeys {
+        self.timer_keys()
+    }
+
+    /// Closes the open vote by force when its deadline has passed; says when to look again when it has not.
+    pub async fn close_due(&self, code: &str) -> Result<Option<u64>> {
+        let by = Deadline::after(super::PATIENCE);
+        let caller = Caller::default();
+        for _ in 0..super::TRIES {
+            let seen = self.look(code, CLOSING, &caller, by).await?;
+            let now_ms = self.clock.now_ms();
+            let room = Room::read(self.keys, code, &seen, CLOSING, now_ms)?;
+            let Some(deadline) = room.deadline.filter(|_| room.open_ballot().is_some()) else {
+                return Ok(None);
+            };
+            if deadline > now_ms {
+                return Ok(Some(deadline));
+            }
+            let desk = Desk { rooms: self, code, room: &room, caller: &caller, now_ms };
+            match self.close_or_cast(&desk, None, "force", by).await? {
+                Cast::Retry => {}
+                _ => return Ok(None),
+            }
+        }
+        Err(Fault::Contended { key: format!("room:{code}:game"), attempts: super::TRIES }.into())
+    }
+
+    /// The one close routine: with a vote, by force, or because everybody has voted.
+    async fn close_or_cast(
+        &self,
+        desk: &Desk<'_>,
+        vote: Option<(&str, &str, &str)>,
+        force: &str,
+        by: Deadline,
+    ) -> Result<Cast> {
+        let (room, code, keys) = (desk.room, desk.code, self.keys);
+        let Some(ballot) = &room.game.vote else { return Ok(Cast::Retry) };
+        let (round_id, item_id) = (ballot.round_id.as_str(), ballot.item_id.as_str());
+        let item = room.round.as_ref().and_then(|r| r.items.iter().find(|i| i.item_id == item_id));
+        let item = item.ok_or_else(|| {
+            corrupt(format!("room:{code}:round:{round_id}"), "the item is missing")
+        })?;
+        let events = self.events_in_step();
+        let own = [
+            keys.meta(code),
+            keys.game(code),
+            keys.claims(code),
+            keys.votes(code, round_id, item_id),
+            keys.round(code, round_id),
+            keys.scores(code),
+            keys.round_delta(code, round_id),
+            keys.vote_deadline(code),
+        ];
+        let own: Vec<_> = own.into_iter().map(|key| desk.key(key)).collect::<Result<_>>()?;
+        let names: Vec<&[u8]> =
+            own.iter().chain(&events).map(kernel::keyspace::Key::as_bytes).collect();
+        let closed = desk.next_game(&[("status", text(&Status::RevealWait))])?;
+        let (player, device, vote_text) = vote.unwrap_or_default();
+        let voted = line(
+            &Audience::Masters,
+            "PLAYER_VOTED",
+            &Voted { code, round_id, item_id, player_id: player },
+        );
+        let truth = text(&item.true_sender_ids);
+        let head = format!(
+            r#"m {{"type":"VOTE_RESULTS","payload":{{"code":"{code}","round_id":"{round_id}","item_id":"{item_id}","true_senders":{truth},"players":["#
+        );
+        let tail = format!(r#"],"version":{}}}}}"#, room.game.version + 1);
+        let mut body = json!({ "code": code, "round_id": round_id, "item_id": item_id });
+        if vote.is_some() {
+            body["player_id"] = player.into();
+        }
+        // The script adds how many voted, and the closing brace.
+        let body_text = body.to_string();
+        let open_body = body_text.trim_end_matches('}');
+        let (expires_at, at) = (room.meta.expires_at.to_string(), desk.now_ms.to_string());
+        let channel = self.bus(code)?;
+        let args = [
+            &expires_at,
+            room.seen.game.as_deref().unwrap_or_default(),
+            &closed,
+            item_id,
+            player,
+            device,
+            vote_text,
+            force,
+            channel.as_str(),
+            &voted,
+            &head,
+            &tail,
+            &at,
+            code,
+            open_body,
+        ];
+        let answer = self.store.script(&VOTE, &names, &args.map(str::as_bytes), by).await?;
+        let parts = reply::list(&answer).unwrap_or_default();
+        let number = |n: usize| parts.get(n).and_then(reply::int).unwrap_or(0);
+        let cast = match parts.first().and_then(reply::text) {
+            Some("accepted") => Cast::Accepted,
+            Some("closed") => Cast::Closed,
+            Some("retry") => Cast::Retry,
+            Some("waiting") => Cast::Refused("waiting"),
+            Some("gone") => Cast::Gone,
+            Some("not_claimed") => Cast::Refused("not_claimed"),
+            Some("not_expected_voter") => Cast::Refused("not_expected_voter"),
+            _ => return Err(reply::unexpected(&own[3], "what became of a vote", &answer).into()),
+        };
+        if events.is_none() && matches!(cast, Cast::Accepted | Cast::Closed) {
+            body["votes"] = number(2).into();
+            body["expected"] = number(3).into();
+            body["closed"] = matches!(cast, Cast::Closed).into();
+            let kind = if vote.is_some() { "SUBMIT_VOTE" } else { "VOTE_RESULTS" };
+            self.append(Fact { kind, at_ms: desk.now_ms, code: code.to_owned(), body });
+        }
+        Ok(cast)
+    }
+}
