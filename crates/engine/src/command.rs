@@ -112,7 +112,8 @@ type Handlers = &'static [(&'static str, Run)];
 /// All commands that have a handler.
 pub(crate) struct CommandTable {
     pub(crate) specs: Vec<Spec>,
-    by_name: HashMap<&'static str, usize>,
+    /// Number of a command and one more, at the place of its name or the next free ones; every call looks here.
+    places: Vec<u16>,
 }
 
 /// The table of this build.
@@ -126,6 +127,17 @@ pub(crate) enum Found {
 }
 
 const NAME_MAX: usize = 32;
+/// Four times as many as there are commands, so that most names stand at their own place.
+const PLACES: usize = 1024;
+
+/// Where a name would stand; its case does not matter.
+fn place(word: &[u8]) -> usize {
+    let start = word.len().min(NAME_MAX + 1);
+    word.iter()
+        .take(NAME_MAX)
+        .fold(start, |place, byte| place.wrapping_mul(31).wrapping_add(usize::from(byte | 0x20)))
+        % PLACES
+}
 
 impl CommandTable {
     fn load() -> Self {
@@ -136,7 +148,7 @@ impl CommandTable {
                 assert!(old.is_none(), "command {name} has two handlers");
             }
         }
-        let mut table = CommandTable { specs: Vec::new(), by_name: HashMap::new() };
+        let mut table = CommandTable { specs: Vec::new(), places: vec![0; PLACES] };
         let lines = include_str!("commands.tsv").lines().filter(|line| !line.starts_with('#'));
         let specs: Vec<Spec> = lines.map(|line| parse(line, &mut run)).collect();
         assert!(run.is_empty(), "handlers without a line in commands.tsv: {:?}", run.keys());
@@ -160,11 +172,15 @@ impl CommandTable {
         spec.id = self.specs.len();
         if let Some((parent, sub)) = spec.full_name.split_once('|') {
             // The file is sorted, so a container stands before its subcommands.
-            let parent = self.by_name[parent];
+            let parent = self.number(parent.as_bytes()).expect("the file is sorted");
             self.specs[parent].subs.insert(sub, spec.id);
             spec.parent = Some(parent);
         } else {
-            self.by_name.insert(spec.full_name, spec.id);
+            let mut place = place(spec.full_name.as_bytes());
+            while self.places[place] != 0 {
+                place = (place + 1) % PLACES;
+            }
+            self.places[place] = u16::try_from(spec.id + 1).expect("a few hundred commands");
         }
         self.specs.push(spec);
     }
@@ -185,9 +201,18 @@ impl CommandTable {
 
     /// A command by its first word alone.
     pub(crate) fn by_word(&'static self, word: &[u8]) -> Option<&'static Spec> {
-        let mut space = [0; NAME_MAX];
-        let id = *self.by_name.get(lower(word, &mut space)?)?;
-        Some(&self.specs[id])
+        self.number(word).map(|id| &self.specs[id])
+    }
+
+    fn number(&self, word: &[u8]) -> Option<usize> {
+        let mut place = place(word);
+        loop {
+            let id = usize::from(self.places[place]).checked_sub(1)?;
+            if self.specs[id].full_name.as_bytes().eq_ignore_ascii_case(word) {
+                return Some(id);
+            }
+            place = (place + 1) % PLACES;
+        }
     }
 
     /// A command by its full name, `client|list` included.

@@ -1,23 +1,18 @@
 //! `redis.*`: what a script calls. Errors that scripts may catch are raised as [`raise::reply`].
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
-use mlua::{BString, Lua, LuaString, MultiValue, Table, Value};
+use mlua::{BString, Lua, MultiValue, Table, Value};
 
-use super::sandbox::error_table;
 use super::stage::{REPL_ALL, REPL_AOF, SharedStage, Stage};
 use super::watch::Watch;
-use super::{convert, number, raise};
-use crate::command::{Found, Spec, TABLE};
+use super::{number, raise, raw};
+use crate::command::{Found, TABLE};
 use crate::error::ReplyError;
 
 /// The version whose behaviour this is.
 const VERSION: &str = "7.0.15";
 const VERSION_NUMBER: i64 = 0x0007_000f;
-/// A buffer that grew beyond this is not kept for the next call.
-const KEEP: usize = 64 << 10;
 
 /// Fills `redis` for scripts and functions.
 pub(crate) fn install(
@@ -27,20 +22,7 @@ pub(crate) fn install(
     watch: &Arc<Watch>,
     eval: bool,
 ) -> mlua::Result<()> {
-    let (shared, meter, names) = (stage.clone(), watch.clone(), Spellings::default());
-    let call =
-        move |lua: &Lua, args: MultiValue| match command(lua, &shared, &meter, &names, &args)? {
-            Ok(value) => Ok(value),
-            Err(error) => Err(raise::reply(&error.0)),
-        };
-    redis.raw_set("call", lua.create_function(call)?)?;
-    let (shared, meter, names) = (stage.clone(), watch.clone(), Spellings::default());
-    let pcall =
-        move |lua: &Lua, args: MultiValue| match command(lua, &shared, &meter, &names, &args)? {
-            Ok(value) => Ok(value),
-            Err(error) => error_table(lua, &error.0).map(Value::Table),
-        };
-    redis.raw_set("pcall", lua.create_function(pcall)?)?;
+    raw::install(lua, redis, stage, watch)?;
     install_log(lua, redis)?;
     install_replies(lua, redis)?;
     install_switches(lua, redis, stage)?;
@@ -137,7 +119,7 @@ fn c_text(bytes: &[u8]) -> &[u8] {
 }
 
 /// The text behind its code: a text of one word gets `ERR`; line ends at both sides go.
-fn with_code(text: &[u8]) -> Vec<u8> {
+pub(super) fn with_code(text: &[u8]) -> Vec<u8> {
     let trim = |text: &[u8]| -> Vec<u8> {
         let is_end = |b: &u8| *b == b'\r' || *b == b'\n';
         let start = text.iter().position(|b| !is_end(b)).unwrap_or(text.len());
@@ -202,9 +184,8 @@ fn install_switches(lua: &Lua, redis: &Table, stage: &SharedStage) -> mlua::Resu
     let check = move |_: &Lua, args: MultiValue| {
         let mut stage = shared.lock();
         let stage = running(&mut stage, "redis.acl_check_cmd")?;
-        let mut words = Words::default();
-        words.read(&args, None).map_err(|error| raise::reply(&error.0))?;
-        let argv = words.argv();
+        let words = words(&args).map_err(|error| raise::reply(&error.0))?;
+        let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         let Found::Command(spec) = TABLE.find(&argv) else {
             return Err(raise::reply("ERR Invalid command passed to redis.acl_check_cmd()"));
         };
@@ -219,144 +200,27 @@ fn running<'a>(stage: &'a mut Option<Stage>, name: &str) -> mlua::Result<&'a mut
     })
 }
 
-/// Arguments of a call, one behind the other. Kept between calls.
-#[derive(Debug, Default)]
-pub(crate) struct Words {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Words {
-    /// Takes strings, and numbers with all their digits. Gives the command if its name alone tells it.
-    fn read(
-        &mut self,
-        args: &MultiValue,
-        names: Option<&Spellings>,
-    ) -> Result<Option<&'static Spec>, ReplyError> {
-        self.bytes.clear();
-        self.ends.clear();
-        let mut rest = args.iter();
-        let mut spec = None;
-        match (args.front(), names) {
-            (None, _) => return Err(NO_ARGUMENT),
-            (Some(Value::String(name)), Some(names)) => {
-                spec = names.append(name, &mut self.bytes);
-                self.ends.push(self.bytes.len());
-                rest.next();
-            }
-            _ => {}
-        }
-        for arg in rest {
-            match arg {
-                Value::String(text) => self.bytes.extend_from_slice(&text.as_bytes()),
-                Value::Integer(whole) => {
-                    number::write_g(&mut self.bytes, number::of_i64(*whole), 17);
-                }
-                Value::Number(number) => number::write_g(&mut self.bytes, *number, 17),
-                _ => return Err(BAD_ARGUMENT),
-            }
-            self.ends.push(self.bytes.len());
-        }
-        Ok(spec)
+/// Arguments of a call: strings, and numbers with all their digits.
+fn words(args: &MultiValue) -> Result<Vec<Vec<u8>>, ReplyError> {
+    if args.is_empty() {
+        return Err(NO_ARGUMENT);
     }
-
-    fn argv(&self) -> smallvec::SmallVec<[&[u8]; 16]> {
-        let mut from = 0;
-        self.ends
-            .iter()
-            .map(|end| {
-                let word = &self.bytes[from..*end];
-                from = *end;
-                word
-            })
-            .collect()
-    }
-}
-
-/// Commands that scripts of one Lua state have called, by the address of the name's string there. Each
-/// string is held on to, so its address stays its own; a look here costs far less than reading the string.
-#[derive(Default)]
-struct Spellings(RefCell<HashMap<usize, Spelling>>);
-
-struct Spelling {
-    _held: LuaString,
-    bytes: Box<[u8]>,
-    spec: &'static Spec,
-}
-
-impl Spellings {
-    /// More ways to write names than this are read each time.
-    const MOST: usize = 256;
-
-    /// Appends the name; gives the command if it is known already.
-    fn append(&self, name: &LuaString, words: &mut Vec<u8>) -> Option<&'static Spec> {
-        let address = name.to_pointer().addr();
-        let mut known = self.0.borrow_mut();
-        if let Some(spelling) = known.get(&address) {
-            words.extend_from_slice(&spelling.bytes);
-            return Some(spelling.spec);
+    let word = |arg: &Value| match arg {
+        Value::String(text) => Ok(text.as_bytes().to_vec()),
+        Value::Integer(_) | Value::Number(_) => {
+            let mut text = Vec::new();
+            number::write_g(&mut text, arg.as_f64().unwrap_or(0.0), 17);
+            Ok(text)
         }
-        let bytes = name.as_bytes();
-        words.extend_from_slice(&bytes);
-        // A command with subcommands is found by its first two words.
-        let spec = TABLE.by_word(&bytes).filter(|spec| spec.subs.is_empty());
-        if let Some(spec) = spec
-            && known.len() < Self::MOST
-        {
-            known.insert(
-                address,
-                Spelling { _held: name.clone(), bytes: bytes.as_ref().into(), spec },
-            );
-        }
-        spec
-    }
-}
-
-const NO_ARGUMENT: ReplyError =
-    ReplyError::fixed("ERR Please specify at least one argument for this redis lib call");
-const BAD_ARGUMENT: ReplyError =
-    ReplyError::fixed("ERR Lua redis lib command arguments must be strings or integers");
-
-/// One command of a script: its reply as a value, or its error.
-fn command(
-    lua: &Lua,
-    stage: &SharedStage,
-    watch: &Watch,
-    names: &Spellings,
-    args: &MultiValue,
-) -> mlua::Result<Result<Value, ReplyError>> {
-    let mut stage = stage.lock();
-    let stage = running(&mut stage, "redis.call/pcall")?;
-    let mut words = std::mem::take(&mut stage.words);
-    let outcome =
-        words.read(args, Some(names)).and_then(|spec| stage.call(watch, spec, &words.argv()));
-    if words.bytes.capacity() <= KEEP {
-        stage.words = words;
-    }
-    if let Err(error) = outcome {
-        stage.client.out.buf.clear();
-        return Ok(Err(error));
-    }
-    // Nothing of the script runs while its value is made, so the stage may stay locked.
-    let reply = &mut stage.client.out.buf;
-    let value = match reply.first() {
-        Some(b'-') => {
-            let end = memchr::memchr(b'\r', reply).unwrap_or(reply.len());
-            Err(ReplyError(with_code(&reply[1..end]).into()))
-        }
-        Some(b':') => Ok(convert::to_lua(lua, reply)?.0),
-        _ => {
-            // With a limit in force each value would be made under protection, at twice the cost.
-            lua.set_memory_limit(0)?;
-            let value = convert::to_lua(lua, reply);
-            lua.set_memory_limit(watch.memory())?;
-            Ok(value?.0)
-        }
+        _ => Err(BAD_ARGUMENT),
     };
-    reply.clear();
-    reply.shrink_to(KEEP);
-    Ok(value)
+    args.iter().map(word).collect()
 }
+
+pub(super) const NO_ARGUMENT: ReplyError =
+    ReplyError::fixed("ERR Please specify at least one argument for this redis lib call");
+pub(super) const BAD_ARGUMENT: ReplyError =
+    ReplyError::fixed("ERR Lua redis lib command arguments must be strings or integers");
 
 /// The digest that names a script.
 pub(crate) fn sha1_hex(text: &[u8]) -> [u8; 40] {

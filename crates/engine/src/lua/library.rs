@@ -16,7 +16,7 @@ use crate::error::ReplyError;
 #[derive(Debug, Clone)]
 pub(crate) struct Registered {
     pub(crate) name: Vec<u8>,
-    pub(crate) function: Function,
+    pub(crate) function: Arc<Function>,
     pub(crate) flags: Flags,
     pub(crate) description: Option<Vec<u8>>,
 }
@@ -172,12 +172,11 @@ impl LuaHost {
         let loading = self.libraries.loading.clone();
         let state = self.function_state()?;
         let function = state
-            .sandbox
             .compile(code, "@user_function")
             .map_err(|message| flags::with("ERR Error compiling function: ", &message))?;
         *loading.lock() = Some(Vec::new());
         watch.begin(false, true);
-        let result = state.sandbox.start.load.call::<(bool, Value)>(function);
+        let result = state.load.call::<(bool, Value)>(function);
         let stopped = watch.stopping();
         watch.end();
         let functions = loading.lock().take().unwrap_or_default();
@@ -185,7 +184,7 @@ impl LuaHost {
             Ok(_) => None,
             Err(failure) => Some(failure.message()),
         };
-        state.sandbox.settle(stopped, failed.is_some()).map_err(|error| {
+        state.settle(stopped, failed.is_some()).map_err(|error| {
             ReplyError::new(format!("ERR the Lua state is in disorder: {error}"))
         })?;
         match failed {
@@ -218,7 +217,7 @@ fn register(lua: &Lua, loading: &Loading, args: &[Value]) -> mlua::Result<()> {
             let Value::Function(function) = function else {
                 return fail("ERR second argument to redis.register_function must be a function");
             };
-            let (flags, function) = (Flags::default(), function.clone());
+            let (flags, function) = (Flags::default(), Arc::new(function.clone()));
             Registered { name, function, flags, description: None }
         }
         _ => return fail("ERR wrong number of arguments to redis.register_function"),
@@ -262,7 +261,7 @@ fn from_named(lua: &Lua, named: &Table) -> mlua::Result<Registered> {
                 }
             },
             b"callback" => match value {
-                Value::Function(callback) => function = Some(callback),
+                Value::Function(callback) => function = Some(Arc::new(callback)),
                 _ => {
                     return fail(
                         "ERR callback argument given to redis.register_function must be a \

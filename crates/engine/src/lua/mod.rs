@@ -3,9 +3,9 @@
 
 pub(crate) mod api;
 pub(crate) mod bit;
+mod bytecode;
 pub(crate) mod cjson;
 pub(crate) mod cmsgpack;
-pub(crate) mod convert;
 pub(crate) mod flags;
 pub(crate) mod host;
 pub(crate) mod library;
@@ -13,6 +13,7 @@ pub(crate) mod number;
 pub(crate) mod pattern;
 pub(crate) mod payload;
 pub(crate) mod raise;
+mod raw;
 pub(crate) mod sandbox;
 pub(crate) mod stage;
 pub(crate) mod strings;

@@ -1,5 +1,5 @@
 -- Runs once in every Lua state, before any script. Makes the globals read-only, turns errors of ours into
--- what scripts expect wherever one can be caught, and holds the functions that start a script.
+-- what scripts expect wherever one can be caught, and holds the function that loads a library.
 -- Its frames are skipped when an error looks for its line, so errors point into the script.
 local real, rust, strings, bare = ...
 
@@ -8,7 +8,7 @@ local next, rawget, rawset, getmetatable, setmetatable =
   real.next, real.rawget, real.rawset, real.getmetatable, real.setmetatable
 local plain_pcall, plain_xpcall, plain_resume = real.pcall, real.xpcall, real.coroutine.resume
 local loadstring, collectgarbage, concat, byte = real.loadstring, real.collectgarbage, real.table.concat, real.string.byte
-local unwrap, handler, arm, stopping = rust.unwrap, rust.handler, rust.arm, rust.stopping
+local unwrap, arm, stopping = rust.unwrap, rust.arm, rust.stopping
 
 -- The interpreter of debug builds aborts when a protected call hands on more results than a C function has
 -- room for by right; there the results travel in a table.
@@ -223,46 +223,8 @@ if bare then
   setmetatable(bare, { __index = missing })
 end
 
--- How the host starts a script; `arm` puts the memory limit in force.
-local start = {}
-
--- Keys and arguments as two tables. The usual few keys are taken by name, which saves a copy of everything.
-local function keys_1(a, ...) return { a }, { ... } end
-local function keys_2(a, b, ...) return { a, b }, { ... } end
-local function keys_3(a, b, c, ...) return { a, b, c }, { ... } end
-local function keys_4(a, b, c, d, ...) return { a, b, c, d }, { ... } end
-local few = { keys_1, keys_2, keys_3, keys_4 }
-
-local function split(count, ...)
-  if count == 0 then return {}, { ... } end
-  local take = few[count]
-  if take then return take(...) end
-  local all = { ... }
-  return { unpack(all, 1, count) }, { unpack(all, count + 1, select('#', ...)) }
-end
-
-function start.eval(f, count, ...)
-  real.KEYS, real.ARGV = split(count, ...)
-  arm()
-  return plain_xpcall(f, handler)
-end
-
-function start.eval_tables(f, keys, argv)
-  real.KEYS, real.ARGV = keys, argv
-  arm()
-  return plain_xpcall(f, handler)
-end
-
-function start.call_tables(f, keys, argv)
-  arm()
-  return plain_xpcall(function() return f(keys, argv) end, handler)
-end
-
-function start.call(f, count, ...)
-  return start.call_tables(f, split(count, ...))
-end
-
-function start.load(f)
+-- Runs the body of a library; `arm` puts the memory limit in force.
+local function load(f)
   meta.__index = bare
   arm()
   local ok, value = plain_pcall(f)
@@ -271,4 +233,4 @@ function start.load(f)
   return ok, value
 end
 
-return globals, start
+return globals, load

@@ -7,8 +7,10 @@ use mlua::{Error, Function, HookTriggers, Lua, LuaOptions, StdLib, Table, Value,
 use parking_lot::Mutex;
 
 use super::raise::{self, Raised};
+use super::raw::{Ended, Home, Input};
 use super::watch::Watch;
-use super::{bit, cjson, cmsgpack, number, strings, structs};
+use super::{bit, bytecode, cjson, cmsgpack, number, strings, structs};
+use crate::out::Out;
 
 /// Chunk name of the prelude; its frames are not shown.
 pub(crate) const PRELUDE: &str = "=redis";
@@ -27,12 +29,15 @@ pub(crate) type Fill<'a> = Box<dyn FnOnce(&Lua, &Table) -> mlua::Result<()> + 'a
 /// A state ready to run scripts.
 pub(crate) struct Sandbox {
     pub(crate) lua: Lua,
-    /// Entry points of the prelude.
-    pub(crate) start: Starters,
+    home: Home,
+    /// The globals behind the read-only ones.
+    real: Table,
+    /// Runs the body of a library: (function) → (ok, value).
+    pub(crate) load: Function,
     watch: Arc<Watch>,
 }
 
-/// How a script failed.
+/// How the body of a library failed.
 pub(crate) enum Failure {
     /// An error with `err`, and `source` and `line` where they are known.
     Raised(Table),
@@ -54,19 +59,6 @@ impl Failure {
             Self::Broken(text) => [b"ERR ".as_slice(), &text].concat(),
         }
     }
-}
-
-/// What the host calls to run something under the sandbox.
-pub(crate) struct Starters {
-    /// (function, number of keys, keys and arguments…) → (ok, value).
-    pub(crate) eval: Function,
-    /// The same with the two tables built already, for very many arguments.
-    pub(crate) eval_tables: Function,
-    /// As `eval`, for library functions.
-    pub(crate) call: Function,
-    pub(crate) call_tables: Function,
-    /// Runs the body of a library.
-    pub(crate) load: Function,
 }
 
 impl Sandbox {
@@ -103,7 +95,6 @@ impl Sandbox {
         let prelude = lua.load(include_str!("prelude.lua")).set_name(PRELUDE).into_function()?;
         let rust = lua.create_table()?;
         rust.raw_set("unwrap", lua.create_function(unwrap)?)?;
-        rust.raw_set("handler", lua.create_function(handler)?)?;
         let shared = watch.clone();
         let arm = move |lua: &Lua, (): ()| lua.set_memory_limit(shared.memory()).map(|_| ());
         rust.raw_set("arm", lua.create_function(arm)?)?;
@@ -112,17 +103,11 @@ impl Sandbox {
         rust.raw_set("stopping", lua.create_function(stopping)?)?;
         rust.raw_set("checked", cfg!(debug_assertions))?;
         let text = strings::install(&lua, watch)?;
-        let (globals, start): (Table, Table) = prelude.call((real, rust, text, bare))?;
+        let (globals, load): (Table, Function) = prelude.call((&real, rust, text, bare))?;
         // New chunks, and chunks that scripts load, see the read-only globals only.
         lua.set_globals(globals)?;
-        let start = Starters {
-            eval: start.raw_get("eval")?,
-            eval_tables: start.raw_get("eval_tables")?,
-            call: start.raw_get("call")?,
-            call_tables: start.raw_get("call_tables")?,
-            load: start.raw_get("load")?,
-        };
-        let sandbox = Self { lua, start, watch: watch.clone() };
+        let home = Home::new(&lua, &real, lua.create_function(handler)?)?;
+        let sandbox = Self { lua, home, real, load, watch: watch.clone() };
         sandbox.hook(LOOK_EVERY)?;
         Ok(sandbox)
     }
@@ -159,7 +144,21 @@ impl Sandbox {
         Ok(())
     }
 
-    /// What a starter of the prelude gave.
+    /// Runs a script; its reply goes to `out`. `resp3` tells, at the end, which protocol it chose.
+    pub(crate) fn run(
+        &self,
+        function: &Function,
+        keys: &[&[u8]],
+        args: &[&[u8]],
+        as_globals: bool,
+        out: &mut Out,
+        resp3: impl FnOnce() -> bool,
+    ) -> Ended {
+        let input = Input { keys, args, as_globals, memory: self.watch.memory() };
+        self.home.run(&self.lua, function, &input, out, resp3)
+    }
+
+    /// What the body of a library gave.
     pub(crate) fn outcome(result: mlua::Result<(bool, Value)>) -> Result<Value, Failure> {
         match result {
             Ok((true, value)) => Ok(value),
@@ -173,6 +172,17 @@ impl Sandbox {
                 None => Failure::Broken(plain_text(&error).into_bytes()),
             }),
         }
+    }
+
+    /// Compiles a script. One that assigns to no global gets the globals without the step in front.
+    pub(crate) fn compile_script(&self, source: &[u8]) -> Result<Function, Vec<u8>> {
+        let function = self.compile(source, "@user_script")?;
+        if !bytecode::sets_globals(&function.dump(false)) {
+            function
+                .set_environment(self.real.clone())
+                .map_err(|error| error.to_string().into_bytes())?;
+        }
+        Ok(function)
     }
 
     /// Compiles source text; the error is Lua's message.

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use super::api::Words;
+use super::raw::Scratch;
 use super::watch::Watch;
 use crate::client::Client;
 use crate::cluster;
@@ -42,8 +42,10 @@ pub(crate) struct Stage {
     pub(crate) wrote: bool,
     /// `redis.set_repl`.
     pub(crate) replicate: u8,
-    /// Room for the arguments of a call.
-    pub(crate) words: Words,
+    /// Kept from one call to the next.
+    pub(crate) scratch: Option<Box<Scratch>>,
+    /// A command panicked: nothing more is run for this script.
+    pub(crate) panicked: bool,
 }
 
 impl Stage {
@@ -55,6 +57,8 @@ impl Stage {
         spec: Option<&'static Spec>,
         argv: &[&[u8]],
     ) -> Outcome {
+        #[cfg(test)]
+        assert!(argv.last() != Some(&b"panic now".as_slice()), "a test asked for a panic");
         let spec = self.admit(watch, spec, argv)?;
         let Some(Run::Plain(run)) = spec.run else { return Err(NOT_ALLOWED) };
         let core = &mut *self.core;

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mlua::{LuaString, Value};
-
-use super::sandbox::{Failure, Sandbox};
+use super::raw::Ended;
+use super::sandbox::Sandbox;
 use super::watch::{Kill, Watch};
+use crate::out::Out;
 
 fn sandbox(watch: &Arc<Watch>) -> Sandbox {
     Sandbox::new(watch, |_, _| Ok(()), None).unwrap()
@@ -18,24 +18,32 @@ const SHOW: &str = "local function show(...) local r = {} for i = 1, select('#',
 
 /// Runs a script; gives its text result, or `! ` and the error text.
 fn run_in(sandbox: &Sandbox, watch: &Watch, source: &[u8]) -> Vec<u8> {
-    let function = match sandbox.compile(source, "@user_script") {
+    let function = match sandbox.compile_script(source) {
         Ok(function) => function,
         Err(message) => return [b"! compile ", message.as_slice()].concat(),
     };
     watch.begin(true, false);
-    let outcome = Sandbox::outcome(sandbox.start.eval.call((function, 0)));
+    let mut out = Out::default();
+    let ended = sandbox.run(&function, &[], &[], true, &mut out, || false);
     let stopped = watch.stopping();
     watch.end();
     sandbox.settle(stopped, false).unwrap();
-    let text = match outcome {
-        Ok(Value::String(text)) => return text.as_bytes().to_vec(),
-        Ok(other) => return format!("{other:?}").into_bytes(),
-        Err(Failure::Raised(table)) => {
-            table.raw_get::<LuaString>("err").unwrap().as_bytes().to_vec()
-        }
-        Err(Failure::Stopped(text) | Failure::Broken(text)) => text,
+    let text = match ended {
+        Ended::Well => return text_of(out.buf),
+        Ended::Failed(failed) => failed.text,
+        Ended::Broken(text) => text,
+        Ended::Panicked => b"panicked".to_vec(),
     };
     [b"! ".as_slice(), &text].concat()
+}
+
+/// The body of a bulk string; another reply as it is.
+fn text_of(reply: Vec<u8>) -> Vec<u8> {
+    if !reply.starts_with(b"$") || reply.starts_with(b"$-1") {
+        return reply;
+    }
+    let start = reply.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    reply[start..reply.len() - 2].to_vec()
 }
 
 fn run(source: &str) -> String {
@@ -97,7 +105,7 @@ fn globals_are_read_only() {
         run("return nothing"),
         "! ERR user_script:1: Script attempted to access nonexistent global variable 'nothing'"
     );
-    assert!(run("return redis.nothing").starts_with("Nil"));
+    assert_eq!(run("return redis.nothing"), "$-1\r\n");
 }
 
 #[test]
@@ -230,4 +238,108 @@ fn a_script_that_wrote_cannot_be_killed() {
     watch.wrote();
     assert_eq!(watch.kill(true), Kill::Wrote);
     assert!(watch.check().is_ok());
+}
+
+/// Runs a script in an engine; gives its reply in debug form.
+fn eval(connection: &crate::Connection, source: &str) -> String {
+    let mut call = redis::cmd("EVAL");
+    call.arg(source).arg(0);
+    format!("{:?}", connection.call(&call).unwrap())
+}
+
+#[test]
+fn a_reply_that_does_not_fit_in_memory_is_an_error_of_the_script() {
+    let options = crate::Options { script_memory: 2 << 20, ..crate::Options::default() };
+    let (engine, _) = crate::Engine::open(options).unwrap();
+    let connection = engine.connect();
+    connection.call(redis::cmd("SET").arg("large").arg(vec![b'x'; 8 << 20])).unwrap();
+    let mut push = redis::cmd("RPUSH");
+    push.arg("many");
+    for i in 0..100_000 {
+        push.arg(i);
+    }
+    connection.call(&push).unwrap();
+    for command in ["'get', 'large'", "'lrange', 'many', 0, -1"] {
+        let got = eval(&connection, &format!("return redis.call({command})"));
+        assert!(got.contains("not enough memory"), "{got}");
+        // Caught or not: until the next collection the state may be too full even to go on.
+        let caught = format!("if pcall(redis.pcall, {command}) then return 1 end return 2");
+        let got = eval(&connection, &caught);
+        assert!(got == "int(2)" || got.contains("not enough memory"), "{got}");
+        assert_eq!(eval(&connection, "return redis.call('strlen', 'large')"), "int(8388608)");
+    }
+}
+
+#[test]
+fn a_command_that_panics_ends_its_script_and_nothing_else() {
+    let engine = crate::Engine::memory();
+    let connection = engine.connect();
+    for script in [
+        "return redis.call('get', 'panic now')",
+        "redis.call('set', 'a', '1') pcall(redis.call, 'get', 'panic now') return 1",
+        "pcall(redis.call, 'get', 'panic now') while true do pcall(redis.call, 'incr', 'b') end",
+    ] {
+        let got = eval(&connection, script);
+        assert!(got.contains("internal error while a script ran"), "{script}: {got}");
+    }
+    assert_eq!(eval(&connection, "return redis.call('incr', 'a')"), "int(2)");
+    assert_eq!(eval(&connection, "return redis.call('exists', 'b')"), "int(0)");
+}
+
+#[test]
+fn arguments_of_every_kind_arrive() {
+    let engine = crate::Engine::memory();
+    let connection = engine.connect();
+    let script = "redis.call('rpush', 'l', 1, 'two', 3.5, 1e15, -0.1, '', 'six', 7) \
+        return table.concat(redis.call('lrange', 'l', 0, -1), ' ') == \
+        '1 two 3.5 1000000000000000 -0.10000000000000001  six 7'";
+    assert_eq!(eval(&connection, script), "int(1)");
+    for bad in ["{}", "true", "nil", "print"] {
+        let got = eval(&connection, &format!("return redis.call('get', {bad})"));
+        assert!(
+            got.contains("must be strings or integers") || got.contains("nonexistent"),
+            "{got}"
+        );
+    }
+    assert!(eval(&connection, "return redis.call()").contains("at least one argument"));
+    assert!(eval(&connection, "return redis.call('nosuch')").contains("Unknown Redis command"));
+    // More arguments than the stack of a C function begins with.
+    let many = "local t = {} for i = 1, 4000 do t[i] = i end \
+        return redis.call('rpush', 'm', unpack(t))";
+    assert_eq!(eval(&connection, many), "int(4000)");
+}
+
+#[test]
+fn what_a_script_does_to_its_lists_is_gone_for_the_next() {
+    let engine = crate::Engine::memory();
+    let connection = engine.connect();
+    let run = |source: &str, words: &[&str]| {
+        let mut call = redis::cmd("EVAL");
+        call.arg(source).arg(words.len().min(2)).arg(words);
+        format!("{:?}", connection.call(&call).unwrap())
+    };
+    let show = "local r = {#KEYS, #ARGV} for _, t in pairs({KEYS, ARGV}) do for k, v in pairs(t) do \
+        r[#r + 1] = k .. v end end return {r, getmetatable(KEYS) and 1 or 0}";
+    let expected = run(show, &["a", "b", "c"]);
+    for spoil in [
+        "KEYS[1] = 'other'",
+        "KEYS[1] = nil",
+        "KEYS[2] = nil KEYS.x = 1",
+        "KEYS.x = 'left' ARGV[9] = 'left'",
+        "setmetatable(KEYS, {__index = function() return 'left' end})",
+        "for i = 1, 100 do ARGV[i] = i end",
+        "for i = 1, 100 do ARGV[i] = i end for i = 2, 100 do ARGV[i] = nil end",
+        "table.sort(KEYS, function(a, b) return a > b end) table.remove(ARGV)",
+        "KEYS[1] = nil KEYS[2] = nil KEYS[0.5] = 'x' KEYS[-1] = 'y'",
+        "rawset(KEYS, 'x', 'left')",
+        "return #ARGV",
+    ] {
+        run(spoil, &["k", "l", "m", "n", "o"]);
+        assert_eq!(run(show, &["a", "b", "c"]), expected, "after {spoil}");
+    }
+    assert_eq!(run("return #KEYS + #ARGV", &[]), "int(0)");
+    let many: Vec<String> = (0..20_000).map(|i| i.to_string()).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!(run("return #ARGV", &many), "int(19998)");
+    assert_eq!(run(show, &["a", "b", "c"]), expected);
 }

@@ -13,6 +13,9 @@ use super::raise;
 /// Milliseconds since the watch was made; 0 is kept for "nothing runs".
 type Millis = u64;
 
+/// A script runs, and nobody has looked at the clock for it yet.
+const NOT_LOOKED: Millis = Millis::MAX;
+
 /// The running script, if any, and the limits it runs under.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -89,7 +92,12 @@ impl Watch {
         self.wrote.store(false, Relaxed);
         self.eval.store(eval, Relaxed);
         self.loading.store(loading, Relaxed);
-        self.since.store(self.now(), Relaxed);
+        self.since.store(NOT_LOOKED, Relaxed);
+    }
+
+    /// Ends the running script whatever it has done.
+    pub(crate) fn end_now(&self) {
+        self.stop.store(true, Relaxed);
     }
 
     /// The script is over.
@@ -128,6 +136,12 @@ impl Watch {
     pub(crate) fn elapsed(&self) -> Option<Millis> {
         match self.since.load(Relaxed) {
             0 => None,
+            NOT_LOOKED => {
+                // Most scripts end before anybody looks, and are spared the clock. One that ends just now keeps
+                // its 0.
+                let _ = self.since.compare_exchange(NOT_LOOKED, self.now(), Relaxed, Relaxed);
+                Some(0)
+            }
             since => Some(self.now().saturating_sub(since)),
         }
     }
