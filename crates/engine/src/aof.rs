@@ -16,7 +16,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::acl::User;
 use crate::aof_file::{Disk, LogFile};
 use crate::aof_load::{self, LoadError, Loaded};
-use crate::aof_manifest::{DIRECTORY, Manifest, orphans};
+use crate::aof_manifest::{DIRECTORY, Manifest, orphans, sync_directory};
 use crate::client::Client;
 use crate::core::Core;
 use crate::error::ReplyError;
@@ -70,6 +70,9 @@ pub struct Opened {
 pub(crate) struct Log {
     pub(crate) dir: PathBuf,
     pub(crate) manifest: Manifest,
+    /// The list on the disk names the present increment. A new one is empty until then, so that starting needs no
+    /// sync and nothing is lost by a list that did not reach the disk.
+    listed: bool,
     pub(crate) file: LogFile,
     pub(crate) fsync: Fsync,
     pub(crate) syncer: Arc<Syncer>,
@@ -113,10 +116,10 @@ impl Log {
             None => fresh_manifest(&files)?,
         };
         let last = load_all(inner, &files, &manifest, &mut opened)?;
-        if manifest.incr.is_empty() {
+        let listed = !manifest.incr.is_empty();
+        if !listed {
             manifest.incr.push(manifest.next_incr());
             File::create(files.join(&manifest.incr[0].name)).map_err(unusable)?;
-            manifest.write(&files).map_err(unusable)?;
         }
         let name = &manifest.incr.last().expect("just made sure").name;
         let mut file = LogFile::open(&files.join(name)).map_err(unusable)?;
@@ -133,6 +136,7 @@ impl Log {
         let log = Log {
             dir: files,
             manifest,
+            listed,
             file,
             fsync,
             syncer,
@@ -170,7 +174,20 @@ impl Log {
         result
     }
 
+    /// Makes the list on the disk name the present increment.
+    pub(crate) fn list(&mut self) -> io::Result<()> {
+        if !self.listed {
+            self.manifest.write(&self.dir)?;
+            if let Some(parent) = self.dir.parent() {
+                sync_directory(parent)?;
+            }
+            self.listed = true;
+        }
+        Ok(())
+    }
+
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.list()?;
         self.file.append(bytes)?;
         match self.fsync {
             Fsync::Always => {

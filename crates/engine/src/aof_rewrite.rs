@@ -148,8 +148,10 @@ impl Shared {
     /// Writes a new base and switches to it.
     fn rewrite(&self) -> io::Result<()> {
         let (dir, with_next, next) = {
-            let inner = self.lock();
-            let log = inner.log.as_ref().ok_or_else(|| io::Error::other("there is no log"))?;
+            let mut inner = self.lock();
+            let log = inner.log.as_mut().ok_or_else(|| io::Error::other("there is no log"))?;
+            // From here on only this thread writes the list.
+            log.list()?;
             let mut manifest = log.manifest.clone();
             let next = manifest.next_incr();
             manifest.incr.push(next.clone());

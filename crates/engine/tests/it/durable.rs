@@ -167,6 +167,28 @@ fn a_rewrite_under_writes_keeps_everything() {
 }
 
 #[test]
+fn a_new_directory_has_a_list_of_its_files_from_the_first_write_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let list = dir.path().join("appendonlydir/appendonly.aof.manifest");
+    for _ in 0..2 {
+        // Nothing was acknowledged, so nothing need be there; the next start is as new.
+        drop(open(dir.path(), Fsync::Always).unwrap());
+        assert!(!list.exists());
+    }
+    let engine = open(dir.path(), Fsync::Always).unwrap();
+    run(&engine.connect(), "GET a");
+    assert!(!list.exists(), "reading writes nothing");
+    run(&engine.connect(), "SET a 1");
+    assert_eq!(
+        std::fs::read_to_string(&list).unwrap(),
+        "file appendonly.aof.1.incr.aof seq 1 type i\n"
+    );
+    drop(engine);
+    let engine = open(dir.path(), Fsync::Always).unwrap();
+    assert_eq!(text(run(&engine.connect(), "GET a")), "1");
+}
+
+#[test]
 fn a_directory_has_one_owner() {
     let dir = tempfile::tempdir().unwrap();
     let _engine = open(dir.path(), Fsync::No).unwrap();
