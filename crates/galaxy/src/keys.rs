@@ -171,3 +171,15 @@ kernel::keyspace! {
     own tick_completed() = "tick_completed", Channel, Life::None,
         writers = &[PHYSICS, TICK], readers = &[GATEWAY];
 }
+
+/// The hash of a station or of a gate.
+pub fn of_station(
+    keys: Keys,
+    kind: crate::model::StationKind,
+    id: uuid::Uuid,
+) -> Result<kernel::keyspace::Key, kernel::keyspace::BadId> {
+    match kind {
+        crate::model::StationKind::Station => keys.station(id),
+        crate::model::StationKind::Jumpgate => keys.jumpgate(id),
+    }
+}

@@ -3,6 +3,11 @@
 //! Always true: one engine ticks a world; `game:tick` is written last of each tick; an entity is in the index
 //! of the system its hash names exactly while the hash exists.
 
+pub mod batch;
 pub mod keys;
+pub mod load;
+pub mod model;
+pub mod pace;
 pub mod physics;
 pub mod text;
+pub mod world;

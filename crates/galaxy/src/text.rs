@@ -82,6 +82,7 @@ pub fn read_quaternion(text: &str) -> Option<Quat> {
 }
 
 /// A rotation of its parts.
+#[expect(clippy::many_single_char_names, reason = "the letters of a quaternion")]
 pub fn unit(w: f64, x: f64, y: f64, z: f64) -> Option<Quat> {
     let q = Quat::from_xyzw(x, y, z, w);
     let length = q.length();

@@ -115,7 +115,15 @@ impl Fleet {
 
     /// Puts a craft somewhere else.
     pub fn relocate(&mut self, bodies: &Bodies, id: CraftId, craft: Craft) {
-        if let Some((_, hull)) = self.take(id) {
+        let Some(Slot { block: index, lane }) = self.slots.get(id.index()).copied().flatten()
+        else {
+            return;
+        };
+        let block = &mut self.blocks[index];
+        if block.reference == craft.reference {
+            block.set(lane, craft.r, craft.v);
+            block.pull(bodies.gm(), bodies.now());
+        } else if let Some((_, hull)) = self.take(id) {
             self.put(bodies, id, craft, hull);
         }
     }

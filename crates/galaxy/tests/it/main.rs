@@ -7,3 +7,4 @@ mod attitude;
 mod burns;
 mod fleet;
 mod truth;
+mod world;

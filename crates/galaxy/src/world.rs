@@ -1,0 +1,246 @@
+//! The world in memory: what the engine ticks. The store is its copy, written once per tick.
+//!
+//! Always true: every ship and station has a craft in the fleet; a docked ship has the motion of its station; nothing
+//! in here waits, reads a clock or talks to the store.
+
+use std::collections::{BTreeMap, HashMap};
+
+use uuid::Uuid;
+
+use crate::model::{ShipRecord, StationKind, StationRecord, Target, TargetKind};
+use crate::physics::aim::{Lagrange, Mark};
+use crate::physics::solar::System;
+use crate::physics::{Bodies, Craft, CraftId, Fleet, Hull, Vec3};
+
+mod dock;
+mod spawn;
+mod step;
+
+pub use dock::Service;
+pub use spawn::Placement;
+pub use step::Stepped;
+
+/// How fast game time goes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pace {
+    /// Ticks per second, 0.1 to 100.
+    pub rate: f64,
+    /// Game seconds per second, 0.1 to 100.
+    pub scale: f64,
+    /// Whether game time is drawn towards UTC.
+    pub sync: bool,
+    /// Whether ticks rest.
+    pub paused: bool,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace { rate: 1.0, scale: 1.0, sync: true, paused: false }
+    }
+}
+
+/// A ship in memory; its motion and hull are in the fleet.
+#[derive(Debug, Clone)]
+pub struct Ship {
+    /// Its place in the fleet.
+    pub craft: CraftId,
+    /// Owner, or `npc`.
+    pub player_id: String,
+    /// Shown to people.
+    pub name: String,
+    /// What the target modes look at.
+    pub target: Option<Target>,
+    /// Where it is docked.
+    pub docked: Option<Uuid>,
+    /// Since which tick.
+    pub docked_at_tick: u64,
+    /// The body it stands on.
+    pub landed: Option<usize>,
+    /// Whether it takes fuel at its dock.
+    pub refuelling: bool,
+    /// What the store holds of what changes rarely.
+    pub(crate) stored: Stored,
+}
+
+/// What was last written of a ship, so that only changes are.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Stored {
+    pub(crate) fuel: f64,
+    pub(crate) wheel: Vec3,
+    pub(crate) controls: crate::model::Written,
+    pub(crate) docked: Option<Uuid>,
+    pub(crate) landed: Option<usize>,
+}
+
+/// A station or a gate in memory.
+#[derive(Debug, Clone)]
+pub struct Station {
+    /// Which of the two.
+    pub kind: StationKind,
+    /// Its place in the fleet.
+    pub craft: CraftId,
+    /// As stored, but for its motion.
+    pub record: StationRecord,
+}
+
+/// The world in memory.
+#[derive(Debug, Clone)]
+pub struct World {
+    /// What there is to go round.
+    pub system: &'static System,
+    /// Where its bodies are.
+    pub bodies: Bodies,
+    /// Where its craft are.
+    pub fleet: Fleet,
+    /// By id.
+    pub ships: BTreeMap<Uuid, Ship>,
+    /// By id; gates too.
+    pub stations: BTreeMap<Uuid, Station>,
+    /// The number of the last finished tick.
+    pub tick: u64,
+    /// Game time, Unix nanoseconds: an integer, so that no tick is lost to rounding.
+    pub time_ns: i128,
+    /// How fast it goes.
+    pub pace: Pace,
+    /// Seconds by which game time is behind UTC.
+    pub drift_s: f64,
+    /// How many ships were ever spawned.
+    pub total_spawns: u64,
+}
+
+impl World {
+    /// A world without craft.
+    pub fn new(system: &'static System, bodies: Bodies, time_ns: i128) -> Self {
+        World {
+            system,
+            bodies,
+            fleet: Fleet::default(),
+            ships: BTreeMap::new(),
+            stations: BTreeMap::new(),
+            tick: 0,
+            time_ns,
+            pace: Pace::default(),
+            drift_s: 0.0,
+            total_spawns: 0,
+        }
+    }
+
+    /// Takes in a ship as it was stored or spawned.
+    pub fn add_ship(&mut self, id: Uuid, record: ShipRecord) {
+        let landed = record.landed.as_deref().and_then(|name| self.system.find(name));
+        let stored = Stored {
+            fuel: record.hull.fuel,
+            wheel: record.hull.wheel,
+            controls: crate::model::write_controls(&record.hull, record.target.as_ref()),
+            docked: record.docked,
+            landed,
+        };
+        let motion = (record.position, record.velocity);
+        let craft = self.fleet.insert_at(self.system, &self.bodies, motion, Some(record.hull));
+        let ship = Ship {
+            craft,
+            player_id: record.player_id,
+            name: record.name,
+            target: record.target,
+            docked: record.docked,
+            docked_at_tick: record.docked_at_tick,
+            landed,
+            refuelling: false,
+            stored,
+        };
+        if let Some(before) = self.ships.insert(id, ship) {
+            self.fleet.remove(before.craft);
+        }
+    }
+
+    /// Takes in a station or a gate.
+    pub fn add_station(&mut self, id: Uuid, kind: StationKind, record: StationRecord) {
+        let motion = (record.position, record.velocity);
+        let craft = self.fleet.insert_at(self.system, &self.bodies, motion, None);
+        if let Some(before) = self.stations.insert(id, Station { kind, craft, record }) {
+            self.fleet.remove(before.craft);
+        }
+    }
+
+    /// Lets a ship go.
+    pub fn remove_ship(&mut self, id: Uuid) -> Option<Ship> {
+        let ship = self.ships.remove(&id)?;
+        self.fleet.remove(ship.craft);
+        Some(ship)
+    }
+
+    /// Lets a station go; ships that are docked there are free.
+    pub fn remove_station(&mut self, id: Uuid) -> Option<Station> {
+        let station = self.stations.remove(&id)?;
+        self.fleet.remove(station.craft);
+        for ship in self.ships.values_mut().filter(|ship| ship.docked == Some(id)) {
+            ship.docked = None;
+            ship.refuelling = false;
+        }
+        Some(station)
+    }
+
+    /// Metres from the barycentre, and m/s.
+    pub fn motion(&self, craft: CraftId) -> Option<(Vec3, Vec3)> {
+        Some(self.fleet.craft(craft)?.absolute(self.bodies.now()))
+    }
+
+    /// A ship's hull.
+    pub fn hull(&self, id: Uuid) -> Option<&Hull> {
+        self.fleet.hull(self.ships.get(&id)?.craft)
+    }
+
+    /// A ship's hull, to give it orders.
+    pub fn hull_mut(&mut self, id: Uuid) -> Option<&mut Hull> {
+        self.fleet.hull_mut(self.ships.get(&id)?.craft)
+    }
+
+    /// A ship as it would be stored now.
+    pub fn ship_record(&self, id: Uuid) -> Option<ShipRecord> {
+        let ship = self.ships.get(&id)?;
+        let (position, velocity) = self.motion(ship.craft)?;
+        let hull = self.fleet.hull(ship.craft)?.clone();
+        let mut record = ShipRecord::new(&ship.player_id, &ship.name, hull.class);
+        self.system.id.clone_into(&mut record.system_id);
+        (record.position, record.velocity, record.hull) = (position, velocity, hull);
+        record.target.clone_from(&ship.target);
+        record.docked = ship.docked;
+        record.docked_at_tick = ship.docked_at_tick;
+        record.landed = ship.landed.map(|body| self.system.body(body).name.to_owned());
+        Some(record)
+    }
+
+    /// What a target is in this tick; `None` when it does not exist.
+    pub fn mark(&self, target: &Target) -> Option<Mark> {
+        let craft = |id: CraftId| {
+            let Craft { reference, r, v } = self.fleet.craft(id)?;
+            Some(Mark::Craft { reference, r, v })
+        };
+        match target.kind {
+            TargetKind::Body => self.system.find(&target.id).map(Mark::Body),
+            TargetKind::Ship => craft(self.ships.get(&target.id.parse().ok()?)?.craft),
+            TargetKind::Station => craft(self.stations.get(&target.id.parse().ok()?)?.craft),
+            TargetKind::Lagrange => self.lagrange(&target.id).map(Mark::Lagrange),
+        }
+    }
+
+    /// Reads `Earth-Luna-L4`.
+    pub fn lagrange(&self, key: &str) -> Option<Lagrange> {
+        let mut parts = key.split('-');
+        let primary = self.system.find(parts.next()?)?;
+        let secondary = self.system.find(parts.next()?)?;
+        let point =
+            parts.next()?.strip_prefix('L')?.parse().ok().filter(|n| (1..=5).contains(n))?;
+        let related = self.system.body(secondary).parent == Some(primary);
+        (parts.next().is_none() && related).then_some(Lagrange { primary, secondary, point })
+    }
+
+    /// Ships by owner.
+    pub fn fleets(&self) -> HashMap<&str, Vec<Uuid>> {
+        let mut fleets: HashMap<&str, Vec<Uuid>> = HashMap::new();
+        for (id, ship) in &self.ships {
+            fleets.entry(&ship.player_id).or_default().push(*id);
+        }
+        fleets
+    }
+}
