@@ -1,0 +1,16 @@
+-- forget: claims on spots of one field are given up where their reactor is gone.
+-- KEYS 1 spots   wk:reactors:{tenantId}:spots
+-- KEYS 2 prefix  reactor:
+-- ARGV 1 field
+-- BUILDS reactor:{id}
+-- GIVES how many
+local spots, prefix, field = KEYS[1], KEYS[2], ARGV[1]
+local all, gone = redis.call('HGETALL', spots), 0
+for i = 1, #all, 2 do
+  local spot, holder = all[i], all[i + 1]
+  if string.sub(spot, 1, #field) == field and redis.call('EXISTS', prefix .. holder) == 0 then
+    redis.call('HDEL', spots, spot)
+    gone = gone + 1
+  end
+end
+return gone

@@ -1,0 +1,113 @@
+//! What time brings about: states that end by themselves, items that are taken. Timers are in the store, so a
+//! killed server loses none; the work and the timer's end are one step, so two servers never do one twice.
+
+use kernel::timers::Scopes;
+use kernel::{Effects as _, Fault, Timer, Timers, Verdict};
+use uuid::Uuid;
+
+use super::hit::Blow;
+use super::{Drop, Reactors, TRIES, state_timer};
+use crate::error::ReactorError;
+use crate::events;
+
+impl Reactors {
+    /// Serves the timers of all tenants, until `stop` ends.
+    pub async fn serve_timers(&self, stop: impl Future<Output = ()>) {
+        let timers = self.timers();
+        let waker = timers.waker();
+        let wake = async {
+            loop {
+                self.wake.notified().await;
+                waker.notify_one();
+            }
+        };
+        tokio::select! {
+            () = timers.serve(|timer| self.fire(timer), stop) => {}
+            () = wake => {}
+        }
+    }
+
+    /// The timers of all tenants, for those who serve them themselves.
+    pub fn timers(&self) -> Timers {
+        let keys = self.keys;
+        let scopes = Scopes::Set(self.scopes.key().to_owned());
+        Timers::new(self.store.clone(), self.clock.clone(), scopes, move |scope| {
+            let tenant = Uuid::parse_str(scope).ok()?;
+            Some(kernel::TimerKeys::new(keys.due(tenant).ok()?, keys.due_data(tenant).ok()?))
+        })
+    }
+
+    /// Does the work of one timer.
+    pub async fn fire(&self, timer: Timer) -> Verdict {
+        let parts = timer.member.split_once(':').zip(Uuid::parse_str(&timer.scope).ok());
+        let done = match parts {
+            Some((("state", id), tenant)) => self.time_out(tenant, id.parse().ok(), &timer).await,
+            Some((("item", id), tenant)) => self.take_item(tenant, id.parse().ok(), &timer).await,
+            _ => Ok(()),
+        };
+        match done {
+            Ok(()) | Err(ReactorError::NotFound(_) | ReactorError::Answered) => Verdict::Done,
+            Err(ReactorError::Fault(fault @ Fault::Corrupt { .. })) => {
+                // Nothing will make it readable: what stands there is the check's to report.
+                tracing::warn!(member = timer.member, %fault, "a timer was given up");
+                Verdict::Done
+            }
+            Err(error) => {
+                tracing::debug!(member = timer.member, %error, "a timer waits");
+                Verdict::Failed
+            }
+        }
+    }
+
+    /// A state ends by itself. It never destroys, whatever comes next.
+    async fn time_out(
+        &self,
+        tenant: Uuid,
+        id: Option<u32>,
+        timer: &Timer,
+    ) -> Result<(), ReactorError> {
+        let (Some(id), Ok(armed)) = (id, timer.payload.parse::<i8>()) else { return Ok(()) };
+        let mut before: Option<String> = None;
+        for _ in 0..TRIES {
+            let Some(seen) = self.load(tenant, id).await? else { return Ok(()) };
+            if seen.reactor.state != armed {
+                return Ok(());
+            }
+            if before.as_ref() == Some(&seen.text) {
+                return Err(ReactorError::Answered);
+            }
+            let Some((_, next)) = seen.reactor.data.timeout(armed) else { return Ok(()) };
+            let (step, reactor) = self.moving(&seen, next)?;
+            let (now_ms, stream) = (self.clock.now_ms(), self.events(tenant));
+            let step = step
+                .event(&stream, &events::script_trigger(&reactor, 0, now_ms))
+                .event(&stream, &events::hit(&reactor, now_ms));
+            let step = match reactor.data.timeout(next) {
+                Some((wait, _)) => {
+                    debug_assert_eq!(timer.member, state_timer(id));
+                    timer.rearm(step, now_ms + u64::from(wait), &next.to_string())
+                }
+                None => timer.finish(step),
+            };
+            if self.run(step, None).await? {
+                self.wake.notify_one();
+                return Ok(());
+            }
+            before = Some(seen.text);
+        }
+        Err(self.contended(tenant, id))
+    }
+
+    /// An item has lain long enough.
+    async fn take_item(
+        &self,
+        tenant: Uuid,
+        id: Option<u32>,
+        timer: &Timer,
+    ) -> Result<(), ReactorError> {
+        let (Some(id), Ok(drop)) = (id, serde_json::from_str::<Drop>(&timer.payload)) else {
+            return Ok(());
+        };
+        self.strike(tenant, id, &Blow::Item { drop: &drop, timer }, None).await.map(|_| ())
+    }
+}

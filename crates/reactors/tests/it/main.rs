@@ -1,0 +1,13 @@
+//! Reactors on every store with plain keys, and on a Cluster with tagged ones.
+
+#![allow(clippy::unwrap_used)]
+
+mod bytes;
+mod create;
+mod drops;
+mod fields;
+mod hits;
+mod hostile;
+mod storm;
+mod support;
+mod timers;
