@@ -1,0 +1,188 @@
+
+-- Claims up to `count` jobs for a worker. Reads ids in growing windows, takes a lock for winners only, and
+-- remembers how far the head holds nothing but jobs that this worker can never run: `head` was the first of
+-- them, `last` the last, at `index`.
+local PAUSED, LIMITED, TARGET, LOCKED, MALFORMED = 2, 3, 4, 5, 6
+
+local function has(list, wanted)
+  for _, one in ipairs(list) do if one == wanted then return true end end
+  return false
+end
+
+-- Type, and the whole job where its text says that more than the type decides.
+local function look(text)
+  local kind = string.match(text, '^{"jobId":"[^"\\]*","type":"([^"\\]+)",')
+  if kind and not string.find(text, '"rateLimit"', 1, true) and not string.find(text, '"x"', 1, true) then
+    local _, at = string.find(text, '"target"', 1, true)
+    if not at then return kind end
+    if string.sub(text, at + 1, at + 3) == ':{}' and not string.find(text, '"target"', at, true) then return kind end
+  end
+  local job = kit.read(text)
+  if job then return job.type, job end
+end
+
+local function meets(wanted, mine, all, every)
+  if type(wanted) ~= 'table' or #wanted == 0 then return true end
+  if all and every then
+    for _, one in ipairs(wanted) do if not has(mine, one) then return false end end
+    return true
+  end
+  if all then return has(wanted, mine[1]) end
+  for _, one in ipairs(wanted) do if has(mine, one) then return true end end
+  return false
+end
+
+local function suits(job, worker)
+  local x, target = job.x, job.target
+  if type(x) == 'table' and type(x.exclude) == 'table' and has(x.exclude, worker.id) then return false end
+  if type(target) ~= 'table' then return true end
+  if type(target.server) == 'string' and target.server ~= '' then return target.server == worker.id end
+  if not worker.stacks then
+    worker.stacks, worker.capabilities = cjson.decode(worker.stack), cjson.decode(worker.can)
+    worker.regions = cjson.decode(worker.region)
+  end
+  local all = type(target.mode) == 'string' and target.mode ~= 'any'
+  return meets(target.stack, worker.stacks, all) and meets(target.capabilities, worker.capabilities, all, true)
+    and meets(target.region, worker.regions, all)
+end
+
+local function counted(memo, name, key)
+  if not memo[name] then memo[name] = tonumber(redis.call('GET', key) or 0) or 0 end
+  return memo[name]
+end
+
+local function limited(limit, kind, memo)
+  if type(limit) ~= 'table' then return false end
+  local most, per_minute = limit.maxConcurrent, limit.maxPerMinute
+  if type(most) == 'number' and counted(memo, 'running', ns .. 'ratelimit:concurrent:' .. kind) >= most then
+    return true
+  end
+  return type(per_minute) == 'number' and counted(memo, 'minute', ns .. 'ratelimit:minute:' .. kind) >= per_minute
+end
+
+-- Where to look: the new heads `0 .. fresh - 1`, then from `resume` on.
+local function places(head, last, index)
+  if last == '' then return nil, 0 end
+  local waiting, fresh = KEYS[1], 0
+  if redis.call('LINDEX', waiting, 0) ~= head then
+    fresh = redis.call('LPOS', waiting, head, 'MAXLEN', 128) or 64
+  end
+  if redis.call('LINDEX', waiting, index + fresh) == last then return fresh, index + fresh + 1 end
+  local place = redis.call('LPOS', waiting, last, 'MAXLEN', index + fresh + 129)
+  if place and place >= fresh then return fresh, place + 1 end
+  return nil, 0
+end
+
+kit.claim = function(worker, count, ttl, types, limit, head, last, index)
+  local waiting, scan, malformed, jobs = KEYS[1], { 0, 0, 0, 0, 0, 0 }, {}, {}
+  if count == 0 then return jobs, scan, malformed, { '', '', 0 } end
+  local pauses = redis.call('EXISTS', ns .. 'queues:paused') == 1
+  local memos, ids, kinds, fast, slow, removed = {}, {}, {}, 0, {}, 0
+  local fresh, resume = places(head, last, index)
+  local from, window = 0, count
+  local known = fresh ~= nil
+  local first, still, tail, place = nil, true, '', -1
+  if known and fresh == 0 then from, first = resume, head end
+  if known then tail, place = last, resume - 1 end
+
+  local function new_memo(kind)
+    local memo = { handled = types == '' or string.find(types, '\n' .. kind .. '\n', 1, true) ~= nil }
+    memo.paused = memo.handled and pauses and (redis.call('SISMEMBER', ns .. 'queues:paused', kind) == 1
+      or redis.call('SISMEMBER', ns .. 'queues:paused', '*') == 1)
+    memos[kind] = memo
+    return memo
+  end
+
+  -- What becomes of one job: nil when it is claimed or gone, else the reason and whether that can change.
+  local function judge(id, text)
+    if not text then
+      if redis.call('EXISTS', ns .. 'jobs:data:' .. id, ns .. 'jobs:lock:' .. id) > 0 then return LOCKED, true end
+      return nil
+    end
+    local kind, job = look(text)
+    if not kind then
+      if #malformed < 20 then malformed[#malformed + 1] = id end
+      return MALFORMED
+    end
+    local memo = memos[kind] or new_memo(kind)
+    if not memo.handled then return TARGET end
+    if memo.paused then return PAUSED, true end
+    if job and not suits(job, worker) then return TARGET end
+    local limit_of = job and job.rateLimit
+    if limit_of and limited(limit_of, kind, memo) then return LIMITED, true end
+    if not redis.call('SET', ns .. 'jobs:lock:' .. id, worker.id, 'NX', 'EX', ttl) then return LOCKED, true end
+    ids[#ids + 1], kinds[#kinds + 1] = id, kind
+    jobs[#jobs + 1], jobs[#jobs + 2] = id, text
+    memo.claimed = (memo.claimed or 0) + 1
+    if memo.running then memo.running = memo.running + 1 end
+    if type(limit_of) == 'table' and type(limit_of.maxPerMinute) == 'number' then
+      local minute = redis.pcall('INCR', ns .. 'ratelimit:minute:' .. kind)
+      if minute == 1 then redis.call('EXPIRE', ns .. 'ratelimit:minute:' .. kind, 60) end
+      memo.minute = type(minute) == 'number' and minute or nil
+    end
+    return nil
+  end
+
+  while #ids < count and scan[1] < limit do
+    local upto = math.min(from + window, from + limit - scan[1])
+    if known and from < fresh then upto = math.min(upto, fresh) end
+    local heads = redis.call('LRANGE', waiting, from, upto - 1)
+    if #heads == 0 then break end
+    local keys = {}
+    for i, id in ipairs(heads) do keys[i] = ns .. 'jobs:data:' .. id end
+    local texts = redis.call('MGET', unpack(keys))
+    for i, id in ipairs(heads) do
+      if #ids >= count then break end
+      scan[1] = scan[1] + 1
+      local at = from + i - 1
+      local reason, may_change = judge(id, texts[i])
+      if not reason then
+        removed = removed + 1
+        if at == fast then fast = fast + 1 else slow[#slow + 1] = id end
+        if known and at < fresh then place = place - 1 end
+      else
+        scan[reason] = scan[reason] + 1
+        first = first or id
+        if may_change then
+          -- A job that may become claimable without moving ends what may be passed over.
+          if known and at < fresh then tail, place = '', -1 end
+          still = false
+        elseif still and not (known and at < fresh) then
+          tail, place = id, at - removed
+        end
+      end
+    end
+    from = from + #heads
+    if known and from >= fresh and from < resume then from = resume end
+    window = window < 8 and 8 or (window < 64 and 64 or 100)
+  end
+
+  if fast > 0 then redis.call('LTRIM', waiting, fast, -1) end
+  for _, id in ipairs(slow) do redis.call('LREM', waiting, 1, id) end
+  if #ids > 0 then
+    local scores, times = {}, {}
+    local until_ms = string.format('%.0f', tonumber(now) + ttl * 1000)
+    for i, id in ipairs(ids) do
+      scores[2 * i - 1], scores[2 * i] = until_ms, id
+      times[2 * i - 1], times[2 * i] = id, now
+      redis.call('SET', ns .. 'jobs:status:' .. id, 'active')
+    end
+    redis.call('SADD', ns .. 'jobs:active', unpack(ids))
+    redis.call('ZADD', ns .. 'x:leases', unpack(scores))
+    redis.call('HSET', ns .. 'x:claimed', unpack(times))
+    redis.call('SADD', ns .. 'x:owner:' .. worker.id, unpack(ids))
+    for kind, memo in pairs(memos) do
+      if memo.claimed then
+        local key = ns .. 'ratelimit:concurrent:' .. kind
+        if type(redis.pcall('INCRBY', key, memo.claimed)) ~= 'number' then redis.call('SET', key, memo.claimed) end
+      end
+    end
+    local by = ',"worker":"' .. worker.id .. '"}'
+    for i, id in ipairs(ids) do
+      local memo = memos[kinds[i]]
+      memo.body = memo.body or '{"type":' .. cjson.encode(kinds[i]) .. by
+      kit.tell('claimed', id, memo.body)
+    end
+  end
+  return jobs, scan, malformed, { first or head, tail, place }
+end

@@ -1,0 +1,32 @@
+-- quarantine: move a job that nobody can read to the dead letters, so that it stops nobody.
+-- KEYS 1  waiting  {ns}:jobs:waiting
+-- ARGV 1  now
+-- ARGV 2  opts
+-- ARGV 3  result_ttl
+-- ARGV 4  id
+-- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:result:{jobId} {ns}:jobs:lock:{jobId}
+-- BUILDS {ns}:jobs:delayed {ns}:jobs:cron {ns}:jobs:deadletter {ns}:events:stream
+-- GIVES done | readable | held | gone
+local kit = {}
+local ns = string.sub(KEYS[1], 1, -13)
+local now, opts = ARGV[1], ARGV[2]
+
+local function main()
+  local id = ARGV[4]
+  local data = ns .. 'jobs:data:' .. id
+  redis.call('LLEN', ns .. 'jobs:deadletter')
+  redis.call('XLEN', ns .. 'events:stream')
+  if redis.call('EXISTS', ns .. 'jobs:lock:' .. id) == 1 then return 'held' end
+  local is = redis.call('TYPE', data).ok
+  if is == 'none' then return 'gone' end
+  if is == 'string' and kit.read(redis.call('GET', data)) then return 'readable' end
+  redis.call('LREM', KEYS[1], 0, id)
+  redis.call('ZREM', ns .. 'jobs:delayed', id)
+  redis.call('ZREM', ns .. 'jobs:cron', id)
+  if redis.call('LPOS', ns .. 'jobs:deadletter', id) == false then redis.call('LPUSH', ns .. 'jobs:deadletter', id) end
+  redis.call('SET', ns .. 'jobs:status:' .. id, 'dead')
+  redis.call('SET', ns .. 'jobs:result:' .. id, '{"success":false,"error":{"message":"the stored job cannot be read",'
+    .. '"name":"MalformedJob"},"completedAt":' .. now .. ',"processingTime":0}', 'EX', ARGV[3])
+  kit.tell('malformed', id, '{}')
+  return 'done'
+end
