@@ -140,6 +140,35 @@ impl Jobs {
         }
     }
 
+    /// Letters that scripts understand: `e` events, `f` fair high priority, `p` promote by priority.
+    pub(crate) fn opts(&self) -> String {
+        let options = self.options();
+        let mut opts = String::new();
+        for (on, letter) in [
+            (options.events, 'e'),
+            (options.fair_high, 'f'),
+            (options.promote_honours_priority, 'p'),
+        ] {
+            if on {
+                opts.push(letter);
+            }
+        }
+        opts
+    }
+
+    /// The first arguments of every script that may end a job.
+    pub(crate) fn ending_args(&self) -> [String; 4] {
+        let options = self.options();
+        let retention = options.retention_s.max(-1).to_string();
+        [self.now_ms().to_string(), self.opts(), options.result_ttl_s.max(1).to_string(), retention]
+    }
+
+    /// The stored text of a job; what is no text reads as none.
+    pub(crate) async fn text_of(&self, id: &str) -> Result<Option<String>, Error> {
+        let value = self.call(&cmd("GET", self.space().data(id))).await?;
+        Ok(reply::text(&value).map(str::to_owned))
+    }
+
     /// A server says that a type is wrong and not where: look.
     async fn explain_fault(&self, fault: Fault) -> Error {
         let Fault::Refused { code, detail } = &fault else { return fault.into() };

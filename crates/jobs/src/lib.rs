@@ -3,22 +3,41 @@
 //! Always true: a job has one owner at a time and a late owner writes nothing; status and the structure that
 //! holds the job agree after every step; a firing happens once.
 
+mod act;
 pub mod backoff;
+mod batch;
 mod counts;
 pub mod cron;
+mod definitions;
+mod dlq;
 mod error;
+pub mod events;
+mod explain;
 pub mod export;
 mod jobs;
 pub mod keys;
+mod list;
 pub mod model;
 mod options;
 mod outcome;
+mod produce;
+mod read;
+mod recover;
 pub mod routing;
 mod scripts;
 mod space;
+mod wait;
+mod work;
+mod workers;
 
+pub use act::Cancelled;
+pub use batch::{Batch, NewBatch};
+pub use definitions::{Definition, Fired, Overlap};
+pub use dlq::{ErrorGroup, Pick};
 pub use error::Error;
+pub use explain::{Explanation, Reason, WorkerVerdict};
 pub use jobs::Jobs;
+pub use list::{ListQuery, Page};
 pub use model::{
     Backoff, BackoffKind, Extras, Failure, Job, JobResult, Malformed, Mode, NewJob, OnConflict,
     Progress, RateLimit, Registration, Retry, Schedule, Status, Target, Unique, Worker,
@@ -26,4 +45,9 @@ pub use model::{
 };
 pub use options::Options;
 pub use outcome::{Claimed, Claims, Done, Ending, Finished, Scan, Wrote};
+pub use produce::{DISPATCH_MAX, Dispatched};
+pub use read::{JobView, LockView, Queue, Queues, Stats};
+pub use recover::{Miscount, Recovered, Sightings};
 pub use scripts::SCRIPTS;
+pub use work::{Lease, WORK_MAX};
+pub use workers::Asked;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How a [`crate::Jobs`] behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
+#[allow(clippy::struct_excessive_bools)] // switches of the configuration, each on its own
 pub struct Options {
     /// Bytes of a payload, at most.
     pub payload_max: usize,

@@ -75,6 +75,13 @@ pub struct Done {
     pub progressed: bool,
 }
 
+impl Done {
+    /// An attempt that wrote no progress.
+    pub fn new(job: Job, ending: Ending, took_ms: u64) -> Done {
+        Done { job, ending, took_ms, progressed: false }
+    }
+}
+
 /// What became of a [`Done`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

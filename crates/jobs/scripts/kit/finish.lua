@@ -1,6 +1,6 @@
 
 -- Ends attempts of one worker. Twelve arguments each: id, outcome, type, result, new text, old text, run at,
--- high, flags (c cron, p progress), digest of the uniqueness key, batch, body of the event.
+-- high, flags (c cron, p progress, l result too large), digest of the uniqueness key, batch, body of the event.
 local FIELDS = 12
 
 kit.finish = function(worker, from, count)
@@ -64,6 +64,7 @@ end
 kit.completed = function(id, _, at)
   kit.over(id, 'completed', ARGV[at + 3], at)
   kit.tell('completed', id, ARGV[at + 11])
+  if string.find(ARGV[at + 8], 'l', 1, true) then kit.tell('result_too_large', id, ARGV[at + 11]) end
 end
 
 kit.failed = function(id, _, at)

@@ -40,7 +40,7 @@ pub(super) fn read(text: &str) -> Read<NewJob> {
     }
     // Stored jobs carry the key only; its window is then a day.
     if let (None, Some(key)) = (&job.unique, job.x.unique_key.take()) {
-        let window = Duration::from_secs(86_400);
+        let window = Duration::from_hours(24);
         job.unique = Some(Unique { key, window, on_conflict: OnConflict::Reject });
     }
     Ok(job)
@@ -202,7 +202,7 @@ fn rate_limit(raw: &RawValue) -> Read<RateLimit> {
 
 fn unique(raw: &RawValue) -> Read<Unique> {
     const CODE: &str = "invalid_unique";
-    let window = Duration::from_secs(86_400);
+    let window = Duration::from_hours(24);
     let mut unique = Unique { key: String::new(), window, on_conflict: OnConflict::Reject };
     for json::Member { name, raw } in members(raw, CODE, "unique")? {
         match &*name {

@@ -146,6 +146,27 @@ impl Job {
         ])
     }
 
+    /// The text of one firing of this definition: a job of its own, run at once.
+    pub(crate) fn instance(&self, id: &str, now_ms: u64) -> String {
+        let x = json::get(&self.text, "x").map_or("{}", RawValue::get);
+        let parent = quote(&self.id);
+        let x = json::edit(x, &[("cronParent", Change::Set(&parent))])
+            .unwrap_or_else(|_| format!("{{{}:{parent}}}", quote("cronParent")));
+        self.edited(&[
+            ("jobId", Change::Set(&quote(id))),
+            ("schedule", Change::Set("{}")),
+            ("createdAt", Change::Set(&now_ms.to_string())),
+            ("attempts", Change::Set("0")),
+            ("x", Change::Set(&x)),
+        ])
+    }
+
+    /// The stored object with one member more, as answers have it.
+    pub fn with_status(&self, status: &str) -> Box<RawValue> {
+        let text = self.edited(&[("status", Change::Set(&quote(status)))]);
+        RawValue::from_string(text).expect("an edited object is JSON")
+    }
+
     fn edited(&self, changes: &[(&str, Change<'_>)]) -> String {
         json::edit(&self.text, changes).expect("a job that was read is an object")
     }

@@ -295,7 +295,7 @@ mod tests {
             .target(Target::any().stack("node").capability("gpu").region("eu").all())
             .metadata("{ \"k\": 1e2 }")
             .max_concurrent(2)
-            .unique("u:42", Duration::from_secs(60))
+            .unique("u:42", Duration::from_mins(1))
             .timeout(Duration::from_secs(30));
         assert_eq!(
             job.text("j", 7),

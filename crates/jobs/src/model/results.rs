@@ -112,7 +112,6 @@ impl Progress {
             out.push_str(",\"data\":");
             out.push_str(data.get());
         }
-        out.push_str(&format!(",\"updatedAt\":{now_ms}}}"));
-        out
+        out + ",\"updatedAt\":" + &now_ms.to_string() + "}"
     }
 }

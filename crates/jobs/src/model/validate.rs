@@ -124,7 +124,7 @@ fn schedule(schedule: &Schedule) -> Check {
         return Err(Error::invalid("invalid_run_at", "schedule.runAt", sentence));
     }
     match (cron, timezone) {
-        (Some(_), _) => Ok(()),
+        (Some(cron), zone) => crate::definitions::parse(cron, zone.as_deref()).map(drop),
         (None, Some(_)) => {
             let sentence = "schedule.timezone has a meaning with schedule.cron only";
             Err(Error::invalid("invalid_timezone", "schedule.timezone", sentence))

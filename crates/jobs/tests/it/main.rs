@@ -1,4 +1,6 @@
 //! The job queue on every store, a file per concern.
-#![allow(clippy::unwrap_used)] // tests may
+#![allow(clippy::unwrap_used, clippy::needless_raw_string_hashes)] // tests may; as expect-test records
 
+mod life;
+mod support;
 mod vectors;

@@ -58,7 +58,7 @@ impl Body {
     pub(super) fn check_slots(&self, table: &str, slots: &[Slot], problems: &mut Vec<String>) {
         let indexes = self.indexes(table);
         let fixed: BTreeSet<usize> = indexes.iter().filter_map(|text| text.parse().ok()).collect();
-        let whole = [format!("#{table}"), format!("({table}"), format!("ipairs({table}")];
+        let whole = [format!("#{table}"), format!("({table})"), format!("({table},")];
         let computed = indexes.iter().any(|text| text.parse::<usize>().is_err())
             || whole.iter().any(|use_| self.0.contains(use_.as_str()));
         let rest_from = slots.iter().find(|slot| slot.rest).map(|slot| slot.number);

@@ -1,0 +1,50 @@
+//! What happened, as it is told on `{ns}:events:stream`: one word per fact, the job's id (or a type, or a
+//! worker), and a small body. Steps append their events themselves; here are the words and the bodies that are
+//! made outside of them. Payloads and results are never told.
+
+use serde_json::json;
+
+use crate::model::WorkerFacts;
+use crate::outcome::{Done, Ending};
+
+/// Every word, in the order of a job's life.
+pub const EVENTS: &[&str] = &[
+    "dispatched",
+    "claimed",
+    "retried",
+    "completed",
+    "failed",
+    "dead",
+    "cancelled",
+    "recovered",
+    "requeued",
+    "removed",
+    "promoted",
+    "fired",
+    "coalesced",
+    "paused",
+    "resumed",
+    "worker_joined",
+    "worker_left",
+    "leader_changed",
+    "malformed",
+    "orphan_requeued",
+    "result_too_large",
+];
+
+/// The body of the event about an attempt that ended.
+pub(crate) fn outcome_body(facts: &WorkerFacts, done: &Done) -> String {
+    let (kind, worker, took) = (&done.job.kind, &facts.server_id, done.took_ms);
+    let body = match &done.ending {
+        Ending::Completed { .. } => json!({"type": kind, "worker": worker, "took": took}),
+        Ending::Retry { failure, run_at, counts, .. } => json!({
+            "type": kind, "worker": worker, "took": took, "error": failure.name,
+            "attempt": done.job.attempts + u32::from(*counts), "runAt": run_at,
+        }),
+        Ending::Dead { failure } | Ending::Failed { failure } => {
+            json!({"type": kind, "worker": worker, "took": took, "error": failure.name})
+        }
+        Ending::HandBack => json!({"type": kind, "worker": worker, "reason": "handed_back"}),
+    };
+    body.to_string()
+}

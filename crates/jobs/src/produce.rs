@@ -1,0 +1,241 @@
+//! Producers: one job, many in a trip, those that depend on others. Each dispatch is one atomic step: data,
+//! status, its place, the event, the wake-up.
+
+use kernel::{Deadline, Value, reply};
+use serde::Serialize;
+
+use crate::definitions;
+use crate::error::Error;
+use crate::jobs::Jobs;
+use crate::model::{Job, NewJob, Status};
+use crate::scripts::{ENQUEUE, PARK};
+
+/// Jobs in one trip.
+pub const DISPATCH_MAX: usize = 500;
+
+/// A job that was stored.
+#[derive(Debug, Clone)]
+pub struct Dispatched {
+    /// The job as it is stored.
+    pub job: Job,
+    /// Where it is now.
+    pub status: Status,
+}
+
+/// One argument list per job, borrowed by the script call.
+struct Record {
+    id: String,
+    fresh: &'static str,
+    place: &'static str,
+    score: String,
+    text: String,
+    kind: String,
+    digest: String,
+    window_ms: String,
+    policy: &'static str,
+}
+
+impl Record {
+    fn of(job: &NewJob, now_ms: u64) -> Result<Record, Error> {
+        // An id of our own making cannot exist yet, which saves a look.
+        let fresh = if job.id.is_none() { "1" } else { "" };
+        let id = job.id.clone().unwrap_or_else(new_id);
+        let (place, score) = place(job, now_ms)?;
+        let (digest, window_ms, policy) = match &job.unique {
+            Some(unique) => (
+                unique_digest(&unique.key),
+                unique.window.as_millis().to_string(),
+                unique.on_conflict.word(),
+            ),
+            None => Default::default(),
+        };
+        let text = job.text(&id, now_ms);
+        let kind = job.kind.clone();
+        let score = score.to_string();
+        Ok(Record { id, fresh, place, score, text, kind, digest, window_ms, policy })
+    }
+
+    fn args(&self) -> [&[u8]; 9] {
+        [
+            self.id.as_bytes(),
+            self.fresh.as_bytes(),
+            self.place.as_bytes(),
+            self.score.as_bytes(),
+            self.text.as_bytes(),
+            self.kind.as_bytes(),
+            self.digest.as_bytes(),
+            self.window_ms.as_bytes(),
+            self.policy.as_bytes(),
+        ]
+    }
+
+    fn status(&self) -> Status {
+        match self.place {
+            "delayed" => Status::Delayed,
+            "cron" => Status::Cron,
+            _ => Status::Waiting,
+        }
+    }
+}
+
+/// A new id: UUID v4, lower case, as the seed's programs make them.
+pub(crate) fn new_id() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+/// What a uniqueness key is called in its key; scripts compute the same.
+pub(crate) fn unique_digest(key: &str) -> String {
+    use sha1::Digest as _;
+    use std::fmt::Write as _;
+    sha1::Sha1::digest(key.as_bytes()).iter().fold(String::with_capacity(40), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+/// Where a new job goes, and its score there.
+fn place(job: &NewJob, now_ms: u64) -> Result<(&'static str, i64), Error> {
+    let signed = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
+    if let Some(cron) = &job.schedule.cron {
+        let next = definitions::parse(cron, job.schedule.timezone.as_deref())?.next_after(now_ms);
+        let next = next.ok_or_else(|| {
+            Error::invalid("invalid_cron", "schedule.cron", "schedule.cron never fires again")
+        })?;
+        return Ok(("cron", signed(next)));
+    }
+    if let Some(at) = job.schedule.run_at {
+        return Ok(("delayed", at));
+    }
+    match job.schedule.delay {
+        Some(delay) if delay > 0 => Ok(("delayed", signed(now_ms.saturating_add(delay)))),
+        _ if job.priority >= 7 => Ok(("front", 0)),
+        _ => Ok(("back", 0)),
+    }
+}
+
+impl Jobs {
+    /// Stores a job and puts it where it belongs.
+    pub async fn dispatch(&self, job: NewJob) -> Result<Dispatched, Error> {
+        self.dispatch_many(vec![job]).await?.pop().expect("one answer per job")
+    }
+
+    /// The same for many, up to [`DISPATCH_MAX`] in a trip, each trip one step. Each job has its own answer; a
+    /// fault of the store ends it, and what was stored before stays.
+    pub async fn dispatch_many(
+        &self,
+        jobs: Vec<NewJob>,
+    ) -> Result<Vec<Result<Dispatched, Error>>, Error> {
+        let mut answers = Vec::with_capacity(jobs.len());
+        let mut plain: Vec<(usize, Record)> = Vec::new();
+        for job in jobs {
+            let at = answers.len();
+            match self.prepare(&job) {
+                Err(refusal) => answers.push(Err(refusal)),
+                Ok(record) if job.depends_on.is_empty() => {
+                    plain.push((at, record));
+                    answers.push(Err(Error::no_job("")));
+                }
+                Ok(record) => {
+                    // What it depends on may stand before it in this very call.
+                    self.flush(&mut plain, &mut answers).await?;
+                    answers.push(self.park(&job, record).await);
+                }
+            }
+            if plain.len() == DISPATCH_MAX {
+                self.flush(&mut plain, &mut answers).await?;
+            }
+        }
+        self.flush(&mut plain, &mut answers).await?;
+        Ok(answers)
+    }
+
+    fn prepare(&self, job: &NewJob) -> Result<Record, Error> {
+        job.validate(self.options().payload_max)?;
+        Record::of(job, self.now_ms())
+    }
+
+    /// Enqueues what was gathered, in one step.
+    async fn flush(
+        &self,
+        plain: &mut Vec<(usize, Record)>,
+        answers: &mut [Result<Dispatched, Error>],
+    ) -> Result<(), Error> {
+        let records = std::mem::take(plain);
+        if records.is_empty() {
+            return Ok(());
+        }
+        let (now, opts) = (self.now_ms().to_string(), self.opts());
+        let most = self.options().max_waiting;
+        let most_text = most.to_string();
+        let mut args: Vec<&[u8]> = vec![now.as_bytes(), opts.as_bytes(), most_text.as_bytes()];
+        args.extend(records.iter().flat_map(|(_, record)| record.args()));
+        let by = Deadline::after(self.options().enqueue_timeout);
+        let reply = self.script(&ENQUEUE, &args, by).await?;
+        if let Value::Int(waiting) = reply {
+            let waiting = u64::try_from(waiting).unwrap_or(0);
+            for (at, _) in records {
+                answers[at] = Err(Error::Full { waiting, max: most });
+            }
+            return Ok(());
+        }
+        let words = reply::list(&reply).unwrap_or_default();
+        if words.len() != records.len() {
+            return Err(reply::unexpected("enqueue", "an answer per job", &reply).into());
+        }
+        for ((at, record), word) in records.into_iter().zip(words) {
+            answers[at] = match reply::text(word).unwrap_or_default() {
+                "" => dispatched(record),
+                "exists" => Err(Error::Exists(record.id)),
+                held => {
+                    let existing = held.strip_prefix("held ").unwrap_or(held).to_owned();
+                    Err(Error::NotUnique { existing })
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// A job that depends on others.
+    async fn park(&self, job: &NewJob, record: Record) -> Result<Dispatched, Error> {
+        let head = self.ending_args();
+        let mut args: Vec<&[u8]> = head.iter().map(String::as_bytes).collect();
+        args.extend([
+            record.id.as_bytes(),
+            record.text.as_bytes(),
+            record.digest.as_bytes(),
+            record.window_ms.as_bytes(),
+        ]);
+        args.extend(job.depends_on.iter().map(String::as_bytes));
+        let by = Deadline::after(self.options().enqueue_timeout);
+        let reply = self.script(&PARK, &args, by).await?;
+        let words = reply::list(&reply).unwrap_or_default();
+        let word = |at: usize| words.get(at).and_then(reply::text).unwrap_or_default();
+        match word(0) {
+            "parked" => dispatched(Record { place: "back", ..record }),
+            "placed" => dispatched(record),
+            "failed" => {
+                dispatched(record).map(|done| Dispatched { status: Status::Failed, ..done })
+            }
+            "exists" => Err(Error::Exists(record.id)),
+            "held" => Err(Error::NotUnique { existing: word(1).to_owned() }),
+            "unknown" => {
+                let sentence = format!("there is no job {}, so nothing can depend on it", word(1));
+                Err(Error::invalid("unknown_dependency", "dependsOn", sentence))
+            }
+            _ => Err(reply::unexpected("park", "a known word", &reply).into()),
+        }
+    }
+}
+
+fn dispatched(record: Record) -> Result<Dispatched, Error> {
+    let status = record.status();
+    let job = Job::read(record.id, record.text)
+        .map_err(|malformed| Error::invalid("invalid_payload", "payload", malformed.to_string()))?;
+    Ok(Dispatched { job, status })
+}
+
+impl Serialize for Dispatched {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.job.with_status(self.status.word()).serialize(serializer)
+    }
+}

@@ -1,0 +1,167 @@
+//! The registry of workers: enter, signs of life, leave, who is alive, and telling one to be quiet or to stop.
+
+use kernel::{Cmd, reply};
+
+use crate::error::Error;
+use crate::jobs::{Jobs, cmd};
+use crate::model::{Registration, Worker, WorkerFacts};
+use crate::scripts::REGISTER;
+use crate::work::texts;
+
+/// A worker that gave no sign for so long is dead.
+pub(crate) const ALIVE_MS: i64 = 30_000;
+/// A worker that is dead for so long is forgotten.
+const FORGET_MS: i64 = 86_400_000;
+
+/// What a worker was asked to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// Claim nothing more, finish what runs.
+    Quiet,
+    /// The same, then end.
+    Stop,
+}
+
+impl Asked {
+    /// As it is stored and told.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Asked::Quiet => "quiet",
+            Asked::Stop => "stop",
+        }
+    }
+
+    /// Reads a message of the control channel that is meant for this worker.
+    pub fn read(message: &str, server_id: &str) -> Option<Asked> {
+        let (word, worker) = message.split_once(' ')?;
+        (worker == server_id).then(|| Asked::of(word)).flatten()
+    }
+
+    fn of(word: &str) -> Option<Asked> {
+        [Asked::Quiet, Asked::Stop].into_iter().find(|asked| asked.word() == word)
+    }
+}
+
+impl Jobs {
+    /// Enters a worker, with its first sign of life. Refused while another process lives under its id.
+    pub async fn register(&self, facts: &WorkerFacts, entry: &Registration) -> Result<(), Error> {
+        match self.registry("join", facts, entry).await?.as_str() {
+            "done" => Ok(()),
+            _ => Err(Error::WorkerInUse(facts.server_id.clone())),
+        }
+    }
+
+    /// Takes a worker out; its jobs must be ended or handed back before.
+    pub async fn unregister(&self, facts: &WorkerFacts, entry: &Registration) -> Result<(), Error> {
+        self.registry("leave", facts, entry).await.map(drop)
+    }
+
+    async fn registry(
+        &self,
+        verb: &str,
+        facts: &WorkerFacts,
+        entry: &Registration,
+    ) -> Result<String, Error> {
+        let now_ms = self.now_ms();
+        let (now, opts, pid) = (now_ms.to_string(), self.opts(), entry.pid.to_string());
+        let text = entry.text(facts, now_ms);
+        let args: [&str; 7] = [&now, &opts, verb, &facts.server_id, &text, &pid, &entry.hostname];
+        let reply = self.script(&REGISTER, &args.map(str::as_bytes), self.by()).await?;
+        Ok(reply::text(&reply).unwrap_or_default().to_owned())
+    }
+
+    /// A sign of life, every ten seconds. With an entry it also renews `lastSeen`, every thirty. Says what the
+    /// worker was asked to do.
+    pub async fn heartbeat(
+        &self,
+        facts: &WorkerFacts,
+        entry: Option<&Registration>,
+    ) -> Result<Option<Asked>, Error> {
+        let (space, now_ms) = (self.space(), self.now_ms());
+        let mut beat = cmd("SET", space.heartbeat(&facts.server_id));
+        beat.arg(now_ms).arg("EX").arg(30);
+        let mut asked = cmd("HGET", space.asked.as_str());
+        asked.arg(&facts.server_id);
+        let mut cmds: Vec<Cmd> = vec![beat, asked];
+        if let Some(entry) = entry {
+            let mut seen = cmd("SET", space.worker(&facts.server_id));
+            seen.arg(entry.text(facts, now_ms));
+            let mut listed = cmd("SADD", space.workers_active.as_str());
+            listed.arg(&facts.server_id);
+            cmds.extend([seen, listed]);
+        }
+        let values = self.all(&cmds).await?;
+        Ok(reply::text(&values[1]).and_then(Asked::of))
+    }
+
+    /// Tells a worker to be quiet or to stop.
+    pub async fn ask_worker(&self, server_id: &str, asked: Asked) -> Result<(), Error> {
+        let space = self.space();
+        let mut known = cmd("SISMEMBER", space.workers_active.as_str());
+        known.arg(server_id);
+        if reply::int(&self.call(&known).await?) != Some(1) {
+            return Err(Error::Missing { what: "worker", id: server_id.to_owned() });
+        }
+        let mut stored = cmd("HSET", space.asked.as_str());
+        stored.arg(server_id).arg(asked.word());
+        let mut told = cmd("PUBLISH", space.control.as_str());
+        told.arg(format!("{} {server_id}", asked.word()));
+        self.all(&[stored, told]).await.map(drop)
+    }
+
+    /// Every registered worker, by id, with the jobs it holds.
+    pub async fn workers(&self) -> Result<Vec<Worker>, Error> {
+        let space = self.space();
+        let mut ids = texts(&self.call(&cmd("SMEMBERS", space.workers_active.as_str())).await?);
+        ids.sort_unstable();
+        let cmds: Vec<Cmd> = ids
+            .iter()
+            .flat_map(|id| {
+                let mut asked = cmd("HGET", space.asked.as_str());
+                asked.arg(id);
+                [
+                    cmd("GET", space.worker(id)),
+                    cmd("GET", space.heartbeat(id)),
+                    cmd("SMEMBERS", space.owner(id)),
+                    asked,
+                ]
+            })
+            .collect();
+        let values = self.all(&cmds).await?;
+        let now_ms = i64::try_from(self.now_ms()).unwrap_or(i64::MAX);
+        Ok(ids
+            .iter()
+            .zip(values.chunks_exact(4))
+            .map(|(id, parts)| {
+                let mut worker = Worker::read(id, reply::text(&parts[0]).unwrap_or_default());
+                worker.heartbeat = reply::int(&parts[1]);
+                // A foreign worker's first beat comes late: a young entry counts too.
+                let young = now_ms - worker.last_seen < ALIVE_MS;
+                worker.alive = worker.heartbeat.is_some() || young;
+                worker.jobs = texts(&parts[2]);
+                worker.jobs.sort_unstable();
+                worker.asked = reply::text(&parts[3]).map(str::to_owned);
+                worker
+            })
+            .collect())
+    }
+
+    /// Forgets workers that are dead for a day; the scheduler calls it.
+    pub async fn forget_workers(&self) -> Result<Vec<String>, Error> {
+        let now_ms = i64::try_from(self.now_ms()).unwrap_or(i64::MAX);
+        let mut gone = Vec::new();
+        for worker in self.workers().await? {
+            if worker.alive || now_ms - worker.last_seen < FORGET_MS {
+                continue;
+            }
+            let (now, opts) = (self.now_ms().to_string(), self.opts());
+            let (pid, host) = (worker.pid.to_string(), worker.hostname.as_str());
+            let args: [&str; 7] = [&now, &opts, "leave", &worker.server_id, "", &pid, host];
+            let reply = self.script(&REGISTER, &args.map(str::as_bytes), self.by()).await?;
+            if reply::text(&reply) == Some("done") {
+                gone.push(worker.server_id);
+            }
+        }
+        Ok(gone)
+    }
+}
