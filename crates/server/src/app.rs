@@ -247,7 +247,10 @@ pub fn router(app: &Arc<App>) -> Router {
     let routed = api
         .route_layer(from_fn_with_state(Arc::clone(app), caller::authorise))
         .route_layer(from_fn(guard::note_route));
-    let pages = Router::new().fallback(pages::fallback).layer(CompressionLayer::new());
+    let pages = Router::new()
+        .fallback(pages::fallback)
+        .layer(CompressionLayer::new())
+        .with_state(Arc::clone(app));
     routed
         .merge(routes::docs())
         .fallback_service(pages)

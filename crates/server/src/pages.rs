@@ -1,20 +1,28 @@
-//! The dashboard's files, inside the binary (read from disk in debug builds). Nothing outside `web/` can be
-//! named: a path is looked up in a table of embedded names, never joined to a directory.
+//! The pages' files, inside the binary (read from disk in debug builds): the dashboard and the party game.
+//! Nothing outside `web/` can be named: a path is looked up in a table of embedded names, never joined to a
+//! directory.
+
+use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rust_embed::RustEmbed;
 
+use crate::app::App;
 use crate::reply::{self, Refusal};
+
+/// As the dashboard's, except that our own pages may frame it: the playground shows a Master and its phones.
+const PARTY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+     connect-src 'self'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'";
 
 #[derive(RustEmbed)]
 #[folder = "web/"]
 struct Web;
 
-/// What the router answers when no route matched: a file, the dashboard's shell, or 404.
-pub(crate) async fn fallback(request: Request) -> Response {
+/// What the router answers when no route matched: a file, a page of the party game, the dashboard's shell, or 404.
+pub(crate) async fn fallback(State(app): State<Arc<App>>, request: Request) -> Response {
     let path = request.uri().path();
     let reserved = ["/api", "/ws", "/metrics", "/healthz", "/readyz", "/version", "/docs"];
     if reserved
@@ -32,8 +40,33 @@ pub(crate) async fn fallback(request: Request) -> Response {
     }
     let last = name.rsplit('/').next().unwrap_or_default();
     // A dashboard address such as /jobs/dead has no file name; anything with a dot is a file or nothing.
-    let name = if name.is_empty() || !last.contains('.') { "index.html" } else { name };
-    serve(name, request.headers())
+    if last.contains('.') {
+        return serve(name, request.headers());
+    }
+    match party_page(name).filter(|_| app.runs("rooms")) {
+        Some(page) => framed(serve(page, request.headers())),
+        None => serve("index.html", request.headers()),
+    }
+}
+
+/// The party game's addresses: `/party` and `/party/{code}` for the big screen, `/play` and `/r/{code}` for
+/// phones. The page's script reads the code.
+fn party_page(name: &str) -> Option<&'static str> {
+    let (first, rest) = name.split_once('/').unwrap_or((name, ""));
+    match first {
+        _ if rest.contains('/') => None,
+        "party" => Some("party/master.html"),
+        "play" if rest.is_empty() => Some("party/play.html"),
+        "r" if !rest.is_empty() => Some("party/play.html"),
+        _ => None,
+    }
+}
+
+fn framed(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(PARTY_POLICY));
+    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("SAMEORIGIN"));
+    response
 }
 
 /// Ordinary characters only: no `..`, no backslash, no percent-escape, no hidden file.
@@ -106,6 +139,25 @@ mod tests {
             "a/.hidden",
         ] {
             assert!(!is_plain(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_party_game_has_its_addresses() {
+        let big = Some("party/master.html");
+        let phone = Some("party/play.html");
+        for (name, page) in [
+            ("party", big),
+            ("party/ABCD2345", big),
+            ("party/a/b", None),
+            ("play", phone),
+            ("play/x", None),
+            ("r/ABCD-2345", phone),
+            ("r", None),
+            ("rooms", None),
+            ("", None),
+        ] {
+            assert_eq!(party_page(name), page, "{name}");
         }
     }
 

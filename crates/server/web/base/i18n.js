@@ -6,6 +6,7 @@ let lang = 'en';
 let words = {};
 let plural = new Intl.PluralRules('en');
 const extra = [];
+let base = (code) => import(`/lang/${code}.js`);
 
 export const current = () => lang;
 
@@ -23,7 +24,7 @@ export function preferred() {
 
 /** Loads a catalogue and every catalogue modules added with `addWords`; sets the page's `lang`. */
 export async function use(code, keep = false) {
-  const main = await import(`/lang/${code}.js`);
+  const main = await base(code);
   const more = await Promise.all(extra.map((load) => load(code)));
   words = Object.assign({}, main.default, ...more.map((m) => m.default));
   lang = code;
@@ -39,6 +40,11 @@ export async function use(code, keep = false) {
 
 /** A module's own catalogue: `addWords((code) => import(`/lang/jobs.${code}.js`))`. Call it from the registry. */
 export const addWords = (load) => extra.push(load);
+
+/** A page outside the dashboard brings a catalogue instead of the dashboard's. */
+export const onlyWords = (load) => {
+  base = load;
+};
 
 export const has = (key) => key in words;
 

@@ -1,0 +1,126 @@
+// The big screen: makes a room, directs it, and shows it. Holds the room's key in this browser; the key never goes into a
+// path or a query, only into the fragment of the take-over link.
+import { RoomClient } from './room-client.js';
+import { masterScreen } from './room-state.js';
+import { deviceId, forgetMaster, keepMaster, masters, readCode } from './kept.js';
+import { awake } from './awake.js';
+import { sentence, socketUrl, Stage, start } from './shell.js';
+import { t } from '../base/i18n.js';
+import { toast } from '../base/overlay.js';
+import { gone, home, loading } from './master/home.js';
+import { setup } from './master/setup.js';
+import { lobby } from './master/lobby.js';
+import { idle, vote } from './master/game.js';
+import { reveal } from './master/reveal.js';
+import { podium, recap } from './master/end.js';
+
+const stage = new Stage(document.getElementById('app'), {
+  home,
+  setup,
+  gone,
+  loading,
+  lobby,
+  idle,
+  vote,
+  reveal,
+  recap,
+  podium,
+});
+let client = null;
+let place = 'home';
+
+const ctx = {
+  get client() {
+    return client;
+  },
+  say: (words) => stage.say(words),
+  redraw: () => draw(true),
+  go,
+  direct,
+  /** What this browser knows of the room besides its state. */
+  facts: () => masters()[client?.code] || {},
+  command,
+};
+
+/** Asks for a step of the game. It stays asked until the state shows it done, also over a lost connection. */
+function command(type, payload, needed) {
+  return client.want({ key: `${type}.${payload?.player_id || ''}`, type, payload, needed });
+}
+
+function draw(anew = false) {
+  if (!client) {
+    stage.show(place, ctx, null, anew);
+    awake(false);
+    return;
+  }
+  const { state } = client;
+  let name = masterScreen(state);
+  if (state.phase && !state.keyed && name !== 'gone') name = 'gone';
+  stage.show(name, ctx, state, anew);
+  awake(!!state.phase && state.phase !== 'over');
+}
+
+/** Home or setup: no room. */
+function go(where, { push = true } = {}) {
+  client?.stop();
+  client = null;
+  place = where;
+  const at = where === 'setup' ? '/party/new' : '/party';
+  if (push && location.pathname !== at) history.pushState(null, '', at);
+  draw();
+}
+
+/** Directs a room whose key is kept here. */
+function direct(code, { push = true } = {}) {
+  client?.stop();
+  const key = masters()[code]?.key;
+  if (!key) {
+    go('home');
+    return;
+  }
+  if (push && location.pathname !== `/party/${code}`) history.pushState(null, '', `/party/${code}`);
+  client = new RoomClient({ url: socketUrl(), code, deviceId: deviceId(), masterKey: key, role: 'master' });
+  client.addEventListener('state', () => {
+    const { state } = client;
+    if (state.gone) forgetMaster(code);
+    else if (state.expires_at) remember(code, state);
+    draw();
+  });
+  client.addEventListener('intents', () => draw());
+  client.addEventListener('refused', (e) => {
+    if (!stage.screen.refused?.(e.detail)) toast(sentence(e.detail), { glyph: 'warn' });
+  });
+  stage.follow(client);
+  client.start();
+  draw();
+}
+
+function remember(code, state) {
+  if (masters()[code]?.expires_at !== state.expires_at) keepMaster(code, { expires_at: state.expires_at });
+}
+
+/** Enter moves the game on when no control has the focus: a remote or a keyboard at the far end of the room. */
+addEventListener('keydown', (e) => {
+  if (e.key !== 'Enter' || e.defaultPrevented || document.querySelector('dialog[open], :popover-open')) return;
+  if (e.target !== document.body && !e.target.matches?.('h1, main')) return;
+  document.querySelector('main .btn.primary')?.click();
+});
+
+addEventListener('popstate', route);
+
+function route() {
+  const taken = /^#take=([A-Za-z0-9]{4,12})\.([\w-]{16,64})$/.exec(location.hash);
+  if (taken) {
+    // The key leaves the address at once, so that it stays out of the history and of pictures of the screen.
+    keepMaster(taken[1].toUpperCase(), { key: taken[2] });
+    history.replaceState(null, '', `/party/${taken[1].toUpperCase()}`);
+  }
+  const rest = location.pathname.replace(/^\/party\/?/, '');
+  const code = rest === 'new' ? null : readCode(rest);
+  if (code && masters()[code]) direct(code, { push: false });
+  else go(rest === 'new' ? 'setup' : 'home', { push: false });
+}
+
+await start();
+document.title = t('game.name');
+route();
