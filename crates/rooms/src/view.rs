@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::model::{Item, Phase, Player, Reel, Sender, Status, Vote};
+use crate::model::{Item, Phase, Player, Reel, Round, Sender, Status, Vote};
 use crate::seen::Room;
 
 /// `PlayerVisible` and `PlayerAll`: the same members.
@@ -65,6 +65,7 @@ pub(crate) struct ItemView<'a> {
     k: usize,
     senders_selectable: Vec<Selectable<'a>>,
     slots_total: usize,
+    items_total: usize,
 }
 
 /// `NEW_ITEM`.
@@ -74,6 +75,9 @@ pub(crate) struct NewItem<'a> {
     #[serde(flatten)]
     pub(crate) item: ItemView<'a>,
     pub(crate) version: u64,
+    /// Where the round stands in the game, so that a page which was there from the lobby on need not ask.
+    pub(crate) round_index: Option<usize>,
+    pub(crate) rounds_total: usize,
 }
 
 /// `VoteResult`.
@@ -124,6 +128,8 @@ struct GameView<'a> {
     item: Option<ItemView<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     my_vote: Option<Option<&'a Vote>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected_player_ids: Option<&'a [String]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     votes_received_player_ids: Option<Vec<&'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,19 +184,41 @@ impl Room<'_> {
 
     pub(crate) fn item_view<'a>(
         &'a self,
-        round_id: &'a str,
+        round: &'a Round,
         at: usize,
         item: &'a Item,
     ) -> ItemView<'a> {
         ItemView {
-            round_id,
+            round_id: &round.round_id,
             item_index: at,
             item_id: &item.item_id,
             reel: &item.reel,
             k: item.k,
             senders_selectable: self.selectable(),
             slots_total: item.k,
+            items_total: round.items.len(),
         }
+    }
+
+    pub(crate) fn new_item<'a>(
+        &'a self,
+        code: &'a str,
+        round: &'a Round,
+        at: usize,
+        item: &'a Item,
+        version: u64,
+    ) -> NewItem<'a> {
+        NewItem {
+            code,
+            item: self.item_view(round, at, item),
+            version,
+            round_index: self.round_place(&round.round_id),
+            rounds_total: self.game.round_order.len(),
+        }
+    }
+
+    fn round_place(&self, round_id: &str) -> Option<usize> {
+        self.game.round_order.iter().position(|known| known == round_id)
     }
 
     /// The results of the closed vote, recomputed from votes, round and scores.
@@ -276,7 +304,6 @@ impl Room<'_> {
         let playing = self.meta.phase == Phase::Game;
         let voting = playing && game.status == Status::Vote;
         let revealing = playing && game.status == Status::RevealWait;
-        let place = |id: &String| game.round_order.iter().position(|known| known == id);
         let received = || {
             let expected = &game.vote.as_ref()?.expected_player_ids;
             let all = expected.iter().map(String::as_str);
@@ -287,13 +314,16 @@ impl Room<'_> {
             current_item_index: game.current_item_index,
             status: game.status,
             version: game.version,
-            round_index: game.current_round_id.as_ref().and_then(place),
+            round_index: game.current_round_id.as_deref().and_then(|id| self.round_place(id)),
             rounds_total: game.round_order.len(),
             item: self
                 .item()
                 .filter(|_| playing && game.status != Status::RoundRecap)
-                .map(|(round, at, item)| self.item_view(&round.round_id, at, item)),
+                .map(|(round, at, item)| self.item_view(round, at, item)),
             my_vote: mine.filter(|_| voting || revealing).map(|player| self.votes.get(player)),
+            expected_player_ids: (game.vote.as_ref())
+                .filter(|_| master && voting)
+                .map(|ballot| &ballot.expected_player_ids[..]),
             votes_received_player_ids: if master && voting { received() } else { None },
             current_vote_results: if master && revealing { self.results() } else { None },
             recap: (playing && game.status == Status::RoundRecap).then(|| self.recap()),

@@ -1,6 +1,8 @@
 //! The course of the game: start, reel by reel, round by round, the podium. Each transition asks for a phase and
 //! a status and names the item it means, so two Masters pressing at once advance it once.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::json;
 
@@ -12,7 +14,7 @@ use crate::model::{Ballot, Phase, Round, Status};
 use crate::push::Audience;
 use crate::seen::corrupt;
 use crate::step::Step;
-use crate::view::{NewItem, RecapLine, Selectable, VoteResult};
+use crate::view::{RecapLine, Selectable, VoteResult};
 
 #[derive(Serialize)]
 struct Coded<'a> {
@@ -38,6 +40,8 @@ struct ItemResult<'a> {
     item_id: &'a str,
     true_senders: &'a [String],
     mine: Option<&'a VoteResult<'a>>,
+    /// Everybody's points now, for one's own place.
+    scores: &'a BTreeMap<&'a str, i64>,
 }
 
 #[derive(Serialize)]
@@ -99,8 +103,8 @@ impl Desk<'_> {
             step = step.hset(&delta, &player.player_id, "0");
         }
         let first = round.items.first().ok_or_else(|| corrupt(&delta, "a round without items"))?;
-        let item = self.room.item_view(&round.round_id, 0, first);
-        step.told.push(&Audience::All, "NEW_ITEM", &NewItem { code: self.code, item, version });
+        let item = self.room.new_item(self.code, round, 0, first, version);
+        step.told.push(&Audience::All, "NEW_ITEM", &item);
         Ok(step)
     }
 
@@ -222,8 +226,8 @@ impl Desk<'_> {
         if over {
             self.tell_recap(&mut step, &round.round_id, version);
         } else {
-            let item = self.room.item_view(&round.round_id, next, &round.items[next]);
-            step.told.push(&Audience::All, "NEW_ITEM", &NewItem { code: self.code, item, version });
+            let item = self.room.new_item(self.code, round, next, &round.items[next], version);
+            step.told.push(&Audience::All, "NEW_ITEM", &item);
         }
         Ok(Decision::Step(Box::new(step), Done::default()))
     }
@@ -231,12 +235,14 @@ impl Desk<'_> {
     /// To each phone what it guessed, to the others only who it was.
     fn tell_results(&self, step: &mut Step, place: &Place) {
         let Some(results) = self.room.results() else { return };
+        let scores = self.room.scores_of(false);
         let result = |mine| ItemResult {
             code: self.code,
             round_id: &place.round_id,
             item_id: &place.item_id,
             true_senders: results.true_senders,
             mine,
+            scores: &scores,
         };
         for mine in &results.players {
             if let Some(device) = self.room.claims.get(mine.player_id) {

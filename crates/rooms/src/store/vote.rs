@@ -53,6 +53,14 @@ struct Voted<'a> {
 }
 
 #[derive(Serialize)]
+struct VoteClosed<'a> {
+    code: &'a str,
+    round_id: &'a str,
+    item_id: &'a str,
+    version: u64,
+}
+
+#[derive(Serialize)]
 struct Forced<'a> {
     code: &'a str,
     round_id: &'a str,
@@ -294,7 +302,11 @@ impl Rooms {
         let head = format!(
             r#"m {{"type":"VOTE_RESULTS","payload":{{"code":"{code}","round_id":"{round_id}","item_id":"{item_id}","true_senders":{truth},"players":["#
         );
-        let tail = format!(r#"],"version":{}}}}}"#, room.game.version + 1);
+        // Phones hear that the vote is closed, and nothing more.
+        let version = room.game.version + 1;
+        let closing = VoteClosed { code, round_id, item_id, version };
+        let told = line(&Audience::Plays, "VOTE_CLOSED", &closing);
+        let tail = format!("],\"version\":{version}}}}}\n{told}");
         let mut body = json!({ "code": code, "round_id": round_id, "item_id": item_id });
         if vote.is_some() {
             body["player_id"] = player.into();

@@ -68,6 +68,11 @@ export class Stage {
     this.bar = h('div.linkbar', { hidden: true });
     this.main = h('main#main', { tabindex: '-1' });
     add(root, [this.bar, this.main, this.said, this.alerts]);
+    // What is fixed at the bottom needs a ground of its own only when something can slide under it.
+    const page = document.documentElement;
+    new ResizeObserver(() => {
+      page.dataset.scrolls = String(page.scrollHeight > page.clientHeight + 2);
+    }).observe(this.main);
   }
 
   /** Read out once. */

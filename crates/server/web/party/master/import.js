@@ -126,6 +126,6 @@ export function importView({ model, change, show, say }) {
         button({ label: t('import.add'), run: paste }),
       ),
     ),
-    h('footer.bottom', {}, h('div.say', {}, h('p.quiet', {}, t('setup.promise'))), h('div.actions', {}, go)),
+    h('footer.bottom', {}, h('div.say'), h('div.actions', {}, go)),
   );
 }
