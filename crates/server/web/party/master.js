@@ -107,6 +107,7 @@ addEventListener('keydown', (e) => {
 });
 
 addEventListener('popstate', route);
+addEventListener('hashchange', route);
 
 function route() {
   const taken = /^#take=([A-Za-z0-9]{4,12})\.([\w-]{16,64})$/.exec(location.hash);

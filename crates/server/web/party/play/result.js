@@ -62,7 +62,7 @@ export function result(ctx) {
           h(
             'p.missed.quiet',
             {},
-            h('span', {}, t('result.yourWrong')),
+            h('span', {}, t(r.mine.correct.length ? 'result.alsoChose' : 'result.youChose')),
             wrong.map((id) => h('span.miss', {}, icon('cross'), senderOf(state, id)?.name || '?')),
           ),
         own && standing(own),
