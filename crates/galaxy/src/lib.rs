@@ -4,9 +4,11 @@
 //! of the system its hash names exactly while the hash exists.
 
 pub mod batch;
+pub mod engine;
 pub mod keys;
 pub mod load;
 pub mod model;
+pub mod orders;
 pub mod pace;
 pub mod physics;
 pub mod text;

@@ -16,7 +16,7 @@ mod dock;
 mod spawn;
 mod step;
 
-pub use dock::Service;
+pub use dock::{Refused, Service};
 pub use spawn::Placement;
 pub use step::Stepped;
 

@@ -5,6 +5,7 @@
 mod accuracy;
 mod attitude;
 mod burns;
+mod engine;
 mod fleet;
 mod truth;
 mod world;

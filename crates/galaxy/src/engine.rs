@@ -1,0 +1,428 @@
+//! The engine: takes the lock, reads the world, ticks it at its rate, writes each tick in one batch.
+//!
+//! Always true: at most one engine writes; orders take effect between ticks, in the order they came; a batch that fails is
+//! tried again with the newest state, never queued; after five seconds of failing the engine pauses the world in memory
+//! until the store is back.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::{Clock, Cmd, Deadline, Fault, Kind, Session, Store, reply};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::keys::Keys;
+use crate::load::{self, Epoch, cmd};
+use crate::orders::{Command, Effect, OrderError};
+use crate::pace::{self, Beat};
+use crate::physics::solar::{SOL, System};
+use crate::world::World;
+
+mod commands;
+mod lock;
+mod seen;
+mod write;
+
+pub use commands::{read_entry, send};
+pub use seen::{Numbers, Seen, ShipSeen, StationSeen};
+
+use lock::Lock;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long an engine without lock or world waits before it looks again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// What the engine is told once.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Makes a world where there is none; otherwise the engine waits for one.
+    pub create: Option<Epoch>,
+    /// The system it ticks.
+    pub system: &'static System,
+    /// Names this engine in the lock.
+    pub id: String,
+}
+
+impl Options {
+    /// Waits for a world, ticks Sol.
+    pub fn new(id: impl Into<String>) -> Self {
+        Options { create: None, system: &SOL, id: id.into() }
+    }
+}
+
+/// An order with somebody who waits for what becomes of it.
+pub struct Ask {
+    /// What is asked.
+    pub command: Command,
+    /// Told once the order took effect, or why it did not.
+    pub answer: oneshot::Sender<Result<Effect, OrderError>>,
+}
+
+/// How others reach an engine in their own process.
+#[derive(Clone)]
+pub struct Handle {
+    asks: mpsc::Sender<Ask>,
+    seen: watch::Receiver<Arc<Seen>>,
+}
+
+impl Handle {
+    /// Gives an order and waits until it took effect; `None` when this engine does not lead.
+    pub async fn ask(&self, command: Command) -> Option<Result<Effect, OrderError>> {
+        if !self.seen.borrow().leads {
+            return None;
+        }
+        let (answer, outcome) = oneshot::channel();
+        self.asks.send(Ask { command, answer }).await.ok()?;
+        outcome.await.ok()
+    }
+
+    /// The world after each tick.
+    pub fn seen(&self) -> watch::Receiver<Arc<Seen>> {
+        self.seen.clone()
+    }
+}
+
+/// One engine; runs until it is told to stop.
+pub struct Engine {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    keys: Keys,
+    options: Options,
+    asks: mpsc::Receiver<Ask>,
+    seen: watch::Sender<Arc<Seen>>,
+}
+
+/// Why a turn of leading ended.
+enum Ended {
+    Stopped,
+    Lost,
+}
+
+/// What a leader holds while it leads.
+struct Turn {
+    world: World,
+    lock: Lock,
+    session: Option<Box<dyn Session>>,
+    beat: Beat,
+    /// Writes of orders, for the next batch.
+    extra: Vec<Cmd>,
+    /// Where reading `galaxy:commands` goes on.
+    after: String,
+    failing_since: Option<Duration>,
+    paused_at: Option<Duration>,
+    numbers: Numbers,
+    recent: VecDeque<Duration>,
+    energy: f64,
+}
+
+impl Engine {
+    /// An engine and how to reach it.
+    pub fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        keys: Keys,
+        options: Options,
+    ) -> (Engine, Handle) {
+        let (ask, asks) = mpsc::channel(1_024);
+        let (seen, watched) = watch::channel(Arc::new(Seen::default()));
+        let engine = Engine { store, clock, keys, options, asks, seen };
+        (engine, Handle { asks: ask, seen: watched })
+    }
+
+    /// Ticks whenever it holds the lock, until `stop`.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let key = self.keys.engine_lock();
+        while !stop.is_cancelled() {
+            let lock = Lock::take(&self.store, &self.clock, key.as_str(), &self.options.id).await;
+            if let Ok(Some(lock)) = lock {
+                match self.lead(lock, &stop).await {
+                    Ok(Ended::Stopped) => return,
+                    Ok(Ended::Lost) => tracing::warn!("another engine ticks this world now"),
+                    Err(fault) => tracing::warn!(%fault, "the engine starts over"),
+                }
+                self.seen.send_modify(|seen| Arc::make_mut(seen).leads = false);
+            }
+            self.rest(&stop).await;
+        }
+    }
+
+    /// Refuses what is asked of an engine that does not lead, for a while.
+    async fn rest(&mut self, stop: &CancellationToken) {
+        tokio::select! {
+            () = self.clock.sleep(LOOK_AGAIN) => {}
+            () = stop.cancelled() => {}
+        }
+        while let Ok(ask) = self.asks.try_recv() {
+            let _ =
+                ask.answer.send(Err(OrderError::Conflict("no engine ticks here now; try again")));
+        }
+    }
+
+    async fn lead(&mut self, lock: Lock, stop: &CancellationToken) -> Result<Ended, Fault> {
+        let Some(world) = self.find_world().await? else {
+            lock.give_back().await;
+            return Ok(Ended::Lost);
+        };
+        let now = self.clock.monotonic();
+        let mut turn = Turn {
+            beat: Beat::new(now, world.pace.rate),
+            energy: world.bodies.energy(),
+            paused_at: world.pace.paused.then_some(now),
+            world,
+            lock,
+            session: None,
+            extra: Vec::new(),
+            after: commands::recent(self.clock.now_ms()),
+            failing_since: None,
+            numbers: Numbers::default(),
+            recent: VecDeque::new(),
+        };
+        self.show(&mut turn);
+        loop {
+            self.wait(&mut turn, stop).await;
+            if !turn.lock.renew().await || !turn.lock.holds() {
+                return Ok(Ended::Lost);
+            }
+            self.take_orders(&mut turn).await;
+            if stop.is_cancelled() {
+                self.flush(&mut turn).await;
+                turn.lock.give_back().await;
+                return Ok(Ended::Stopped);
+            }
+            if turn.world.pace.paused {
+                self.stand_still(&mut turn).await;
+            } else {
+                self.tick_all_due(&mut turn).await;
+            }
+        }
+    }
+
+    async fn find_world(&self) -> Result<Option<World>, Fault> {
+        let system = self.options.system;
+        if let Some(loaded) = load::load(&self.store, self.keys, system).await? {
+            for (key, why) in &loaded.aside {
+                tracing::error!(key, %why, "set aside; the world goes on without it");
+            }
+            return Ok(Some(loaded.world));
+        }
+        match self.options.create {
+            Some(epoch) => {
+                let now = self.clock.now_ms();
+                load::create(&self.store, self.keys, system, epoch, now).await.map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Until the next tick is due, or an order comes while nothing is.
+    async fn wait(&mut self, turn: &mut Turn, stop: &CancellationToken) {
+        let now = self.clock.monotonic();
+        let wait = if turn.world.pace.paused || turn.failing_since.is_some() {
+            Duration::from_millis(250)
+        } else if turn.beat.behind(now) > 0 {
+            tokio::task::yield_now().await;
+            return;
+        } else {
+            turn.beat.wait(now)
+        };
+        tokio::select! {
+            () = self.clock.sleep(wait.min(Duration::from_secs(1))) => {}
+            () = stop.cancelled() => {}
+            ask = self.asks.recv(), if turn.world.pace.paused => {
+                if let Some(ask) = ask {
+                    self.obey(turn, &ask.command, Some(ask.answer));
+                }
+            }
+        }
+    }
+
+    async fn take_orders(&mut self, turn: &mut Turn) {
+        while let Ok(ask) = self.asks.try_recv() {
+            self.obey(turn, &ask.command, Some(ask.answer));
+        }
+        let now_ms = self.clock.now_ms();
+        match commands::read(&*self.store, self.keys, &turn.after).await {
+            Ok((commands, after)) => {
+                turn.after = after;
+                for command in commands {
+                    if commands::too_old(&command, now_ms) {
+                        turn.numbers.orders_dropped += 1;
+                        continue;
+                    }
+                    self.obey(turn, &command, None);
+                }
+            }
+            Err(fault) => tracing::debug!(%fault, "orders of other servers could not be read"),
+        }
+    }
+
+    fn obey(
+        &self,
+        turn: &mut Turn,
+        command: &Command,
+        answer: Option<oneshot::Sender<Result<Effect, OrderError>>>,
+    ) {
+        let before = turn.world.pace.clone();
+        let outcome = turn.world.obey(command);
+        match &outcome {
+            Ok(effect) => {
+                let writes = write::effect(&turn.world, self.keys, effect, self.clock.now_ms());
+                turn.extra.extend(writes);
+            }
+            Err(why) => {
+                turn.numbers.orders_dropped += 1;
+                tracing::debug!(%why, ?command, "an order was refused");
+            }
+        }
+        let (now, pace) = (self.clock.monotonic(), &turn.world.pace);
+        if before.rate.to_bits() != pace.rate.to_bits() {
+            turn.beat.change(now, pace.rate);
+        }
+        if pace.paused && turn.paused_at.is_none() {
+            turn.paused_at = Some(now);
+        } else if let (false, Some(since)) = (pace.paused, turn.paused_at) {
+            turn.beat.skip(now.saturating_sub(since));
+            turn.paused_at = None;
+        }
+        if let Some(answer) = answer {
+            let _ = answer.send(outcome);
+        }
+    }
+
+    /// Ticks until nothing is due or others deserve a turn.
+    async fn tick_all_due(&mut self, turn: &mut Turn) {
+        let began = self.clock.monotonic();
+        turn.numbers.backlog_dropped += turn.beat.shed(began);
+        for _ in 0..pace::BURST_TICKS {
+            let now = self.clock.monotonic();
+            if turn.beat.behind(now) == 0 || now.saturating_sub(began) > pace::BURST {
+                return;
+            }
+            self.tick(turn, now).await;
+            if turn.failing_since.is_some() {
+                return;
+            }
+        }
+    }
+
+    async fn tick(&mut self, turn: &mut Turn, now: Duration) {
+        let utc_ns = i128::from(self.clock.now_ms()) * 1_000_000;
+        let world = &mut turn.world;
+        #[expect(clippy::cast_precision_loss, reason = "seconds of drift")]
+        let drift = (utc_ns - world.time_ns) as f64 / 1e9;
+        world.drift_s = drift;
+        let stepped = world.step(pace::tick_ns(&world.pace, drift));
+        turn.beat.tick();
+        for id in &stepped.not_finite {
+            turn.numbers.not_finite += 1;
+            tracing::error!(ship = %id, "its state left the numbers; it stays where it was");
+        }
+        let batch = turn.world.batch(self.keys);
+        let mut cmds = std::mem::take(&mut turn.extra);
+        cmds.extend(batch.entities);
+        self.send(turn, cmds, batch.last).await;
+        turn.numbers.behind = turn.beat.behind(self.clock.monotonic());
+        turn.numbers.took = self.clock.monotonic().saturating_sub(now);
+        turn.recent.push_back(now);
+        while turn.recent.len() > 50 {
+            turn.recent.pop_front();
+        }
+        self.show(turn);
+    }
+
+    /// While paused, what orders changed is written as it comes.
+    async fn stand_still(&mut self, turn: &mut Turn) {
+        if !turn.extra.is_empty() {
+            self.flush(turn).await;
+            self.show(turn);
+        }
+    }
+
+    /// Everything as it is, without a tick.
+    async fn flush(&mut self, turn: &mut Turn) {
+        let batch = turn.world.batch(self.keys);
+        let mut cmds = std::mem::take(&mut turn.extra);
+        cmds.extend(batch.entities);
+        self.send(turn, cmds, batch.last).await;
+    }
+
+    /// One atomic write on one server; on a Cluster entities first, then the tick.
+    async fn send(&self, turn: &mut Turn, cmds: Vec<Cmd>, last: Vec<Cmd>) {
+        if !turn.lock.holds() {
+            return;
+        }
+        let outcome = if self.store.status().kind == Kind::Cluster {
+            self.send_apart(&cmds, &last).await
+        } else {
+            let all: Vec<_> = cmds.into_iter().chain(last).collect();
+            self.send_at_once(turn, &all).await
+        };
+        let now = self.clock.monotonic();
+        match outcome {
+            Ok(()) => turn.failing_since = None,
+            Err(fault) => {
+                turn.numbers.failed_writes += 1;
+                turn.session = None;
+                let since = *turn.failing_since.get_or_insert(now);
+                tracing::warn!(%fault, "a tick could not be written; the newest state is tried again");
+                if now.saturating_sub(since) > PATIENCE && !turn.world.pace.paused {
+                    turn.world.pace.paused = true;
+                    turn.paused_at = Some(now);
+                    turn.extra.extend(write::pace(&turn.world, self.keys));
+                    tracing::error!(
+                        "the store has not taken a tick for five seconds; the world is paused"
+                    );
+                }
+            }
+        }
+    }
+
+    async fn send_at_once(&self, turn: &mut Turn, cmds: &[Cmd]) -> Result<(), Fault> {
+        let by = Deadline::after(PATIENCE);
+        if turn.session.is_none() {
+            let key = self.keys.tick();
+            turn.session = Some(self.store.session(key.as_str().as_bytes(), by).await?);
+        }
+        let Some(session) = &mut turn.session else { return Ok(()) };
+        session.exec(cmds, by).await.map(drop)
+    }
+
+    async fn send_apart(&self, cmds: &[Cmd], last: &[Cmd]) -> Result<(), Fault> {
+        for part in [cmds, last] {
+            for outcome in self.store.pipeline(part, Deadline::after(PATIENCE)).await? {
+                outcome?;
+            }
+        }
+        Ok(())
+    }
+
+    fn show(&self, turn: &mut Turn) {
+        turn.numbers.rate = rate(&turn.recent);
+        turn.numbers.scale = pace::effective_scale(&turn.world.pace, turn.world.drift_s);
+        let energy = turn.world.bodies.energy();
+        turn.numbers.energy_drift = ((energy - turn.energy) / turn.energy).abs();
+        let (sum, size) = turn.world.bodies.momentum();
+        turn.numbers.momentum_drift = sum.length() / size;
+        self.seen.send_replace(Arc::new(Seen::of(&turn.world, turn.numbers.clone())));
+    }
+}
+
+/// Ticks per second over the last ones.
+fn rate(recent: &VecDeque<Duration>) -> f64 {
+    match (recent.front(), recent.back()) {
+        (Some(first), Some(last)) if last > first => {
+            #[expect(clippy::cast_precision_loss, reason = "at most fifty")]
+            let ticks = (recent.len() - 1) as f64;
+            ticks / last.saturating_sub(*first).as_secs_f64()
+        }
+        _ => 0.0,
+    }
+}
+
+/// Whether somebody ticks the world in this store now.
+pub async fn ticking(store: &dyn Store, keys: Keys) -> Result<bool, Fault> {
+    let lock = keys.engine_lock();
+    let answer = store.call(&cmd(&["EXISTS", lock.as_str()]), Deadline::after(PATIENCE)).await?;
+    Ok(reply::int(&answer) == Some(1))
+}

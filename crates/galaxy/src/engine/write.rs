@@ -1,0 +1,136 @@
+//! Writes beside the tick's own: ships and stations that come and go, names, pace, each with its event.
+
+use kernel::numbers::Dialect;
+use kernel::{Cmd, Event};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::keys::{Keys, of_station};
+use crate::load::cmd;
+use crate::model::{StationKind, Written};
+use crate::orders::Effect;
+use crate::text;
+use crate::world::World;
+
+/// The writes of an effect, in an order that is also right on a Cluster: hash before index when something comes,
+/// index before hash when it goes.
+pub(super) fn effect(world: &World, keys: Keys, effect: &Effect, at_ms: u64) -> Vec<Cmd> {
+    match effect {
+        Effect::None => Vec::new(),
+        Effect::Spawned(id) => spawned(world, keys, *id, at_ms).unwrap_or_default(),
+        Effect::Despawned(id) => despawned(world, keys, *id, at_ms).unwrap_or_default(),
+        Effect::Renamed(id, name) => renamed(keys, *id, name).into_iter().collect(),
+        Effect::Stationed(id) => stationed(world, keys, *id, at_ms).unwrap_or_default(),
+        Effect::Unstationed(id, kind) => {
+            unstationed(world, keys, *id, *kind, at_ms).unwrap_or_default()
+        }
+        Effect::Paced => pace(world, keys),
+    }
+}
+
+fn spawned(world: &World, keys: Keys, id: Uuid, at_ms: u64) -> Option<Vec<Cmd>> {
+    let key = keys.ship(id).ok()?;
+    let record = world.ship_record(id)?;
+    let index = keys.system_ships(&record.system_id).ok()?;
+    let id = id.to_string();
+    let body = json!({ "ship_id": id, "player_id": record.player_id, "name": record.name,
+        "ship_class": record.hull.class.name, "total_spawns": world.total_spawns });
+    Some(vec![
+        cmd(&["DEL", key.as_str()]),
+        hash(key.as_str(), record.write()),
+        cmd(&["SADD", index.as_str(), &id]),
+        cmd(&["SET", keys.total_spawns().as_str(), &world.total_spawns.to_string()]),
+        event(&keys.ships_events(), "ship.spawned", at_ms, &id, &body)?,
+    ])
+}
+
+fn despawned(world: &World, keys: Keys, id: Uuid, at_ms: u64) -> Option<Vec<Cmd>> {
+    let index = keys.system_ships(world.system.id).ok()?;
+    let name = id.to_string();
+    Some(vec![
+        cmd(&["SREM", index.as_str(), &name]),
+        cmd(&["DEL", keys.ship(id).ok()?.as_str()]),
+        cmd(&["DEL", keys.maneuver(id).ok()?.as_str()]),
+        event(&keys.ships_events(), "ship.removed", at_ms, &name, &json!({ "ship_id": name }))?,
+    ])
+}
+
+fn renamed(keys: Keys, id: Uuid, name: &str) -> Option<Cmd> {
+    Some(cmd(&["HSET", keys.ship(id).ok()?.as_str(), "name", name]))
+}
+
+fn stationed(world: &World, keys: Keys, id: Uuid, at_ms: u64) -> Option<Vec<Cmd>> {
+    let station = world.stations.get(&id)?;
+    let record = &station.record;
+    let (stream, kind) = stream(keys, station.kind, "spawned");
+    let name = id.to_string();
+    let body = json!({ station.kind.id_field(): name, "name": record.name,
+        "parent_body": record.parent_body });
+    Some(vec![
+        hash(of_station(keys, station.kind, id).ok()?.as_str(), record.write(station.kind, &name)),
+        cmd(&["SADD", &index_of(keys, station.kind, world.system.id)?, &name]),
+        event(&stream, &kind, at_ms, &name, &body)?,
+    ])
+}
+
+fn unstationed(
+    world: &World,
+    keys: Keys,
+    id: Uuid,
+    kind: StationKind,
+    at_ms: u64,
+) -> Option<Vec<Cmd>> {
+    let (stream, word) = stream(keys, kind, "removed");
+    let name = id.to_string();
+    Some(vec![
+        cmd(&["SREM", &index_of(keys, kind, world.system.id)?, &name]),
+        cmd(&["DEL", of_station(keys, kind, id).ok()?.as_str()]),
+        event(&stream, &word, at_ms, &name, &json!({ kind.id_field(): name }))?,
+    ])
+}
+
+/// Pause, rate, scale and sync as they are now.
+pub(super) fn pace(world: &World, keys: Keys) -> Vec<Cmd> {
+    let pace = &world.pace;
+    let set = |key: kernel::keyspace::Key, value: &str| cmd(&["SET", key.as_str(), value]);
+    vec![
+        set(keys.paused(), text::flag(pace.paused)),
+        set(keys.tick_rate(), &text::float(pace.rate)),
+        set(keys.time_scale(), &text::float(pace.scale)),
+        set(keys.time_sync(), text::flag(pace.sync)),
+    ]
+}
+
+fn index_of(keys: Keys, kind: StationKind, system: &str) -> Option<String> {
+    let key = match kind {
+        StationKind::Station => keys.system_stations(system),
+        StationKind::Jumpgate => keys.system_jumpgates(system),
+    };
+    key.ok().map(|key| key.as_str().to_owned())
+}
+
+fn stream(keys: Keys, kind: StationKind, word: &str) -> (kernel::keyspace::Key, String) {
+    match kind {
+        StationKind::Station => (keys.ships_events(), format!("station.{word}")),
+        StationKind::Jumpgate => (keys.jumpgates_events(), format!("jumpgate.{word}")),
+    }
+}
+
+pub(super) fn event(
+    stream: &kernel::keyspace::Key,
+    kind: &str,
+    at_ms: u64,
+    id: &str,
+    body: &serde_json::Value,
+) -> Option<Cmd> {
+    let event = Event::new(kind, at_ms, id, body, Dialect::Python).ok()?;
+    Some(event.append_to(stream).cmd())
+}
+
+fn hash(key: &str, fields: Written) -> Cmd {
+    let mut cmd = cmd(&["HSET", key]);
+    for (field, value) in fields {
+        cmd.arg(field).arg(value);
+    }
+    cmd
+}

@@ -1,0 +1,170 @@
+//! The engine on real stores: it ticks, obeys, hands over, and never two tick at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use galaxy::engine::{Engine, Handle, Options, send};
+use galaxy::keys::Keys;
+use galaxy::load::{Epoch, fields};
+use galaxy::orders::{Command, Effect, Order, OrderError};
+use kernel::keyspace::Layout;
+use kernel::{Clock as _, Cmd, Deadline, Store, SystemClock, Value, reply};
+use testkit::{on_cluster, on_every_store};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+const KEYS: Keys = Keys::new(Layout::Plain);
+const PLAYER: &str = "660e8400-e29b-41d4-a716-446655440001";
+
+struct Running {
+    handle: Handle,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    fn start(store: &Arc<dyn Store>, id: &str) -> Running {
+        let options = Options { create: Some(Epoch::Now), ..Options::new(id) };
+        let (engine, handle) =
+            Engine::new(Arc::clone(store), Arc::new(SystemClock::new()), KEYS, options);
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(engine.run(stop.clone()));
+        Running { handle, stop, task }
+    }
+
+    /// Waits for a look at the world that satisfies.
+    async fn until(
+        &self,
+        what: impl Fn(&galaxy::engine::Seen) -> bool,
+    ) -> Arc<galaxy::engine::Seen> {
+        let mut seen = self.handle.seen();
+        let found = tokio::time::timeout(Duration::from_secs(20), seen.wait_for(|seen| what(seen)));
+        Arc::clone(&found.await.expect("in time").expect("the engine runs"))
+    }
+
+    async fn ask(&self, ship: Option<Uuid>, order: Order) -> Result<Effect, OrderError> {
+        self.handle.ask(command(ship, None, order)).await.expect("it leads")
+    }
+
+    async fn end(self) {
+        self.stop.cancel();
+        self.task.await.unwrap();
+    }
+}
+
+fn command(ship_id: Option<Uuid>, player: Option<&str>, order: Order) -> Command {
+    let at_ms = SystemClock::new().now_ms();
+    Command { at_ms, player_id: player.map(str::to_owned), ship_id, order }
+}
+
+async fn ask(store: &Arc<dyn Store>, words: &[&str]) -> Value {
+    let mut cmd = Cmd::new();
+    for word in words {
+        cmd.arg(*word);
+    }
+    store.call(&cmd, Deadline::after(Duration::from_secs(5))).await.unwrap()
+}
+
+async fn text(store: &Arc<dyn Store>, key: &str) -> String {
+    reply::text(&ask(store, &["GET", key]).await).unwrap_or_default().to_owned()
+}
+
+fn spawn(name: &str) -> Order {
+    Order::Spawn { name: name.to_owned(), ship_class: None, station_id: None }
+}
+
+on_every_store!(an_engine_ticks_obeys_and_pauses, |store| {
+    let engine = Running::start(&store, "a");
+    engine.until(|seen| seen.leads).await;
+    engine.ask(None, Order::TickRate { tick_rate: 50.0 }).await.unwrap();
+    let id = Uuid::new_v4();
+    let made = engine.handle.ask(command(Some(id), Some(PLAYER), spawn("Wren"))).await.unwrap();
+    assert_eq!(made, Ok(Effect::Spawned(id)));
+    let seen = engine.until(|seen| seen.tick >= 5 && seen.ships.len() == 1).await;
+    assert_eq!(seen.ships[0].name, "Wren");
+    engine.ask(None, Order::Pause).await.unwrap();
+    let paused = engine.until(|seen| seen.pace.paused).await;
+
+    let stored = fields(&ask(&store, &["HGETALL", &format!("ship:{id}")]).await);
+    assert_eq!((stored["player_id"].as_str(), stored["name"].as_str()), (PLAYER, "Wren"));
+    assert_eq!(
+        reply::int(&ask(&store, &["SISMEMBER", "system:sol:ships", &id.to_string()]).await),
+        Some(1)
+    );
+    assert_eq!(text(&store, "game:paused").await, "true");
+    assert_eq!(text(&store, "game:tick_rate").await, "50.0");
+    assert_eq!(text(&store, "game:total_spawns").await, "1");
+    assert_eq!(text(&store, "game:tick").await, paused.tick.to_string());
+    assert_eq!(reply::int(&ask(&store, &["XLEN", "galaxy:ships"]).await), Some(1));
+    engine.end().await;
+    assert_eq!(reply::int(&ask(&store, &["EXISTS", "game:engine_lock"]).await), Some(0));
+});
+
+on_every_store!(orders_of_another_server_come_by_the_stream, |store| {
+    let engine = Running::start(&store, "a");
+    engine.until(|seen| seen.leads).await;
+    engine.ask(None, Order::TickRate { tick_rate: 50.0 }).await.unwrap();
+    let id = Uuid::new_v4();
+    send(&*store, KEYS, &command(Some(id), Some(PLAYER), spawn("Far"))).await.unwrap();
+    engine.until(|seen| seen.ships.len() == 1).await;
+    let thrust =
+        Order::Control { thrust_level: Some(7.0), rotation_input: None, translation_input: None };
+    let foreign = "770e8400-e29b-41d4-a716-446655440001";
+    send(&*store, KEYS, &command(Some(id), Some(foreign), thrust.clone())).await.unwrap();
+    let dropped = engine.until(|seen| seen.numbers.orders_dropped == 1).await;
+    assert_eq!(dropped.ships[0].thrust_level.to_bits(), 0.0_f64.to_bits(), "not theirs to fly");
+    send(&*store, KEYS, &command(Some(id), Some(PLAYER), thrust)).await.unwrap();
+    engine.until(|seen| seen.ships[0].thrust_level >= 1.0).await;
+    send(&*store, KEYS, &command(Some(id), Some(PLAYER), Order::Despawn)).await.unwrap();
+    engine.until(|seen| seen.ships.is_empty()).await;
+    assert_eq!(reply::int(&ask(&store, &["EXISTS", &format!("ship:{id}")]).await), Some(0));
+    engine.end().await;
+});
+
+on_every_store!(a_second_engine_waits_and_goes_on_where_the_first_stopped, |store| {
+    let first = Running::start(&store, "a");
+    first.until(|seen| seen.leads).await;
+    first.ask(None, Order::TickRate { tick_rate: 50.0 }).await.unwrap();
+    let second = Running::start(&store, "b");
+    first.until(|seen| seen.tick > 10).await;
+    assert!(!second.handle.seen().borrow().leads);
+    assert!(second.handle.ask(command(None, None, Order::Pause)).await.is_none());
+    first.end().await;
+    let stopped: u64 = text(&store, "game:tick").await.parse().unwrap();
+    let seen = second.until(|seen| seen.leads && seen.tick > stopped).await;
+    assert!(seen.pace.rate > 49.0);
+    second.end().await;
+});
+
+on_every_store!(what_makes_no_sense_is_refused_and_changes_nothing, |store| {
+    let engine = Running::start(&store, "a");
+    engine.until(|seen| seen.leads).await;
+    for order in [
+        Order::TickRate { tick_rate: 0.0 },
+        Order::TickRate { tick_rate: f64::NAN },
+        Order::TimeScale { time_scale: 100.5 },
+        Order::TimeScale { time_scale: 2.0 },
+        Order::StationRemove { id: Uuid::new_v4() },
+        Order::Undock,
+        spawn(""),
+    ] {
+        assert!(engine.ask(None, order.clone()).await.is_err(), "{order:?}");
+    }
+    engine.ask(None, Order::TimeSync { enabled: false }).await.unwrap();
+    engine.ask(None, Order::TimeScale { time_scale: 2.0 }).await.unwrap();
+    engine.until(|seen| seen.pace.scale > 1.9).await;
+    engine.end().await;
+});
+
+on_cluster!(the_engine_ticks_on_a_cluster_too, |store, _cluster| {
+    let engine = Running::start(&store, "a");
+    engine.until(|seen| seen.leads).await;
+    engine.ask(None, Order::TickRate { tick_rate: 20.0 }).await.unwrap();
+    let id = Uuid::new_v4();
+    engine.handle.ask(command(Some(id), Some(PLAYER), spawn("Wren"))).await.unwrap().unwrap();
+    engine.until(|seen| seen.tick > 3 && !seen.ships.is_empty()).await;
+    engine.end().await;
+    let stored = fields(&ask(&store, &["HGETALL", &format!("ship:{id}")]).await);
+    assert_eq!(stored["name"], "Wren");
+});
