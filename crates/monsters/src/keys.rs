@@ -54,6 +54,15 @@ kernel::keyspace! {
     /// Characters present in a field that nobody sees.
     own hidden(tenant_id: Uuid, world_id: U8, channel_id: U8, map_id: U32, instance: Uuid)
         = "wk:monsters:{tenantId}:hidden:{worldId}:{channelId}:{mapId}:{instance}", Set, Life::None;
+    /// Puppets in a field: owner to where it stands, `x:y`.
+    own puppets(tenant_id: Uuid, world_id: U8, channel_id: U8, map_id: U32, instance: Uuid)
+        = "wk:monsters:{tenantId}:puppets:{worldId}:{channelId}:{mapId}:{instance}", Hash,
+        Life::None;
+    /// A basic attack that a monster may not use yet.
+    own attack(tenant_id: Uuid, unique_id: U32, position: U8)
+        = "wk:monsters:{tenantId}:attack:{uniqueId}:{position}", String,
+        Life::Computed("the attack's cooldown"),
+        belongs = Some(Belongs { to: "monster", with: &[], drop: true });
     /// What happened to the tenant's monsters.
     own events(tenant_id: Uuid) = "wk:monsters:{tenantId}:events", Stream, Life::None;
     /// What other services ask of the tenant's monsters.

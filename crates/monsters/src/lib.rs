@@ -1,6 +1,29 @@
 //! Monsters of a map: hp, damage, control, effects, skills, drops (seed 001).
 //!
-//! Always true: hp and mp are within their maximum; each live monster is in exactly one field's set; no free
-//! id is live, none is free twice; one `KILLED` or `DESTROYED` per `CREATED`.
+//! [`Monsters`] has the verbs. Always true: hp and mp are within their maximum; each live monster is in exactly
+//! one field's set; no free id is live, none is free twice; one `KILLED` or `DESTROYED` per `CREATED`. Every
+//! change, its index entries, its timers and its event are one atomic step.
 
+pub mod effects;
+mod error;
+mod events;
 pub mod keys;
+mod model;
+mod scripts;
+mod store;
+mod strike;
+mod template;
+
+pub use effects::{NewEffect, Reflect};
+pub use error::{Immunity, MonsterError, Result, SkillCheck};
+pub use model::{DropTimer, Effect, Element, Entry, Monster, SourceType, leader};
+pub use scripts::SCRIPTS;
+pub use store::{
+    Cleared, CommandError, Dice, EffectBody, Entered, Listed, Monsters, Move, Options, Picked,
+    Spawn, Used,
+};
+pub use strike::{Attack, Blow, Line, MOST_ENTRIES, Reflected, strike};
+pub use template::{
+    Attack as TemplateAttack, Banish, Drop, SHIPPED_SKILLS, SHIPPED_TEMPLATES, Skill, SkillRef,
+    Skills, Template, Templates, Unit,
+};

@@ -1,0 +1,189 @@
+//! What happened to monsters, in upstream's words and shapes: each message names the field, the monster and
+//! its template, and its `body` says the rest. Told in the step in which it happened.
+
+use kernel::Event;
+use kernel::numbers::{Dialect, to_json};
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::model::{Effect, Monster};
+
+/// Damage per character as events tell it.
+pub(crate) fn sums_text(sums: &[(u32, u64)]) -> String {
+    let mut text = String::with_capacity(2 + 40 * sums.len());
+    text.push('[');
+    push_hits(&mut text, sums.iter().copied());
+    text.push(']');
+    text
+}
+
+/// `{"characterId":7,"damage":30},…` without brackets.
+pub(crate) fn push_hits(text: &mut String, hits: impl Iterator<Item = (u32, u64)>) {
+    let mut digits = itoa::Buffer::new();
+    let mut first = true;
+    for (character, damage) in hits {
+        if !first {
+            text.push(',');
+        }
+        first = false;
+        text.push_str("{\"characterId\":");
+        text.push_str(digits.format(character));
+        text.push_str(",\"damage\":");
+        text.push_str(digits.format(damage));
+        text.push('}');
+    }
+}
+
+/// The beginning of every message about a monster, up to the type's name.
+pub(crate) fn head(monster: &Monster) -> String {
+    let field = monster.field;
+    format!(
+        "{{\"worldId\":{},\"channelId\":{},\"mapId\":{},\"instance\":\"{}\",\"uniqueId\":{},\"monsterId\":{},\"type\":\"",
+        field.world_id,
+        field.channel_id,
+        field.map_id,
+        field.instance,
+        monster.unique_id,
+        monster.monster_id
+    )
+}
+
+fn told(monster: &Monster, kind: &str, at_ms: u64, body: &str) -> Event {
+    let text = format!("{}{kind}\",\"body\":{body}}}", head(monster));
+    let raw = RawValue::from_string(text).expect("a message is put together from JSON");
+    Event::raw(kind, at_ms, monster.unique_id.to_string(), raw)
+}
+
+fn with<T: Serialize>(monster: &Monster, kind: &str, at_ms: u64, body: &T) -> Event {
+    told(monster, kind, at_ms, &to_json(body, Dialect::Go).expect("plain data is always JSON"))
+}
+
+/// It is gone without being killed.
+pub(crate) fn destroyed(monster: &Monster, at_ms: u64, actor: u32) -> Event {
+    told(monster, "DESTROYED", at_ms, &format!("{{\"actorId\":{actor}}}"))
+}
+
+/// A character's client moves it from now on.
+pub(crate) fn start_control(monster: &Monster, at_ms: u64, actor: u32) -> Event {
+    let body = format!(
+        "{{\"actorId\":{actor},\"x\":{},\"y\":{},\"stance\":{},\"fh\":{},\"team\":{}}}",
+        monster.at.x, monster.at.y, monster.stance, monster.fh, monster.team
+    );
+    told(monster, "START_CONTROL", at_ms, &body)
+}
+
+/// A character's client no longer moves it.
+pub(crate) fn stop_control(monster: &Monster, at_ms: u64, actor: u32) -> Event {
+    told(monster, "STOP_CONTROL", at_ms, &format!("{{\"actorId\":{actor}}}"))
+}
+
+/// What a blow did. `hits` has what was folded into one step, when it was more than one attack.
+pub(crate) fn damaged(
+    monster: &Monster,
+    at_ms: u64,
+    actor: u32,
+    boss: bool,
+    hits: &[(u32, u64)],
+) -> Event {
+    let mut body = wound(monster, actor, boss, true);
+    if !hits.is_empty() {
+        body.push_str(",\"hits\":[");
+        push_hits(&mut body, hits.iter().copied());
+        body.push(']');
+    }
+    body.push('}');
+    told(monster, "DAMAGED", at_ms, &body)
+}
+
+/// Hp came back; clients show the new state.
+pub(crate) fn refreshed(monster: &Monster, at_ms: u64, boss: bool) -> Event {
+    let body = wound(monster, 0, boss, true) + ",\"source\":\"HEAL\"}";
+    told(monster, "DAMAGED", at_ms, &body)
+}
+
+/// It fell.
+pub(crate) fn killed(monster: &Monster, at_ms: u64, actor: u32, boss: bool) -> Event {
+    told(monster, "KILLED", at_ms, &(wound(monster, actor, boss, false) + "}"))
+}
+
+fn wound(monster: &Monster, actor: u32, boss: bool, observed: bool) -> String {
+    let observer = if observed {
+        format!("\"observerId\":{},", monster.control_character_id)
+    } else {
+        String::new()
+    };
+    format!(
+        "{{\"x\":{},\"y\":{},{observer}\"actorId\":{actor},\"boss\":{boss},\"damageEntries\":{}",
+        monster.at.x,
+        monster.at.y,
+        sums_text(&monster.summed())
+    )
+}
+
+/// An effect began.
+pub(crate) fn status_applied(monster: &Monster, at_ms: u64, effect: &Effect) -> Event {
+    let body = json!({
+        "effectId": effect.effect_id, "sourceType": effect.source_type,
+        "sourceCharacterId": effect.source_character_id, "sourceSkillId": effect.source_skill_id,
+        "sourceSkillLevel": effect.source_skill_level, "statuses": effect.statuses,
+        "duration": effect.duration_ms,
+    });
+    with(monster, "STATUS_APPLIED", at_ms, &body)
+}
+
+/// An effect ran out.
+pub(crate) fn status_expired(monster: &Monster, at_ms: u64, effect: &Effect) -> Event {
+    let body = json!({ "effectId": effect.effect_id, "statuses": effect.statuses });
+    with(monster, "STATUS_EXPIRED", at_ms, &body)
+}
+
+/// An effect was taken away.
+pub(crate) fn status_cancelled(monster: &Monster, at_ms: u64, effect: &Effect) -> Event {
+    let body = json!({ "effectId": effect.effect_id, "statuses": effect.statuses });
+    with(monster, "STATUS_CANCELLED", at_ms, &body)
+}
+
+/// Part of an attack came back to the attacker.
+pub(crate) fn reflected(monster: &Monster, at_ms: u64, reflected: &crate::Reflected) -> Event {
+    let body = json!({
+        "characterId": reflected.character_id, "reflectDamage": reflected.damage,
+        "reflectType": reflected.kind,
+    });
+    with(monster, "DAMAGE_REFLECTED", at_ms, &body)
+}
+
+/// A friendly one dropped things.
+pub(crate) fn friendly_drop(monster: &Monster, at_ms: u64, items: usize) -> Event {
+    told(monster, "FRIENDLY_DROP", at_ms, &format!("{{\"itemCount\":{items}}}"))
+}
+
+/// It turned on its controller, or calmed down.
+pub(crate) fn aggro_changed(monster: &Monster, at_ms: u64) -> Event {
+    let body = format!(
+        "{{\"controllerCharacterId\":{},\"controllerHasAggro\":{}}}",
+        monster.control_character_id, monster.controller_has_aggro
+    );
+    told(monster, "AGGRO_CHANGED", at_ms, &body)
+}
+
+/// Its mp changed otherwise than by its own skills.
+pub(crate) fn mp_changed(
+    monster: &Monster,
+    at_ms: u64,
+    character: u32,
+    skill: u32,
+    reason: &str,
+    amount: i64,
+) -> Event {
+    let body = json!({
+        "characterId": character, "skillId": skill, "reason": reason, "amount": amount,
+        "monsterMpAfter": monster.mp,
+    });
+    with(monster, "MP_CHANGED", at_ms, &body)
+}
+
+/// A command to another service, on the same stream: `drop.SPAWN`, `character.DEBUFF`, ….
+pub(crate) fn command<T: Serialize>(monster: &Monster, kind: &str, at_ms: u64, body: &T) -> Event {
+    with(monster, kind, at_ms, body)
+}

@@ -1,0 +1,340 @@
+//! Values exactly as stored (seed 001): names, order and widths are those of the Go service. Members that are
+//! not ours keep their bytes: a changed monster is spliced into its old text, and each element of a list
+//! carries its own text. Lists are written `[]`; `{}` and `null` are read as empty, because cjson and Go
+//! write them so.
+
+mod drop_timer;
+mod lists;
+
+use field::{Field, Point, Tenant};
+use kernel::Fault;
+use kernel::json::{self, Change};
+use kernel::numbers::{Dialect, to_json};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+pub use drop_timer::DropTimer;
+pub(crate) use lists::list_text;
+pub use lists::{Effect, Element, Entry, SourceType};
+
+/// One monster.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Monster {
+    /// Its id, from 1000000000 to 2000000000.
+    pub unique_id: u32,
+    /// Whose it is.
+    pub tenant_id: String,
+    /// Region of the tenant.
+    pub tenant_region: String,
+    /// Version of the tenant's game.
+    pub tenant_major_version: u16,
+    /// Version of the tenant's game.
+    pub tenant_minor_version: u16,
+    /// Where it is.
+    pub field: Field,
+    /// Hp at birth.
+    pub max_hp: u32,
+    /// Hp left.
+    pub hp: u32,
+    /// Mp at birth.
+    pub max_mp: u32,
+    /// Mp left.
+    pub mp: u32,
+    /// Its template.
+    pub monster_id: u32,
+    /// The character whose client moves it; 0 is nobody.
+    pub control_character_id: u32,
+    /// Where in the field.
+    pub at: Point,
+    /// The foothold it stands on.
+    pub fh: i16,
+    /// How it stands.
+    pub stance: u8,
+    /// Its side.
+    pub team: i8,
+    /// Who hit it, in order.
+    pub damage_entries: Vec<Element<Entry>>,
+    /// What is active on it.
+    pub status_effects: Vec<Element<Effect>>,
+    /// Whether it turned on its controller.
+    pub controller_has_aggro: bool,
+    /// Before this it chooses no new skill.
+    pub next_eligible_repick_at_ms: i64,
+    /// When it was last hurt; only kept where it recovers.
+    pub last_damage_taken_ms: i64,
+    /// What spawned it, when something with a name did.
+    pub spawn_source_type: String,
+    /// Which one of these.
+    pub spawn_source_id: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Stored<'a> {
+    unique_id: u32,
+    tenant_id: String,
+    #[serde(default)]
+    tenant_region: String,
+    #[serde(default)]
+    tenant_major_version: u16,
+    #[serde(default)]
+    tenant_minor_version: u16,
+    world_id: u8,
+    channel_id: u8,
+    map_id: u32,
+    #[serde(default)]
+    instance: Uuid,
+    max_hp: u32,
+    hp: u32,
+    #[serde(default)]
+    max_mp: u32,
+    #[serde(default)]
+    mp: u32,
+    monster_id: u32,
+    #[serde(default)]
+    control_character_id: u32,
+    #[serde(default)]
+    x: i16,
+    #[serde(default)]
+    y: i16,
+    #[serde(default)]
+    fh: i16,
+    #[serde(default)]
+    stance: u8,
+    #[serde(default)]
+    team: i8,
+    #[serde(default, deserialize_with = "field::list", borrow)]
+    damage_entries: Vec<&'a RawValue>,
+    #[serde(default, deserialize_with = "field::list", borrow)]
+    status_effects: Vec<&'a RawValue>,
+    #[serde(default)]
+    controller_has_aggro: bool,
+    #[serde(default)]
+    next_eligible_repick_at_ms: i64,
+    #[serde(default)]
+    last_damage_taken_ms: i64,
+    #[serde(default)]
+    spawn_source_type: String,
+    #[serde(default)]
+    spawn_source_id: u32,
+}
+
+impl Monster {
+    /// Reads the stored text of `key`.
+    pub fn read(key: &str, text: &[u8]) -> Result<Self, Fault> {
+        let corrupt = |detail: String| Fault::Corrupt { key: key.to_owned(), detail };
+        let text = std::str::from_utf8(text).map_err(|_| corrupt("it is not UTF-8".to_owned()))?;
+        let bad = |error: serde_json::Error| corrupt(error.to_string());
+        let stored: Stored<'_> = serde_json::from_str(text).map_err(bad)?;
+        let entries: Result<_, _> =
+            stored.damage_entries.iter().map(|raw| Element::read(raw)).collect();
+        let effects: Result<_, _> =
+            stored.status_effects.iter().map(|raw| Element::read(raw)).collect();
+        Ok(Monster {
+            unique_id: stored.unique_id,
+            tenant_id: stored.tenant_id,
+            tenant_region: stored.tenant_region,
+            tenant_major_version: stored.tenant_major_version,
+            tenant_minor_version: stored.tenant_minor_version,
+            field: Field {
+                world_id: stored.world_id,
+                channel_id: stored.channel_id,
+                map_id: stored.map_id,
+                instance: stored.instance,
+            },
+            max_hp: stored.max_hp,
+            hp: stored.hp,
+            max_mp: stored.max_mp,
+            mp: stored.mp,
+            monster_id: stored.monster_id,
+            control_character_id: stored.control_character_id,
+            at: Point::new(stored.x, stored.y),
+            fh: stored.fh,
+            stance: stored.stance,
+            team: stored.team,
+            damage_entries: entries.map_err(bad)?,
+            status_effects: effects.map_err(bad)?,
+            controller_has_aggro: stored.controller_has_aggro,
+            next_eligible_repick_at_ms: stored.next_eligible_repick_at_ms,
+            last_damage_taken_ms: stored.last_damage_taken_ms,
+            spawn_source_type: stored.spawn_source_type,
+            spawn_source_id: stored.spawn_source_id,
+        })
+    }
+
+    /// The text of a new one, in three parts: between them stand its id and its controller, which the store
+    /// chooses.
+    pub(crate) fn parts(&self) -> [String; 2] {
+        let Field { world_id, channel_id, map_id, instance } = self.field;
+        let quoted = |text: &str| to_json(text, Dialect::Go).expect("a string is always JSON");
+        let middle = format!(
+            ",\"tenantId\":{},\"tenantRegion\":{},\"tenantMajorVersion\":{},\"tenantMinorVersion\":{},\
+             \"worldId\":{world_id},\"channelId\":{channel_id},\"mapId\":{map_id},\"instance\":\"{instance}\",\
+             \"maxHp\":{},\"hp\":{},\"maxMp\":{},\"mp\":{},\"monsterId\":{},\"controlCharacterId\":",
+            quoted(&self.tenant_id),
+            quoted(&self.tenant_region),
+            self.tenant_major_version,
+            self.tenant_minor_version,
+            self.max_hp,
+            self.hp,
+            self.max_mp,
+            self.mp,
+            self.monster_id,
+        );
+        let mut tail = format!(
+            ",\"x\":{},\"y\":{},\"fh\":{},\"stance\":{},\"team\":{},\"damageEntries\":{},\"statusEffects\":{}",
+            self.at.x,
+            self.at.y,
+            self.fh,
+            self.stance,
+            self.team,
+            list_text(&self.damage_entries),
+            list_text(&self.status_effects),
+        );
+        for (name, value) in self.extensions() {
+            if let Some(value) = value {
+                tail.push_str(",\"");
+                tail.push_str(name);
+                tail.push_str("\":");
+                tail.push_str(&value);
+            }
+        }
+        tail.push('}');
+        [middle, tail]
+    }
+
+    /// Its whole text, as it is written when it is new.
+    pub fn text(&self) -> String {
+        let [middle, tail] = self.parts();
+        format!("{{\"uniqueId\":{}{middle}{}{tail}", self.unique_id, self.control_character_id)
+    }
+
+    /// A monster that is about to be spawned.
+    pub(crate) fn unborn(tenant: &Tenant, field: Field, template: &crate::Template) -> Self {
+        Monster {
+            unique_id: 0,
+            tenant_id: tenant.id.to_string(),
+            tenant_region: tenant.region.clone(),
+            tenant_major_version: tenant.major_version,
+            tenant_minor_version: tenant.minor_version,
+            field,
+            max_hp: template.hp,
+            hp: template.hp,
+            max_mp: template.mp,
+            mp: template.mp,
+            monster_id: template.id,
+            control_character_id: 0,
+            at: Point::default(),
+            fh: 0,
+            stance: 5,
+            team: 0,
+            damage_entries: Vec::new(),
+            status_effects: Vec::new(),
+            controller_has_aggro: false,
+            next_eligible_repick_at_ms: 0,
+            last_damage_taken_ms: 0,
+            spawn_source_type: String::new(),
+            spawn_source_id: 0,
+        }
+    }
+
+    fn extensions(&self) -> [(&'static str, Option<String>); 5] {
+        let number = |number: i64| (number != 0).then(|| number.to_string());
+        let source = &self.spawn_source_type;
+        [
+            ("controllerHasAggro", self.controller_has_aggro.then(|| "true".to_owned())),
+            ("nextEligibleRepickAtMs", number(self.next_eligible_repick_at_ms)),
+            ("lastDamageTakenMs", number(self.last_damage_taken_ms)),
+            (
+                "spawnSourceType",
+                (!source.is_empty())
+                    .then(|| to_json(source, Dialect::Go).expect("a string is always JSON")),
+            ),
+            ("spawnSourceId", number(self.spawn_source_id.into())),
+        ]
+    }
+
+    /// The old text with what differs from `before` put in, and every other byte kept.
+    pub(crate) fn spliced(&self, before: &Monster, text: &str) -> Result<String, Fault> {
+        let mut changes: Vec<(&str, Option<String>)> = Vec::new();
+        let mut number = |name: &'static str, old: i64, new: i64| {
+            if old != new {
+                changes.push((name, Some(new.to_string())));
+            }
+        };
+        number("hp", before.hp.into(), self.hp.into());
+        number("mp", before.mp.into(), self.mp.into());
+        number(
+            "controlCharacterId",
+            before.control_character_id.into(),
+            self.control_character_id.into(),
+        );
+        number("x", before.at.x.into(), self.at.x.into());
+        number("y", before.at.y.into(), self.at.y.into());
+        number("fh", before.fh.into(), self.fh.into());
+        number("stance", before.stance.into(), self.stance.into());
+        if self.damage_entries != before.damage_entries {
+            changes.push(("damageEntries", Some(list_text(&self.damage_entries))));
+        }
+        if self.status_effects != before.status_effects {
+            changes.push(("statusEffects", Some(list_text(&self.status_effects))));
+        }
+        for ((name, new), (_, old)) in self.extensions().into_iter().zip(before.extensions()) {
+            if new != old {
+                changes.push((name, new));
+            }
+        }
+        let changes: Vec<(&str, Change<'_>)> = changes
+            .iter()
+            .map(|(name, value)| (*name, value.as_deref().map_or(Change::Remove, Change::Set)))
+            .collect();
+        json::edit(text, &changes).map_err(|error| Fault::Corrupt {
+            key: format!("monster {}", self.unique_id),
+            detail: error.to_string(),
+        })
+    }
+
+    /// Whether it lives.
+    pub fn alive(&self) -> bool {
+        self.hp > 0
+    }
+
+    /// Damage per character, in order of first appearance.
+    pub fn summed(&self) -> Vec<(u32, u64)> {
+        let mut sums = Vec::new();
+        for entry in &self.damage_entries {
+            add(&mut sums, entry.character_id, entry.damage.into());
+        }
+        sums
+    }
+
+    /// Percent of its hp that are left, rounded down.
+    pub fn hp_percent(&self) -> u64 {
+        u64::from(self.hp) * 100 / u64::from(self.max_hp.max(1))
+    }
+
+    /// Whether an effect with this status is active.
+    pub fn is_under(&self, status: &str) -> bool {
+        self.status_effects.iter().any(|effect| effect.has(status))
+    }
+}
+
+/// Adds to a character's sum.
+pub(crate) fn add(sums: &mut Vec<(u32, u64)>, character: u32, damage: u64) {
+    match sums.iter_mut().find(|(known, _)| *known == character) {
+        Some((_, sum)) => *sum = sum.saturating_add(damage),
+        None => sums.push((character, damage)),
+    }
+}
+
+/// Who did most, the earliest of equals; nobody when nobody did anything.
+pub fn leader(sums: &[(u32, u64)]) -> Option<u32> {
+    let mut best: Option<(u32, u64)> = None;
+    for &(character, damage) in sums {
+        if best.is_none_or(|(_, most)| damage > most) {
+            best = Some((character, damage));
+        }
+    }
+    best.map(|(character, _)| character)
+}

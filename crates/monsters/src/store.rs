@@ -1,0 +1,270 @@
+//! The verbs on monsters, one file per family. [`Monsters`] is cheap to share and holds no state of its own but
+//! hints: what it last saw of a monster that is being hit, which the script compares and never believes.
+
+mod commands;
+mod control;
+mod damage;
+mod drops;
+mod fold;
+mod later;
+mod query;
+mod remove;
+mod skill_effects;
+mod skills;
+mod spawn;
+mod status;
+mod timers;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use field::{Field, Tenant};
+use kernel::keyspace::{Key, Layout};
+use kernel::{Change, Clock, Deadline, Effects as _, Op, ScopeSet, Store, TimerKeys, Updated};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+use crate::error::{MonsterError, Result};
+use crate::keys::Keys;
+use crate::model::Monster;
+use crate::template::{Skill, Skills, Template, Templates};
+
+pub use commands::{CommandError, EffectBody};
+pub use control::Entered;
+pub use later::Picked;
+pub use query::Listed;
+pub use remove::Cleared;
+pub use skills::Used;
+pub use spawn::Spawn;
+
+/// A whole number from 0 up to, but not including, the one given. Chance comes from outside, as time does.
+pub type Dice = Arc<dyn Fn(u32) -> u32 + Send + Sync>;
+
+/// How the module behaves where upstream's versions differ.
+#[derive(Clone)]
+pub struct Options {
+    /// How keys are spelled.
+    pub layout: Layout,
+    /// What monsters are like.
+    pub templates: Arc<Templates>,
+    /// What skills do.
+    pub skills: Arc<Skills>,
+    /// Chance.
+    pub dice: Dice,
+    /// Whether idle damage entries shrink; off keeps every entry as the seed says.
+    pub decay: bool,
+    /// Whether a hit turns a monster on its controller.
+    pub aggro: bool,
+}
+
+/// The monsters of all tenants in one store.
+pub struct Monsters {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) keys: Keys,
+    pub(crate) options: Options,
+    pub(crate) scopes: ScopeSet,
+    slots: fold::Slots,
+    /// Counts characters that came in: a hint about somebody's absence is no older than the last of them.
+    arrivals: AtomicU64,
+    wake: Mutex<Option<Arc<Notify>>>,
+    /// How long one call of the store may take.
+    patience: Duration,
+}
+
+/// Where a character stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Move {
+    /// To the right.
+    pub x: i16,
+    /// Downwards.
+    pub y: i16,
+    /// How it stands.
+    pub stance: u8,
+    /// The foothold, when it is told.
+    pub fh: Option<i16>,
+}
+
+impl Monsters {
+    /// The monsters in `store`.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: Options) -> Self {
+        let keys = Keys::new(options.layout);
+        Monsters {
+            store,
+            clock,
+            scopes: ScopeSet::new(keys.scopes().as_str()),
+            keys,
+            options,
+            slots: fold::Slots::default(),
+            arrivals: AtomicU64::new(0),
+            wake: Mutex::new(None),
+            patience: Duration::from_secs(5),
+        }
+    }
+
+    /// The catalogue of templates.
+    pub fn templates(&self) -> &Arc<Templates> {
+        &self.options.templates
+    }
+
+    /// The catalogue of skills.
+    pub fn skills(&self) -> &Arc<Skills> {
+        &self.options.skills
+    }
+
+    pub(crate) fn by(&self) -> Deadline {
+        Deadline::after(self.patience)
+    }
+
+    pub(crate) fn now(&self) -> i64 {
+        i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX)
+    }
+
+    pub(crate) fn template(&self, id: u32) -> Option<Arc<Template>> {
+        self.options.templates.get(id)
+    }
+
+    pub(crate) fn skill(&self, id: u16, level: u8) -> Option<Arc<Skill>> {
+        self.options.skills.get(Skill::key(id, level))
+    }
+
+    pub(crate) fn roll(&self, below: u32) -> u32 {
+        if below == 0 { 0 } else { (self.options.dice)(below).min(below - 1) }
+    }
+
+    /// An id for an effect; its bits come from the dice.
+    pub(crate) fn effect_id(&self) -> Uuid {
+        let word = || self.roll(u32::MAX).to_be_bytes();
+        let mut bytes = [0; 16];
+        for part in bytes.chunks_exact_mut(4) {
+            part.copy_from_slice(&word());
+        }
+        uuid::Builder::from_random_bytes(bytes).into_uuid()
+    }
+
+    /// A timer was armed: the serving loop looks again.
+    pub(crate) fn wake(&self) {
+        if let Some(wake) = &*self.wake.lock() {
+            wake.notify_one();
+        }
+    }
+
+    pub(crate) async fn ensure_scope(&self, tenant: Uuid) -> Result<()> {
+        let scope = tenant.to_string();
+        Ok(self.scopes.ensure(&*self.store, &*self.clock, &scope, self.by()).await?)
+    }
+
+    pub(crate) fn of(&self, tenant: Uuid) -> Result<TenantKeys> {
+        TenantKeys::new(self.keys, tenant)
+    }
+
+    /// An ordinary change: `WATCH`, read, decide, `MULTI … EXEC`, at most ten times. `decide` changes the
+    /// monster and gives the writes that go along; it may run several times.
+    pub(crate) async fn alter<T>(
+        &self,
+        tenant: Uuid,
+        id: u32,
+        mut decide: impl FnMut(&mut Monster) -> Result<(T, Vec<Op>)>,
+    ) -> Result<T> {
+        let key = self.keys.monster(tenant, id)?;
+        let mut outcome: Result<T> = Err(MonsterError::NotFound);
+        let mut look = |text: &[u8]| -> Result<(T, Option<Change>)> {
+            let before = Monster::read(key.as_str(), text)?;
+            let mut after = before.clone();
+            let (value, ops) = decide(&mut after)?;
+            if after == before && ops.is_empty() {
+                return Ok((value, None));
+            }
+            let text = std::str::from_utf8(text).unwrap_or_default();
+            let new = after.spliced(&before, text)?;
+            Ok((value, Some(Change::write(new).ops(ops))))
+        };
+        let ended = kernel::update(&*self.store, &key, self.by(), |text| {
+            let Some(text) = text else {
+                outcome = Err(MonsterError::NotFound);
+                return Change::leave();
+            };
+            match look(text) {
+                Ok((value, change)) => {
+                    outcome = Ok(value);
+                    change.unwrap_or_else(Change::leave)
+                }
+                Err(error) => {
+                    outcome = Err(error);
+                    Change::leave()
+                }
+            }
+        })
+        .await?;
+        match ended {
+            Updated::Done | Updated::Left => outcome,
+            _ => Err(MonsterError::NotFound),
+        }
+    }
+
+    /// Moves a monster. No event: its controller's client tells the others.
+    pub async fn movement(&self, tenant: &Tenant, id: u32, to: Move) -> Result<Monster> {
+        self.alter(tenant.id, id, |monster| {
+            monster.at = field::Point::new(to.x, to.y);
+            monster.stance = to.stance;
+            monster.fh = to.fh.unwrap_or(monster.fh);
+            Ok((monster.clone(), Vec::new()))
+        })
+        .await
+    }
+}
+
+/// Keys of one tenant that nearly every step needs.
+pub(crate) struct TenantKeys {
+    keys: Keys,
+    pub(crate) tenant: Uuid,
+    pub(crate) events: Key,
+    pub(crate) free: Key,
+    pub(crate) timers: TimerKeys,
+}
+
+impl TenantKeys {
+    fn new(keys: Keys, tenant: Uuid) -> Result<Self> {
+        Ok(TenantKeys {
+            keys,
+            tenant,
+            events: keys.events(tenant)?,
+            free: keys.ids_free(tenant)?,
+            timers: TimerKeys::new(keys.due(tenant)?, keys.due_data(tenant)?),
+        })
+    }
+
+    pub(crate) fn map(&self, field: Field) -> Result<Key> {
+        let Field { world_id, channel_id, map_id, instance } = field;
+        Ok(self.keys.map(self.tenant, world_id, channel_id, map_id, instance)?)
+    }
+
+    pub(crate) fn present(&self, field: Field) -> Result<Key> {
+        let Field { world_id, channel_id, map_id, instance } = field;
+        Ok(self.keys.present(self.tenant, world_id, channel_id, map_id, instance)?)
+    }
+
+    pub(crate) fn hidden(&self, field: Field) -> Result<Key> {
+        let Field { world_id, channel_id, map_id, instance } = field;
+        Ok(self.keys.hidden(self.tenant, world_id, channel_id, map_id, instance)?)
+    }
+
+    pub(crate) fn puppets(&self, field: Field) -> Result<Key> {
+        let Field { world_id, channel_id, map_id, instance } = field;
+        Ok(self.keys.puppets(self.tenant, world_id, channel_id, map_id, instance)?)
+    }
+
+    /// The writes that move a monster's control from one character to another; 0 is nobody.
+    pub(crate) fn counted(&self, field: Field, from: u32, to: u32) -> Result<Vec<Op>> {
+        let present = self.present(field)?;
+        let mut ops = Vec::new();
+        if from != to {
+            for (who, by) in [(from, -1), (to, 1)].into_iter().filter(|(who, _)| *who != 0) {
+                ops = ops.hincrby(&present, who.to_string(), by);
+            }
+        }
+        Ok(ops)
+    }
+}

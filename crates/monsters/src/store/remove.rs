@@ -1,0 +1,375 @@
+//! Monsters leave: killed, destroyed, caught, or all at once. Deleting the value is the claim: only who deleted
+//! it releases the id, removes the index entry and tells it, all in the same step.
+
+use std::collections::BTreeSet;
+
+use field::{Field, Point, Tenant};
+use futures_util::StreamExt as _;
+use kernel::keyspace::{Classifier, KeyDef, scan_glob};
+use kernel::{Cmd, Effects as _, Pending, Scan, Step, Swap, Value, reply};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::spawn::{Ended, Finishes, Spawn};
+use super::{Monsters, timers};
+use crate::error::{MonsterError, Result};
+use crate::events;
+use crate::keys::{TABLE, def};
+use crate::model::Monster;
+
+const TRIES: usize = 200;
+/// So many of a field's monsters are removed side by side.
+const SIDE_BY_SIDE: usize = 32;
+
+/// How a clearing of many went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Cleared {
+    /// Monsters that are gone.
+    pub destroyed: usize,
+    /// Monsters that could not be removed; the log has why.
+    pub failed: usize,
+}
+
+/// What rises where a monster fell; also the payload of its timer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Revive {
+    tenant: Tenant,
+    field: Field,
+    at: Point,
+    fh: i16,
+    team: i8,
+    monsters: Vec<u32>,
+    #[serde(skip)]
+    member: String,
+}
+
+impl Monster {
+    /// Whose it is.
+    pub(crate) fn tenant(&self) -> Result<Tenant> {
+        let id: Uuid = self.tenant_id.parse().map_err(|_| {
+            MonsterError::Fault(kernel::Fault::Corrupt {
+                key: format!("monster {}", self.unique_id),
+                detail: "tenantId is no UUID".to_owned(),
+            })
+        })?;
+        Ok(Tenant {
+            id,
+            region: self.tenant_region.clone(),
+            major_version: self.tenant_major_version,
+            minor_version: self.tenant_minor_version,
+        })
+    }
+}
+
+impl Monsters {
+    /// Adds to a step all that goes with a monster's end but the event.
+    pub(super) fn removal(&self, step: Step, tenant: Uuid, monster: &Monster) -> Result<Step> {
+        let keys = self.of(tenant)?;
+        let (number, id) = (monster.unique_id, monster.unique_id.to_string());
+        let template = self.template(monster.monster_id);
+        let mut step = step.delete().srem(keys.map(monster.field)?, &id).lpush(&keys.free, &id);
+        step = step.ops(keys.counted(monster.field, monster.control_character_id, 0)?);
+        let unsure = template.is_none();
+        if unsure || template.as_ref().is_some_and(|template| template.friendly) {
+            step = step.del(self.keys.drop_timer(tenant, number)?);
+            step = step.ops(keys.timers.cancel(&format!("drop:{id}")));
+        }
+        if unsure || !monster.status_effects.is_empty() {
+            step = step.ops(keys.timers.cancel(&format!("fx:{id}")));
+        }
+        if unsure || template.as_ref().is_some_and(|template| template.recovers()) {
+            step = step.ops(keys.timers.cancel(&format!("rec:{id}")));
+        }
+        if self.options.decay {
+            step = step.ops(keys.timers.cancel(&format!("decay:{id}")));
+        }
+        if let Some(template) = template {
+            for skill in &template.skills {
+                step = step.del(self.keys.cooldown(tenant, number, skill.id.into())?);
+            }
+            for attack in &template.attacks {
+                step = step.del(self.keys.attack(tenant, number, attack.position)?);
+            }
+        }
+        Ok(step)
+    }
+
+    /// Makes a step the one in which a monster falls. What rises in its place is armed in it.
+    pub(super) fn kill(
+        &self,
+        step: Step,
+        monster: &Monster,
+        actor: u32,
+        revives: bool,
+    ) -> Result<(Step, Option<Revive>)> {
+        let tenant = monster.tenant()?;
+        let keys = self.of(tenant.id)?;
+        let now = self.clock.now_ms();
+        let template = self.template(monster.monster_id);
+        let mut step = self.removal(step, tenant.id, monster)?;
+        for effect in &monster.status_effects {
+            step = step.event(&keys.events, &events::status_cancelled(monster, now, effect));
+        }
+        let boss = template.as_ref().is_some_and(|template| template.boss);
+        step = step.event(&keys.events, &events::killed(monster, now, actor, boss));
+        let rising: Vec<u32> = template
+            .filter(|_| revives)
+            .map(|template| template.revives.clone())
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|id| self.template(*id).is_some())
+            .collect();
+        if rising.is_empty() {
+            return Ok((step, None));
+        }
+        let revive = Revive {
+            tenant,
+            field: monster.field,
+            at: monster.at,
+            fh: monster.fh,
+            team: monster.team,
+            monsters: rising,
+            // The id may be in use again, and fall again, before this is served.
+            member: format!("revive:{}:{now}:{:08x}", monster.unique_id, self.roll(u32::MAX)),
+        };
+        let due = now + timers::GRACE_MS;
+        let armed = keys.timers.arm(&revive.member, due, &revive.payload());
+        Ok((step.ops(armed), Some(revive)))
+    }
+
+    /// Spawns what rises, at once; when that fails, its timer does it.
+    pub(super) async fn rise(&self, revive: &Revive) {
+        let value = format!("- {}", revive.payload());
+        let finishes = Finishes { member: &revive.member, value };
+        if let Err(error) = self.rise_by(revive, finishes).await {
+            tracing::debug!(%error, member = revive.member, "a revive is left to its timer");
+        }
+    }
+
+    pub(super) async fn rise_by(&self, revive: &Revive, finishes: Finishes<'_>) -> Result<Ended> {
+        let spawns: Vec<Spawn> = revive
+            .monsters
+            .iter()
+            .map(|monster_id| Spawn {
+                monster_id: *monster_id,
+                x: revive.at.x,
+                y: revive.at.y,
+                fh: revive.fh,
+                team: revive.team,
+                ..Spawn::default()
+            })
+            .collect();
+        self.spawn_all(&revive.tenant, revive.field, &spawns, 0, Some(finishes)).await
+    }
+
+    /// Removes a monster. Of many who try, one succeeds.
+    pub async fn destroy(&self, tenant: &Tenant, id: u32) -> Result<()> {
+        self.destroy_for(tenant, id, 0, None).await.map(|_| ())
+    }
+
+    pub(crate) async fn destroy_for(
+        &self,
+        tenant: &Tenant,
+        id: u32,
+        actor: u32,
+        answers: Option<&Pending>,
+    ) -> Result<Monster> {
+        let keys = self.of(tenant.id)?;
+        let key = self.keys.monster(tenant.id, id)?;
+        for _ in 0..TRIES {
+            let (text, monster) = self.fetch(tenant.id, id).await?;
+            let mut step = Step::new(&key).expect(&text);
+            if let Some(command) = answers {
+                step = step.answers(command);
+            }
+            let gone = events::destroyed(&monster, self.clock.now_ms(), actor);
+            let step = self.removal(step, tenant.id, &monster)?.event(&keys.events, &gone);
+            match step.run(&*self.store, self.by()).await? {
+                Swap::Swapped => {
+                    self.slots.forget(tenant.id, id);
+                    return Ok(monster);
+                }
+                Swap::Changed => {}
+                Swap::Gone => return Err(MonsterError::NotFound),
+            }
+        }
+        Err(MonsterError::Contended)
+    }
+
+    /// Removes every monster of a field. One that cannot be removed does not stop the rest.
+    pub async fn destroy_field(&self, tenant: &Tenant, field: Field) -> Result<Cleared> {
+        self.destroy_where(tenant, field, |_| true).await
+    }
+
+    /// Removes the monsters of a field that one source spawned.
+    pub async fn destroy_source(
+        &self,
+        tenant: &Tenant,
+        field: Field,
+        source_type: &str,
+        source_id: u32,
+    ) -> Result<Cleared> {
+        self.destroy_where(tenant, field, |monster| {
+            monster.spawn_source_type == source_type && monster.spawn_source_id == source_id
+        })
+        .await
+    }
+
+    async fn destroy_where(
+        &self,
+        tenant: &Tenant,
+        field: Field,
+        which: impl Fn(&Monster) -> bool,
+    ) -> Result<Cleared> {
+        let ids = self.ids(tenant, field).await?;
+        let listed = self.load(tenant.id, &ids).await?;
+        let wanted: Vec<u32> =
+            listed.monsters.iter().filter(|m| which(m)).map(|m| m.unique_id).collect();
+        let mut cleared = Cleared::default();
+        let mut done = futures_util::stream::iter(wanted)
+            .map(|id| async move { (id, self.destroy(tenant, id).await) })
+            .buffer_unordered(SIDE_BY_SIDE);
+        while let Some((id, result)) = done.next().await {
+            cleared.note(id, result);
+        }
+        drop(done);
+        if !listed.monsters.iter().all(&which) {
+            return Ok(cleared);
+        }
+        for (id, _) in &listed.ruined {
+            cleared.note(*id, self.destroy_ruined(tenant.id, field, *id).await);
+        }
+        let known = |id: &&u32| {
+            !listed.monsters.iter().any(|m| m.unique_id == **id)
+                && !listed.ruined.iter().any(|(ruined, _)| ruined == *id)
+        };
+        for id in ids.iter().filter(known) {
+            // An entry without a monster: it goes, unless the monster came meanwhile.
+            let map = self.of(tenant.id)?.map(field)?;
+            let step = Step::new(self.keys.monster(tenant.id, *id)?).absent();
+            step.srem(map, id.to_string()).run(&*self.store, self.by()).await?;
+        }
+        Ok(cleared)
+    }
+
+    /// Removes what cannot be read; its field is the one that listed it.
+    async fn destroy_ruined(&self, tenant: Uuid, field: Field, id: u32) -> Result<()> {
+        let keys = self.of(tenant)?;
+        let key = self.keys.monster(tenant, id)?;
+        let answer = self.store.call(Cmd::new().arg("GET").arg(&key), self.by()).await?;
+        let Value::BulkString(text) = answer else { return Ok(()) };
+        let step = Step::new(&key)
+            .expect(&text)
+            .delete()
+            .srem(keys.map(field)?, id.to_string())
+            .lpush(&keys.free, id.to_string())
+            .del(self.keys.drop_timer(tenant, id)?);
+        step.run(&*self.store, self.by()).await?;
+        self.slots.forget(tenant, id);
+        Ok(())
+    }
+
+    /// Removes the monsters of all tenants, and who was present. Counters, free ids and events remain.
+    pub async fn teardown(&self) -> Result<Cleared> {
+        let mut cleared = Cleared::default();
+        for key in self.scan(&def::map, &[]).await? {
+            let Some((tenant, field)) = place(&key) else { continue };
+            let one = self.destroy_field(&Tenant::of(tenant), field).await?;
+            cleared.destroyed += one.destroyed;
+            cleared.failed += one.failed;
+        }
+        // Those that no field lists.
+        for key in self.scan(&def::monster, &[]).await? {
+            let number = |name: &str| key.iter().find(|(known, _)| *known == name).map(|(_, v)| v);
+            let (Some(tenant), Some(id)) = (number("tenant_id"), number("unique_id")) else {
+                continue;
+            };
+            let (Ok(tenant), Ok(id)) = (tenant.parse(), id.parse()) else { continue };
+            let mut result = self.destroy(&Tenant::of(tenant), id).await;
+            if let Err(MonsterError::Fault(kernel::Fault::Corrupt { .. })) = result {
+                result = self.destroy_ruined(tenant, Field::default(), id).await;
+            }
+            cleared.note(id, result);
+        }
+        for def in [&def::present, &def::hidden, &def::puppets, &def::due, &def::due_data] {
+            for values in self.scan(def, &[]).await? {
+                let values: Vec<(&str, &str)> =
+                    values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                let key = def.render(self.keys.layout(), &values)?;
+                self.store.call(Cmd::new().arg("DEL").arg(&key), self.by()).await?;
+            }
+        }
+        Ok(cleared)
+    }
+
+    /// Takes away every cooldown of a monster, also of skills its template does not have: SCAN and DEL.
+    pub async fn clear_cooldowns(&self, tenant: &Tenant, id: u32) -> Result<usize> {
+        let (scope, number) = (tenant.id.to_string(), id.to_string());
+        let values = [("tenant_id", scope.as_str()), ("monster_id", number.as_str())];
+        let mut count = 0;
+        for found in self.scan(&def::cooldown, &values).await? {
+            let Some((_, skill)) = found.iter().find(|(name, _)| *name == "skill_id") else {
+                continue;
+            };
+            let key = self.keys.cooldown(tenant.id, id, skill.parse().unwrap_or(0))?;
+            let gone = self.store.call(Cmd::new().arg("DEL").arg(&key), self.by()).await?;
+            count += usize::from(reply::int(&gone) == Some(1));
+        }
+        Ok(count)
+    }
+
+    /// All keys of a definition that have these values, each as its values.
+    async fn scan(&self, def: &'static KeyDef, values: &[(&str, &str)]) -> Result<Vec<Values>> {
+        let classifier = Classifier::new(&[&TABLE], &[] as &[&str]);
+        let glob = scan_glob(def, self.keys.layout(), values)?;
+        let wait = std::time::Duration::from_secs(5);
+        let mut scan = Scan::open(&*self.store, wait).await?.matching(glob);
+        let mut found = BTreeSet::new();
+        while let Some(batch) = scan.next(500).await? {
+            for key in batch {
+                let Some(one) = classifier.classify(&key) else { continue };
+                let ours = one.layout.is_none_or(|layout| layout == self.keys.layout());
+                if one.def == def && ours {
+                    let values =
+                        one.params.iter().map(|(name, value)| (*name, (*value).to_owned()));
+                    found.insert(values.collect::<Values>());
+                }
+            }
+        }
+        Ok(found.into_iter().collect())
+    }
+}
+
+type Values = Vec<(&'static str, String)>;
+
+/// Tenant and field of a field's set.
+fn place(values: &Values) -> Option<(Uuid, Field)> {
+    let value =
+        |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, v)| v.as_str());
+    let field = Field {
+        world_id: value("world_id")?.parse().ok()?,
+        channel_id: value("channel_id")?.parse().ok()?,
+        map_id: value("map_id")?.parse().ok()?,
+        instance: value("instance")?.parse().ok()?,
+    };
+    Some((value("tenant_id")?.parse().ok()?, field))
+}
+
+impl Cleared {
+    fn note(&mut self, id: u32, result: Result<()>) {
+        match result {
+            Ok(()) => self.destroyed += 1,
+            Err(MonsterError::NotFound) => {}
+            Err(error) => {
+                tracing::warn!(id, %error, "a monster could not be removed");
+                self.failed += 1;
+            }
+        }
+    }
+}
+
+impl Revive {
+    fn payload(&self) -> String {
+        serde_json::to_string(self).expect("plain data is always JSON")
+    }
+}

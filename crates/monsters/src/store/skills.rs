@@ -1,0 +1,198 @@
+//! A monster uses a skill: the checks in their order, then mp and cooldown in one step together with the timer
+//! of the effect, which follows after the animation.
+
+use field::Tenant;
+use kernel::{Cmd, Effects as _, Pending, Step, Swap, Timer, Verdict, reply};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::spawn::Finishes;
+use super::{Monsters, timers};
+use crate::error::{MonsterError, Result, SkillCheck};
+use crate::model::Monster;
+use crate::template::{Skill, Template};
+
+const TRIES: usize = 50;
+
+/// What a use brought about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Used {
+    /// Whether the dice let it work; mp and cooldown are spent either way.
+    pub worked: bool,
+    /// Milliseconds until the effect.
+    pub delay_ms: u64,
+    /// Mp left.
+    pub mp: u32,
+}
+
+/// What a delayed skill needs to know.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Delayed {
+    skill: u16,
+    level: u8,
+    /// The template, so that a later owner of the id does not inherit it.
+    monster_id: u32,
+}
+
+impl Monsters {
+    /// Uses a skill. A game master's use skips every check and costs nothing.
+    pub async fn use_skill(
+        &self,
+        tenant: &Tenant,
+        id: u32,
+        skill: u16,
+        level: u8,
+        gm: bool,
+    ) -> Result<Used> {
+        self.use_skill_for(tenant, id, (skill, level), gm, None).await
+    }
+
+    pub(crate) async fn use_skill_for(
+        &self,
+        tenant: &Tenant,
+        id: u32,
+        (skill_id, level): (u16, u8),
+        gm: bool,
+        answers: Option<&Pending>,
+    ) -> Result<Used> {
+        self.ensure_scope(tenant.id).await?;
+        let keys = self.of(tenant.id)?;
+        let key = self.keys.monster(tenant.id, id)?;
+        let cooldown = self.keys.cooldown(tenant.id, id, skill_id.into())?;
+        for _ in 0..TRIES {
+            let (text, before) = self.fetch(tenant.id, id).await?;
+            let template = self.template(before.monster_id);
+            let skill =
+                self.skill(skill_id, level).ok_or(MonsterError::Skill(SkillCheck::Unknown))?;
+            if !gm {
+                self.check(tenant.id, &before, template.as_deref(), &skill).await?;
+            }
+            let mut after = before.clone();
+            after.mp -= if gm { 0 } else { skill.mp_con };
+            let worked = gm || (self.lucky(skill.prop) && !stands(&before, skill_id));
+            let mut step = Step::new(&key).expect(&text).write(after.spliced(&before, &text)?);
+            if let Some(command) = answers {
+                step = step.answers(command);
+            }
+            if !gm {
+                let life = u64::from(skill.interval) * 1000;
+                step = step.while_absent(&cooldown).set_for(&cooldown, "1", life);
+                if skill.mp_con > 0 && template.as_ref().is_some_and(|t| t.mp_recovery > 0) {
+                    step = step.ops(keys.arm_recovery(id, self.clock.now_ms()));
+                }
+            }
+            let delay_ms = if gm { 0 } else { template.map_or(0, |t| t.skill_delay_ms()) };
+            let payload = Delayed { skill: skill_id, level, monster_id: before.monster_id };
+            let payload = serde_json::to_string(&payload).expect("plain data is always JSON");
+            let now = self.clock.now_ms();
+            let member = format!("skill:{id}:{now}:{:08x}", self.roll(u32::MAX));
+            if worked {
+                let due = now + if delay_ms == 0 { timers::GRACE_MS } else { delay_ms };
+                step = step.ops(keys.timers.arm(&member, due, &payload));
+            }
+            match step.run(&*self.store, self.by()).await? {
+                Swap::Swapped => {}
+                // Hit, moved, or used by somebody else meanwhile: all checks again.
+                Swap::Changed => continue,
+                Swap::Gone => return Err(MonsterError::NotFound),
+            }
+            self.wake();
+            if worked && delay_ms == 0 {
+                let finishes = Finishes { member: &member, value: format!("- {payload}") };
+                if let Err(error) = self.cast(tenant.id, id, &skill, &finishes).await {
+                    tracing::debug!(%error, id, "a skill's effect is left to its timer");
+                }
+            }
+            return Ok(Used { worked, delay_ms, mp: after.mp });
+        }
+        Err(MonsterError::Contended)
+    }
+
+    /// The checks, in their order.
+    async fn check(
+        &self,
+        tenant: Uuid,
+        monster: &Monster,
+        template: Option<&Template>,
+        skill: &Skill,
+    ) -> Result<()> {
+        let refuse = |check| Err(MonsterError::Skill(check));
+        if !monster.alive() {
+            return Err(MonsterError::Dead);
+        }
+        if monster.is_under("SEAL") {
+            return refuse(SkillCheck::Sealed);
+        }
+        // Only what the template has: then a kill can clear every cooldown by its name.
+        let has =
+            |t: &Template| t.skills.iter().any(|s| (s.id, s.level) == (skill.id, skill.level));
+        if !template.is_some_and(has) {
+            return refuse(SkillCheck::Unknown);
+        }
+        let id = monster.unique_id;
+        let cooldown = self.keys.cooldown(tenant, id, skill.id.into())?;
+        let waits = self.store.call(Cmd::new().arg("EXISTS").arg(&cooldown), self.by()).await?;
+        if reply::int(&waits) == Some(1) {
+            return refuse(SkillCheck::Cooldown);
+        }
+        if skill.hp > 0 && monster.hp_percent() > u64::from(skill.hp) {
+            return refuse(SkillCheck::Threshold);
+        }
+        if monster.mp < skill.mp_con {
+            return refuse(SkillCheck::Mp);
+        }
+        if skill.id == 200 && skill.limit > 0 {
+            let map = self.of(tenant)?.map(monster.field)?;
+            let many = self.store.call(Cmd::new().arg("SCARD").arg(&map), self.by()).await?;
+            if reply::int(&many).is_some_and(|many| many >= i64::from(skill.limit)) {
+                return refuse(SkillCheck::Full);
+            }
+        }
+        Ok(())
+    }
+
+    fn lucky(&self, percent: u8) -> bool {
+        percent >= 100 || self.roll(100) < u32::from(percent)
+    }
+
+    /// Uses a skill with every monster of a field that may; gives how many did.
+    pub async fn use_skill_field(
+        &self,
+        tenant: &Tenant,
+        field: field::Field,
+        skill: u16,
+        level: u8,
+    ) -> Result<usize> {
+        let mut used = 0;
+        for id in self.ids(tenant, field).await? {
+            match self.use_skill(tenant, id, skill, level, false).await {
+                Ok(_) => used += 1,
+                Err(error) => tracing::debug!(id, %error, "a monster did not use the skill"),
+            }
+        }
+        Ok(used)
+    }
+
+    pub(super) async fn skill_due(&self, timer: &Timer, tenant: Uuid, id: u32) -> Result<Verdict> {
+        let Ok(delayed) = serde_json::from_str::<Delayed>(&timer.payload) else {
+            return Ok(Verdict::Done);
+        };
+        let (_, monster) = self.fetch(tenant, id).await?;
+        if !monster.alive() || monster.monster_id != delayed.monster_id {
+            return Ok(Verdict::Done);
+        }
+        let Some(skill) = self.skill(delayed.skill, delayed.level) else {
+            return Ok(Verdict::Done);
+        };
+        self.cast(tenant, id, &skill, &Finishes::timer(timer)).await?;
+        Ok(Verdict::Done)
+    }
+}
+
+/// Whether the immunity or reflect that the skill gives is there already.
+fn stands(monster: &Monster, skill: u16) -> bool {
+    matches!(skill, 140..=144)
+        && super::skill_effects::status_of(skill).is_some_and(|status| monster.is_under(status))
+}

@@ -1,0 +1,180 @@
+//! Monsters come into a field: id, value, index entry, controller, drop timer and event in one script. Unknown
+//! templates and a full id space write nothing.
+
+use std::fmt::Write as _;
+
+use field::{Field, Point, Tenant};
+use kernel::{Timer, reply};
+
+use super::{Monsters, fold};
+use crate::error::{MonsterError, Result};
+use crate::model::{DropTimer, Monster};
+use crate::{events, scripts};
+
+/// What is to come into a field.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spawn {
+    /// Its template.
+    pub monster_id: u32,
+    /// To the right.
+    pub x: i16,
+    /// Downwards.
+    pub y: i16,
+    /// The foothold.
+    pub fh: i16,
+    /// Its side.
+    pub team: i8,
+    /// What spawns it, when that has a name.
+    pub source_type: String,
+    /// Which one of these.
+    pub source_id: u32,
+}
+
+/// How a call of the script ended when it did not spawn.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Ended {
+    /// The monsters are there.
+    Born(Vec<Monster>),
+    /// The field has as many as the limit.
+    Full,
+    /// The timer whose work this is belongs to somebody else now.
+    Lost,
+}
+
+/// A timer that the spawn finishes: member and the value it must still have.
+pub(crate) struct Finishes<'a> {
+    pub(crate) member: &'a str,
+    pub(crate) value: String,
+}
+
+impl<'a> Finishes<'a> {
+    pub(crate) fn timer(timer: &'a Timer) -> Self {
+        Finishes { member: &timer.member, value: timer.value() }
+    }
+}
+
+impl Monsters {
+    /// Spawns one monster.
+    pub async fn spawn(&self, tenant: &Tenant, field: Field, spawn: &Spawn) -> Result<Monster> {
+        match self.spawn_all(tenant, field, std::slice::from_ref(spawn), 0, None).await? {
+            Ended::Born(mut born) if !born.is_empty() => Ok(born.remove(0)),
+            _ => Err(MonsterError::NotFound),
+        }
+    }
+
+    /// Spawns several in one step; `limit` above 0 is the most monsters the field may have before it.
+    pub(crate) async fn spawn_all(
+        &self,
+        tenant: &Tenant,
+        field: Field,
+        spawns: &[Spawn],
+        limit: u32,
+        finishes: Option<Finishes<'_>>,
+    ) -> Result<Ended> {
+        let now = self.now();
+        let mut unborn = Vec::with_capacity(spawns.len());
+        let mut args: Vec<String> = vec![now.to_string(), limit.to_string()];
+        let (member, value) = finishes.map_or((String::new(), String::new()), |finishes| {
+            (finishes.member.to_owned(), finishes.value)
+        });
+        args.extend([member, value]);
+        for spawn in spawns {
+            let template = self
+                .template(spawn.monster_id)
+                .ok_or(MonsterError::UnknownTemplate(spawn.monster_id))?;
+            let mut monster = Monster::unborn(tenant, field, &template);
+            monster.at = Point::new(spawn.x, spawn.y);
+            monster.fh = spawn.fh;
+            monster.team = spawn.team;
+            monster.spawn_source_type.clone_from(&spawn.source_type);
+            monster.spawn_source_id = spawn.source_id;
+            args.extend(monster.parts());
+            args.extend(created(&monster));
+            args.extend(drop_timer(&monster, &template, now));
+            unborn.push(monster);
+        }
+        self.ensure_scope(tenant.id).await?;
+        let answer = self.run_spawn(tenant, field, &args).await?;
+        match reply::bytes(&answer) {
+            Some(b"full") => return Ok(Ended::Full),
+            Some(b"lost") => return Ok(Ended::Lost),
+            Some(b"busy") => return Err(MonsterError::IdSpaceBusy),
+            _ => {}
+        }
+        let wrong = || reply::unexpected("spawn", "ids and controllers", &answer);
+        let items = reply::list(&answer).ok_or_else(wrong)?;
+        for (monster, pair) in unborn.iter_mut().zip(items.chunks_exact(2)) {
+            let number = |at: usize| reply::int(&pair[at]).and_then(|n| u32::try_from(n).ok());
+            monster.unique_id = number(0).ok_or_else(wrong)?;
+            monster.control_character_id = number(1).ok_or_else(wrong)?;
+            self.slots.learn(tenant.id, fold::Hint::fresh(self, tenant.id, monster));
+        }
+        if args.iter().skip(4).skip(4).step_by(7).any(|timer| !timer.is_empty()) {
+            self.wake();
+        }
+        Ok(Ended::Born(unborn))
+    }
+
+    async fn run_spawn(
+        &self,
+        tenant: &Tenant,
+        field: Field,
+        args: &[String],
+    ) -> Result<kernel::Value> {
+        let keys = self.of(tenant.id)?;
+        let prefix = |key: &str| key.trim_end_matches('0').to_owned();
+        let all: [String; 10] = [
+            self.keys.ids_next(tenant.id)?.into(),
+            keys.free.as_str().to_owned(),
+            keys.map(field)?.into(),
+            keys.present(field)?.into(),
+            keys.hidden(field)?.into(),
+            keys.events.as_str().to_owned(),
+            keys.timers.due.clone(),
+            keys.timers.data.clone(),
+            prefix(self.keys.monster(tenant.id, 0)?.as_str()),
+            prefix(self.keys.drop_timer(tenant.id, 0)?.as_str()),
+        ];
+        let all = all.each_ref().map(String::as_bytes);
+        let args: Vec<&[u8]> = args.iter().map(String::as_bytes).collect();
+        Ok(self.store.script(&scripts::SPAWN, &all, &args, self.by()).await?)
+    }
+}
+
+/// The event in two parts, between which the id stands.
+fn created(monster: &Monster) -> [String; 2] {
+    let head = events::head(monster);
+    let mark = "\"uniqueId\":0,";
+    let (before, after) = head.split_once(mark).expect("every message names the monster");
+    let mut opening = before.to_owned();
+    opening.push_str("\"uniqueId\":");
+    let mut closing = String::from(",");
+    let _ = write!(closing, "{after}CREATED\",\"body\":{{\"actorId\":0}}}}");
+    [opening, closing]
+}
+
+/// The drop timer in two parts and when it is due; three empty texts where there is none.
+fn drop_timer(monster: &Monster, template: &crate::Template, now: i64) -> [String; 3] {
+    let every = i64::try_from(template.drop_every_ms()).unwrap_or(i64::MAX);
+    if every == 0 {
+        return [String::new(), String::new(), String::new()];
+    }
+    let timer = DropTimer {
+        tenant_id: monster.tenant_id.clone(),
+        tenant_region: monster.tenant_region.clone(),
+        tenant_major_version: monster.tenant_major_version,
+        tenant_minor_version: monster.tenant_minor_version,
+        unique_id: 0,
+        monster_id: monster.monster_id,
+        field: monster.field,
+        drop_period: every,
+        weapon_attack: template.weapon_attack,
+        max_hp: monster.max_hp,
+        last_drop_at: now,
+        last_hit_at: 0,
+    };
+    let text = kernel::numbers::to_json(&timer, kernel::numbers::Dialect::Go)
+        .expect("plain data is always JSON");
+    let (before, after) = text.split_once("\"uniqueId\":0").expect("a timer names its monster");
+    [format!("{before}\"uniqueId\":"), after.to_owned(), timer.next_ms().to_string()]
+}

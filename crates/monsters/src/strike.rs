@@ -1,0 +1,134 @@
+//! Rules of damage, the twin of `scripts/damage.lua` in Rust: clamped to the hp left, one entry per hit, and
+//! exactly one hit that kills. The script does the ordinary blow; this does every other one. Both leave the
+//! same bytes, however many hits came together.
+
+use field::Point;
+
+use crate::effects;
+use crate::model::{Element, Entry, Monster, add};
+
+/// Past this many entries they are merged per character.
+pub const MOST_ENTRIES: usize = 1024;
+
+/// One attack: one character, one or more hits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Attack {
+    /// Who attacks.
+    pub character_id: u32,
+    /// Each hit, as the attacker's client shows it.
+    pub damages: Vec<u32>,
+    /// 0 melee, 1 ranged, 2 magic, 3 energy.
+    pub attack_type: u8,
+    /// Where the attacker stands, when that is known.
+    pub from: Option<Point>,
+}
+
+impl Attack {
+    /// Whether magic reflects answer it.
+    pub fn magical(&self) -> bool {
+        self.attack_type == 2
+    }
+}
+
+/// One hit: what was shown, and what it took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// As requested.
+    pub damage: u32,
+    /// As taken from the hp.
+    pub actual: u32,
+}
+
+/// What came back to an attacker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reflected {
+    /// Who attacked.
+    pub character_id: u32,
+    /// How much.
+    pub damage: i32,
+    /// `PHYSICAL` or `MAGICAL`.
+    pub kind: &'static str,
+}
+
+/// What an attack did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Blow {
+    /// Hp left after it.
+    pub hp: u32,
+    /// Whether this attack killed; true for one attack in a monster's life.
+    pub killed: bool,
+    /// Hits that were taken; those after the killing one are not among them.
+    pub lines: Vec<Line>,
+    /// What came back.
+    pub reflected: Option<Reflected>,
+    /// Whether the monster was dead already: nothing was done.
+    pub dead: bool,
+}
+
+/// Appends an entry, merging when the list grows too long.
+pub(crate) fn push(monster: &mut Monster, entry: Entry) {
+    monster.damage_entries.push(Element::new(entry));
+    if monster.damage_entries.len() > MOST_ENTRIES {
+        merge(monster);
+    }
+}
+
+/// One entry per character, sums unchanged, in order of first appearance.
+fn merge(monster: &mut Monster) {
+    let mut sums: Vec<(u32, u64)> = Vec::new();
+    let mut latest: Vec<(u32, i64)> = Vec::new();
+    for entry in &monster.damage_entries {
+        add(&mut sums, entry.character_id, entry.damage.into());
+        match latest.iter_mut().find(|(known, _)| *known == entry.character_id) {
+            Some((_, at)) => *at = (*at).max(entry.last_hit_ms),
+            None => latest.push((entry.character_id, entry.last_hit_ms)),
+        }
+    }
+    let mut merged = Vec::with_capacity(sums.len());
+    for ((character_id, mut sum), (_, last_hit_ms)) in sums.into_iter().zip(latest) {
+        loop {
+            let damage = u32::try_from(sum).unwrap_or(u32::MAX);
+            merged.push(Element::new(Entry { character_id, damage, last_hit_ms }));
+            sum -= u64::from(damage);
+            if sum == 0 {
+                break;
+            }
+        }
+    }
+    monster.damage_entries = merged;
+}
+
+/// Does the attacks in order.
+pub fn strike(monster: &mut Monster, attacks: &[Attack], stamp_ms: i64) -> Vec<Blow> {
+    attacks.iter().map(|attack| blow(monster, attack, stamp_ms)).collect()
+}
+
+fn blow(monster: &mut Monster, attack: &Attack, stamp_ms: i64) -> Blow {
+    if !monster.alive() {
+        return Blow { dead: true, ..Blow::default() };
+    }
+    let total: u64 = attack.damages.iter().map(|damage| u64::from(*damage)).sum();
+    let reflected = if attack.damages.is_empty() {
+        None
+    } else {
+        effects::reflected(monster, attack.magical(), total, attack.from)
+    };
+    let mut lines = Vec::with_capacity(attack.damages.len());
+    for damage in &attack.damages {
+        let actual = (*damage).min(monster.hp);
+        monster.hp -= actual;
+        let entry =
+            Entry { character_id: attack.character_id, damage: actual, last_hit_ms: stamp_ms };
+        push(monster, entry);
+        lines.push(Line { damage: *damage, actual });
+        if monster.hp == 0 {
+            break;
+        }
+    }
+    let reflected = reflected.map(|damage| Reflected {
+        character_id: attack.character_id,
+        damage,
+        kind: effects::reflect_kind(attack.magical()),
+    });
+    Blow { hp: monster.hp, killed: monster.hp == 0, lines, reflected, dead: false }
+}

@@ -1,0 +1,20 @@
+//! Monsters on every store: bytes, damage, control, effects, skills, drops, ends, storms.
+
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
+mod bytes;
+mod cluster;
+mod commands;
+mod control;
+mod damage;
+mod drops;
+mod later;
+mod remove;
+mod skills;
+mod spawn;
+mod status;
+mod storm;
+mod support;
+mod tenants;
+mod timers;
+mod wire;
