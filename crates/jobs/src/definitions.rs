@@ -155,7 +155,11 @@ impl Jobs {
             return Ok(Fired::Gone);
         };
         let now_ms = self.now_ms();
-        let next = cron.next_after(now_ms.max(score));
+        if score > now_ms {
+            // Somebody fired it between the two reads of `due_crons`: this is the time after.
+            return Ok(Fired::Elsewhere);
+        }
+        let next = cron.next_after(now_ms);
         if !cron.is_occurrence(score) {
             return self.fire_step(job, score, next, "rescore", "", job.text()).await;
         }

@@ -54,6 +54,7 @@ pub const SCRIPTS: &[&Script] = &[
     &RECONCILE,
     &QUARANTINE,
     &TRIM_DLQ,
+    &crate::scheduler::LEAD,
 ];
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ impl Outcome {
 impl Jobs {
     /// Claims up to `count` jobs that this worker may run, in the order of the list.
     pub async fn claim(&self, facts: &WorkerFacts, count: usize) -> Result<Claims, Error> {
-        Ok(self.finish_and_claim(facts, Vec::new(), count).await?.claims)
+        Ok(self.finish_and_claim(facts, &[], count).await?.claims)
     }
 
     /// Ends one attempt well; `data` is raw JSON.
@@ -98,7 +98,7 @@ impl Jobs {
 
     /// Ends one attempt.
     pub async fn finish(&self, facts: &WorkerFacts, done: Done) -> Result<Wrote, Error> {
-        let finished = self.finish_and_claim(facts, vec![done], 0).await?;
+        let finished = self.finish_and_claim(facts, &[done], 0).await?;
         Ok(finished.wrote.into_iter().next().unwrap_or(Wrote::Lost))
     }
 
@@ -107,14 +107,15 @@ impl Jobs {
     pub async fn finish_and_claim(
         &self,
         facts: &WorkerFacts,
-        mut done: Vec<Done>,
+        done: &[Done],
         count: usize,
     ) -> Result<Finished, Error> {
         let mut finished = Finished::default();
+        let mut done = done;
         while done.len() > WORK_MAX {
-            let rest = done.split_off(WORK_MAX);
-            let part = self.step(facts, std::mem::replace(&mut done, rest), 0).await?;
-            finished.wrote.extend(part.wrote);
+            let (part, rest) = done.split_at(WORK_MAX);
+            finished.wrote.extend(self.step(facts, part, 0).await?.wrote);
+            done = rest;
         }
         let part = self.step(facts, done, count.min(WORK_MAX)).await?;
         finished.wrote.extend(part.wrote);
@@ -125,7 +126,7 @@ impl Jobs {
     async fn step(
         &self,
         facts: &WorkerFacts,
-        done: Vec<Done>,
+        done: &[Done],
         count: usize,
     ) -> Result<Finished, Error> {
         let now_ms = self.now_ms();
@@ -137,11 +138,11 @@ impl Jobs {
             return Err(reply::unexpected("finish_and_claim", "five parts", &reply).into());
         };
         let mut finished = Finished { wrote: Vec::new(), claims: Claims::default() };
-        for (done, word) in done.into_iter().zip(reply::list(wrote).unwrap_or_default()) {
+        for (done, word) in done.iter().zip(reply::list(wrote).unwrap_or_default()) {
             let wrote = match reply::text(word) {
                 Some("written") => Wrote::Written,
                 Some("cancelled") => Wrote::Cancelled,
-                Some("changed") => Box::pin(self.finish_changed(facts, done)).await?,
+                Some("changed") => Box::pin(self.finish_changed(facts, done.clone())).await?,
                 _ => Wrote::Lost,
             };
             finished.wrote.push(wrote);

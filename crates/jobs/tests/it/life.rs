@@ -92,7 +92,7 @@ on_every_store!(finishing_and_claiming_is_one_step, |store| {
         .into_iter()
         .map(|one| Done::new(one.job, Ending::Completed { data: None }, 1))
         .collect();
-    let next = bed.jobs.finish_and_claim(&facts, done, 5).await.unwrap();
+    let next = bed.jobs.finish_and_claim(&facts, &done, 5).await.unwrap();
     assert_eq!(next.wrote, [Wrote::Written, Wrote::Written]);
     let ids: Vec<&str> = next.claims.jobs.iter().map(|one| one.job.id.as_str()).collect();
     assert_eq!(ids, ["c", "d"]);

@@ -1,0 +1,244 @@
+//! The hot path: finished jobs out and new jobs in, in one call. With one slot the handler runs right here,
+//! one trip per job; with more there is a lane per slot, started once, and what finished while a call was
+//! under way goes out together with the next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::Fault;
+use tokio::sync::mpsc;
+
+use super::Shared;
+use super::cx::JobCx;
+use super::phase::Phase;
+use crate::error::Error;
+use crate::metrics::bump;
+use crate::outcome::{Claimed, Done, Ending, Wrote};
+use crate::work::WORK_MAX;
+
+/// How long idle workers wait before they look by themselves: foreign producers send no wake-up.
+const POLL: Duration = Duration::from_secs(1);
+/// The first wait after a failed call, and the longest: the store is served again within 250 ms of its return.
+const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(160));
+/// A store in the process answers at once, so the loop itself must let others run now and then.
+const YIELD_EVERY: u32 = 32;
+
+/// A claimed job and its context, on its way to a lane.
+type Work = (Claimed, JobCx);
+
+impl Shared {
+    /// Claims and runs until the worker has ended.
+    pub(crate) async fn pump(self: Arc<Self>) {
+        if self.concurrency == 1 { self.inline().await } else { self.lanes().await }
+    }
+
+    async fn inline(&self) {
+        let mut done = Vec::new();
+        let mut turns = 0u32;
+        loop {
+            let claiming = self.phase.get() == Phase::Running;
+            if !claiming && done.is_empty() {
+                if self.phase.get() >= Phase::Draining {
+                    return;
+                }
+                self.phase.reached(Phase::Draining).await;
+                continue;
+            }
+            match self.exchange(&mut done, usize::from(claiming)).await.pop() {
+                Some((claimed, cx)) => done.extend(self.run(claimed, cx).await),
+                None if claiming => self.idle().await,
+                None => {}
+            }
+            turns += 1;
+            if turns.is_multiple_of(YIELD_EVERY) {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    async fn lanes(self: Arc<Self>) {
+        let (finished, mut ended) = mpsc::unbounded_channel();
+        let lanes: Vec<mpsc::Sender<Work>> = (0..self.concurrency)
+            .map(|lane| {
+                let (send, receive) = mpsc::channel(1);
+                tokio::spawn(self.clone().lane(lane, receive, finished.clone()));
+                send
+            })
+            .collect();
+        let mut free: Vec<usize> = (0..lanes.len()).rev().collect();
+        let mut done: Vec<Done> = Vec::new();
+        // Whether there may be something to claim.
+        let mut look = true;
+        loop {
+            while let Ok((lane, one)) = ended.try_recv() {
+                free.push(lane);
+                done.extend(one);
+            }
+            let claiming = self.phase.get() == Phase::Running;
+            let want =
+                if claiming && (look || !done.is_empty()) { free.len().min(WORK_MAX) } else { 0 };
+            if want > 0 || !done.is_empty() {
+                let got = self.exchange(&mut done, want).await;
+                if want > 0 {
+                    look = got.len() == want;
+                }
+                for work in got {
+                    let lane = free.pop().expect("no more was claimed than there are free lanes");
+                    lanes[lane].try_send(work).expect("a free lane waits for work");
+                }
+                if look && !free.is_empty() {
+                    continue;
+                }
+            } else if self.phase.get() >= Phase::Draining && free.len() == lanes.len() {
+                return;
+            }
+            tokio::select! {
+                biased;
+                Some((lane, one)) = ended.recv() => {
+                    free.push(lane);
+                    done.extend(one);
+                    // Those that finish at the same time go out together.
+                    tokio::task::yield_now().await;
+                }
+                () = self.wake.notified(), if claiming && !free.is_empty() => look = true,
+                () = self.phase.reached(Phase::Draining), if self.phase.get() < Phase::Draining => {}
+                () = self.poll() => look = true,
+            }
+        }
+    }
+
+    async fn lane(
+        self: Arc<Self>,
+        lane: usize,
+        mut work: mpsc::Receiver<Work>,
+        finished: mpsc::UnboundedSender<(usize, Option<Done>)>,
+    ) {
+        while let Some((claimed, cx)) = work.recv().await {
+            let done = self.run(claimed, cx).await;
+            if finished.send((lane, done)).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// One attempt; a job whose lease was lost is forgotten.
+    pub(crate) async fn run(&self, claimed: Claimed, cx: JobCx) -> Option<Done> {
+        let id = claimed.job.id.clone();
+        let done = self.attempt(claimed, cx).await;
+        if done.is_none() {
+            self.running.lock().remove(&id);
+        }
+        done
+    }
+
+    /// Waits until there may be something to do.
+    async fn idle(&self) {
+        tokio::select! {
+            () = self.wake.notified() => {}
+            () = self.phase.reached(Phase::Quiet) => {}
+            () = self.poll() => {}
+        }
+    }
+
+    /// A second, more or less: workers that started together do not ask together.
+    async fn poll(&self) {
+        let wait = POLL.mul_f64(0.8 + 0.4 * self.dice.unit());
+        self.jobs.clock().sleep(wait).await;
+    }
+
+    /// Writes what is done, claims up to `want`, and tries again until the store answers or nothing is left
+    /// that may be written.
+    pub(crate) async fn exchange(&self, done: &mut Vec<Done>, want: usize) -> Vec<Work> {
+        let (mut wait, mut unsure) = (RETRY.0, false);
+        loop {
+            match self.jobs.finish_and_claim(&self.facts, done, want).await {
+                Ok(finished) => {
+                    self.settle(done, &finished.wrote, unsure);
+                    let scan = finished.claims.scan;
+                    if want > 0 {
+                        self.metrics.claim_scanned.add(scan.scanned);
+                    }
+                    self.report_malformed(finished.claims.malformed);
+                    return self.take(finished.claims.jobs);
+                }
+                Err(error) => {
+                    bump(&self.metrics.faults);
+                    tracing::debug!(%error, done = done.len(), "a worker's call failed, again soon");
+                    unsure |= matches!(error, Error::Fault(Fault::Unknown(_)));
+                    self.jobs.clock().sleep(wait).await;
+                    wait = (wait * 2).min(RETRY.1);
+                    self.forget_lost(done);
+                    if done.is_empty() {
+                        return Vec::new();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Claimed jobs become running ones before anybody can ask for them.
+    fn take(&self, jobs: Vec<Claimed>) -> Vec<Work> {
+        if jobs.is_empty() {
+            return Vec::new();
+        }
+        let mut running = self.running.lock();
+        let work = jobs.into_iter().map(|claimed| {
+            let cx = JobCx::new(&self.jobs, &self.facts, &claimed.job, claimed.claimed_at);
+            running.insert(claimed.job.id.clone(), cx.clone());
+            (claimed, cx)
+        });
+        work.collect()
+    }
+
+    /// Counts what was written and forgets it. `unsure`: an answer was lost, so a job that is not ours any
+    /// more may well have been finished by that call.
+    fn settle(&self, done: &mut Vec<Done>, wrote: &[Wrote], unsure: bool) {
+        if done.is_empty() {
+            return;
+        }
+        let mut running = self.running.lock();
+        for (one, wrote) in done.drain(..).zip(wrote) {
+            running.remove(&one.job.id);
+            let Some(handler) = self.handlers.get(&one.job.kind) else { continue };
+            match (wrote, &one.ending) {
+                (Wrote::Lost, _) if unsure => {}
+                (Wrote::Lost, _) => bump(&self.metrics.lease_lost),
+                (Wrote::Cancelled, _) | (_, Ending::Failed { .. }) => bump(&handler.metrics.failed),
+                (_, Ending::Completed { .. }) => bump(&handler.metrics.completed),
+                (_, Ending::Retry { .. }) => bump(&handler.metrics.retried),
+                (_, Ending::Dead { .. }) => bump(&handler.metrics.dead),
+                (_, Ending::HandBack) => {}
+            }
+        }
+    }
+
+    /// Drops outcomes of jobs whose lease was lost while the store did not answer.
+    fn forget_lost(&self, done: &mut Vec<Done>) {
+        let mut running = self.running.lock();
+        done.retain(|one| {
+            let lost = running.get(&one.job.id).is_some_and(JobCx::is_lost);
+            if lost {
+                running.remove(&one.job.id);
+            }
+            !lost
+        });
+    }
+
+    /// Unreadable jobs go to the dead letters, in the background: they must not slow the readable ones.
+    fn report_malformed(&self, ids: Vec<String>) {
+        if ids.is_empty() {
+            return;
+        }
+        let jobs = self.jobs.clone();
+        let metrics = self.metrics.clone();
+        tokio::spawn(async move {
+            for id in ids {
+                match jobs.quarantine(&id).await {
+                    Ok(true) => bump(&metrics.malformed),
+                    Ok(false) => {}
+                    Err(error) => tracing::debug!(%error, job = %id, "not quarantined yet"),
+                }
+            }
+        });
+    }
+}

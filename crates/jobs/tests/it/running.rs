@@ -1,0 +1,213 @@
+//! A worker that runs: wake-ups, slots, cancellation, lost leases, orders, its end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use jobs::worker::{Builder, Cancelled, Job, JobCx, JobError, Worker};
+use jobs::{Asked, Jobs, NewJob};
+use serde_json::{Value as Json, json};
+use testkit::on_every_store;
+use tokio::sync::{Notify, Semaphore};
+
+use crate::hands::{Live, NS, ask, error_name, int, live, send, status, text, until};
+
+fn nothing(jobs: &Jobs, id: &str) -> Builder {
+    Worker::builder(jobs).server_id(id).handle("do", |_: Job<Json>, _| async { Ok(()) })
+}
+
+on_every_store!(an_idle_worker_picks_a_job_up_at_once, |store| {
+    let jobs = live(&store);
+    for slots in [1, 4] {
+        let worker = Live::start(nothing(&jobs, &format!("w{slots}")).concurrency(slots)).await;
+        // Until it has subscribed.
+        let first = send(&jobs, NewJob::new("do", &1)).await;
+        until("the first job", || async { status(&jobs, &first).await == "completed" }).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let mut waits = Vec::new();
+        for _ in 0..9 {
+            let start = Instant::now();
+            let id = send(&jobs, NewJob::new("do", &1)).await;
+            while status(&jobs, &id).await != "completed" {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            waits.push(start.elapsed());
+        }
+        waits.sort();
+        assert!(waits[4] < Duration::from_millis(100), "{slots} slots: {waits:?}");
+        worker.stop().await;
+    }
+});
+
+on_every_store!(a_job_of_a_producer_that_wakes_nobody_is_found_by_polling, |store| {
+    let jobs = live(&store);
+    let worker = Live::start(nothing(&jobs, "w1")).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let job = r#"{"jobId":"f","type":"do","payload":{},"attempts":0}"#;
+    ask(&*store, &["SET", &format!("{NS}:jobs:data:f"), job]).await;
+    ask(&*store, &["SET", &format!("{NS}:jobs:status:f"), "waiting"]).await;
+    ask(&*store, &["RPUSH", &format!("{NS}:jobs:waiting"), "f"]).await;
+    let start = Instant::now();
+    until("the foreign job", || async { status(&jobs, "f").await == "completed" }).await;
+    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    worker.stop().await;
+});
+
+on_every_store!(as_many_jobs_run_at_once_as_there_are_slots, |store| {
+    let jobs = live(&store);
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let gate = Arc::new(Semaphore::new(0));
+    let (running, peak, door) = (now.clone(), most.clone(), gate.clone());
+    let builder = Worker::builder(&jobs).server_id("w1").concurrency(7).handle(
+        "do",
+        move |_: Job<Json>, _| {
+            let (running, peak, door) = (running.clone(), peak.clone(), door.clone());
+            async move {
+                peak.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                door.acquire().await.map_err(|_| JobError::retry("Shut", "no more"))?.forget();
+                running.fetch_sub(1, Ordering::SeqCst);
+                Ok(())
+            }
+        },
+    );
+    let many = (0..40).map(|n| NewJob::new("do", &n)).collect();
+    jobs.dispatch_many(many).await.unwrap();
+    let worker = Live::start(builder).await;
+    until("all slots are used", || async { now.load(Ordering::SeqCst) == 7 }).await;
+    assert_eq!(jobs.stats().await.unwrap().active, 7);
+    gate.add_permits(40);
+    until("all are done", || async {
+        let stats = jobs.stats().await.unwrap();
+        stats.waiting + stats.active == 0
+    })
+    .await;
+    assert_eq!(most.load(Ordering::SeqCst), 7);
+    worker.stop().await;
+    assert_eq!(int(&*store, &["GET", &format!("{NS}:ratelimit:concurrent:do")]).await, 0);
+    assert_eq!(int(&*store, &["GET", &format!("{NS}:metrics:jobs:processed")]).await, 40);
+    assert_eq!(jobs.stats().await.unwrap().workers, 0, "it has left the registry");
+});
+
+/// A handler that waits until it is told to end, and says why.
+fn patient(
+    jobs: &Jobs,
+    id: &str,
+    started: &Arc<Notify>,
+    ended: &Arc<parking_lot::Mutex<Vec<Cancelled>>>,
+) -> Builder {
+    let (started, ended) = (started.clone(), ended.clone());
+    Worker::builder(jobs).server_id(id).concurrency(2).handle(
+        "wait",
+        move |_: Job<Json>, cx: JobCx| {
+            let (started, ended) = (started.clone(), ended.clone());
+            async move {
+                started.notify_one();
+                let why = cx.cancelled().await;
+                ended.lock().push(why);
+                Ok(json!("ended"))
+            }
+        },
+    )
+}
+
+on_every_store!(a_running_job_is_cancelled_from_outside, |store| {
+    let jobs = live(&store);
+    let (started, ended) = (Arc::new(Notify::new()), Arc::default());
+    let worker = Live::start(patient(&jobs, "w1", &started, &ended)).await;
+    let id = send(&jobs, NewJob::new("wait", &1)).await;
+    started.notified().await;
+    jobs.cancel(&id).await.unwrap();
+    until("it has failed", || async { status(&jobs, &id).await == "failed" }).await;
+    assert_eq!(error_name(&jobs, &id).await, "JobCancelled");
+    assert_eq!(*ended.lock(), [Cancelled::Asked]);
+    worker.stop().await;
+});
+
+on_every_store!(a_lost_lease_ends_the_handler_and_its_result_is_dropped, |store| {
+    let jobs = live(&store);
+    let (started, ended) = (Arc::new(Notify::new()), Arc::default());
+    let worker = patient(&jobs, "w1", &started, &ended).build().await.unwrap();
+    let metrics = worker.metrics().clone();
+    let worker = Live::run(worker);
+    let id = send(&jobs, NewJob::new("wait", &1)).await;
+    started.notified().await;
+    // Somebody else has it now.
+    ask(&*store, &["SET", &format!("{NS}:jobs:lock:{id}"), "w2"]).await;
+    until("the handler was told", || async { !ended.lock().is_empty() }).await;
+    assert_eq!(*ended.lock(), [Cancelled::LeaseLost]);
+    assert_eq!(metrics.lease_lost.load(Ordering::Relaxed), 1);
+    worker.stop().await;
+    assert_eq!(status(&jobs, &id).await, "active", "nothing was written");
+    assert_eq!(text(&*store, &["GET", &format!("{NS}:jobs:result:{id}")]).await, None);
+});
+
+on_every_store!(a_stopping_worker_waits_then_tells_then_hands_back, |store| {
+    let jobs = live(&store);
+    let started = Arc::new(Semaphore::new(0));
+    let (begun, told) = (started.clone(), Arc::new(AtomicUsize::new(0)));
+    let seen = told.clone();
+    let builder = Worker::builder(&jobs)
+        .server_id("w1")
+        .concurrency(3)
+        .grace(Duration::from_millis(200))
+        .handle("work", move |job: Job<String>, cx: JobCx| {
+            let (begun, told) = (begun.clone(), seen.clone());
+            async move {
+                begun.add_permits(1);
+                match job.payload.as_str() {
+                    "quick" => tokio::time::sleep(Duration::from_millis(50)).await,
+                    "polite" => {
+                        assert_eq!(cx.cancelled().await, Cancelled::Stopping);
+                        told.fetch_add(1, Ordering::SeqCst);
+                    }
+                    _ => std::future::pending().await,
+                }
+                Ok(())
+            }
+        });
+    let mut ids = Vec::new();
+    for what in ["quick", "polite", "stuck"] {
+        ids.push(send(&jobs, NewJob::new("work", what)).await);
+    }
+    let later = send(&jobs, NewJob::new("other", &1)).await;
+    let worker = Live::start(builder).await;
+    let _ = started.acquire_many(3).await.unwrap();
+    worker.stopper.stop();
+    until("the polite one was told", || async { told.load(Ordering::SeqCst) == 1 }).await;
+    // The last five seconds are not for a test.
+    worker.stopper.stop();
+    worker.ended().await;
+    let states =
+        [status(&jobs, &ids[0]).await, status(&jobs, &ids[1]).await, status(&jobs, &ids[2]).await];
+    assert_eq!(states, ["completed", "completed", "waiting"]);
+    let view = jobs.get(&ids[2]).await.unwrap().unwrap();
+    assert_eq!((view.read().unwrap().attempts, view.recoveries, view.lock.is_none()), (0, 0, true));
+    let head = text(&*store, &["LINDEX", &format!("{NS}:jobs:waiting"), "0"]).await.unwrap();
+    assert_eq!((head, later.is_empty()), (ids[2].clone(), false), "it is the next one");
+    assert_eq!(jobs.stats().await.unwrap().workers, 0);
+});
+
+on_every_store!(operators_quiet_and_stop_a_worker, |store| {
+    let jobs = live(&store);
+    let worker = Live::start(nothing(&jobs, "w1").concurrency(2)).await;
+    let first = send(&jobs, NewJob::new("do", &1)).await;
+    until("it works", || async { status(&jobs, &first).await == "completed" }).await;
+    jobs.ask_worker("w1", Asked::Quiet).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let second = send(&jobs, NewJob::new("do", &1)).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(status(&jobs, &second).await, "waiting", "a quiet worker claims nothing");
+    jobs.ask_worker("w1", Asked::Stop).await.unwrap();
+    worker.ended().await;
+});
+
+on_every_store!(delayed_jobs_run_when_they_are_due_without_any_scheduler, |store| {
+    let jobs = live(&store);
+    let worker = Live::start(nothing(&jobs, "w1")).await;
+    let start = Instant::now();
+    let id = send(&jobs, NewJob::new("do", &1).delay(Duration::from_millis(300))).await;
+    until("it ran", || async { status(&jobs, &id).await == "completed" }).await;
+    let took = start.elapsed();
+    assert!(took >= Duration::from_millis(290) && took < Duration::from_millis(2_500), "{took:?}");
+    worker.stop().await;
+});
