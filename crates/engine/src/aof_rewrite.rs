@@ -19,7 +19,7 @@ use crate::aof_manifest::{Entry, Manifest, sync_directory};
 use crate::core::Core;
 use crate::exec::Inner;
 use crate::log::encode;
-use crate::shared::Shared;
+use crate::shared::{Shared, disown};
 
 /// How long the lock is held for one slice.
 const SLICE: Duration = Duration::from_micros(300);
@@ -177,6 +177,10 @@ impl Shared {
         let head = inner.function_dump();
         let core = inner.core.as_mut().expect("the core is home when no script runs");
         let log = inner.log.as_mut().ok_or_else(|| io::Error::other("the log was closed"))?;
+        // What is changed already belongs to the old increment: the copy has it too.
+        if let Err(error) = log.write(core) {
+            disown(core, None, &error);
+        }
         log.earlier_len += log.file.len;
         log.manifest = manifest;
         log.syncer.follow(Arc::clone(&file.disk));

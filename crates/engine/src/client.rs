@@ -46,6 +46,8 @@ pub(crate) struct Client {
     pub(crate) tracking: Option<Box<ClientTracking>>,
     /// Reached by no socket: never closed for being idle.
     pub(crate) in_process: bool,
+    /// Replies of its stream wait until the log is written.
+    pub(crate) awaits_log: bool,
     /// Since when more than the soft limit waits to be sent.
     pub(crate) over_soft_since: Option<i64>,
     /// Bytes received and not yet run, the running call included.
@@ -138,6 +140,7 @@ impl Client {
             monitor: false,
             tracking: None,
             in_process: false,
+            awaits_log: false,
             over_soft_since: None,
             query_bytes: 0,
             no_evict: false,

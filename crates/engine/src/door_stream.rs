@@ -1,13 +1,15 @@
 //! RESP over a byte stream: the session loop of the TCP door and of the in-memory pipe. All calls that have
-//! arrived run under one taking of the lock, and their replies leave in one write.
+//! arrived run under one taking of the lock, and their replies leave in one write. Replies stay with the client until
+//! everything changed so far is in the log; when many are connected, one of them writes it for all that are ready.
 
 use std::io;
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream};
 
-use crate::client::Seat;
+use crate::client::{Client, Seat};
 use crate::door_busy::{self, Absent};
+use crate::exec::Inner;
 use crate::resp::{self, Argv, Bounds, Parsed};
 use crate::shared::{Hold, NoSeat, Shared};
 
@@ -37,6 +39,8 @@ pub(crate) struct Socket {
 enum After {
     /// All whole calls ran.
     Read,
+    /// Replies wait for the log.
+    Log,
     /// A call blocks: nothing further runs before it ends.
     Blocked(Arc<tokio::sync::Notify>),
     Close,
@@ -96,7 +100,12 @@ where
         None => return Ok(()),
     };
     loop {
-        let after = run_batch(shared, seat, &mut state, &mut input, &mut output);
+        let mut after = run_batch(shared, seat, &mut state, &mut input, &mut output);
+        if matches!(after, After::Log) {
+            // Connections that are ready too run their calls first: one write of the log for all of them.
+            tokio::task::yield_now().await;
+            after = logged(shared, seat, &mut state, &mut output).await;
+        }
         if !output.is_empty() {
             stream.write_all(&output).await?;
             output.clear();
@@ -110,7 +119,7 @@ where
                     more = read_some(&mut stream, &mut input) => if more? == 0 { return Ok(()) },
                 }
             }
-            After::Read => {
+            After::Read | After::Log => {
                 tokio::select! {
                     more = read_some(&mut stream, &mut input) => if more? == 0 { return Ok(()) },
                     () = wake.notified() => {}
@@ -186,17 +195,61 @@ fn run_batch(
         }
     }
     input.drain(..used);
-    let written = shared.settle(&mut inner, seat);
     let Some(client) = inner.core().clients.at(seat) else { return After::Close };
+    if let Some(why) = broken {
+        client.out.error(&format!("ERR Protocol error: {why}"));
+        client.closing = true;
+    }
+    if used == 0 && client.out.buf.is_empty() {
+        // What others changed is theirs to log.
+        return hand_over(shared, client, state, output);
+    }
+    if inner.gathers_log() {
+        if let Some(client) = inner.core().clients.at(seat) {
+            client.awaits_log = true;
+        }
+        return After::Log;
+    }
+    settle(shared, &mut inner, seat, state, output)
+}
+
+/// Writes the log unless another connection did, and takes the replies.
+async fn logged(shared: &Shared, seat: Seat, state: &mut Absent, output: &mut Vec<u8>) -> After {
+    loop {
+        // While a slow script runs this thread may be needed to end it.
+        if let Some(mut inner) = shared.lock_unless_busy() {
+            return settle(shared, &mut inner, seat, state, output);
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+}
+
+/// What changed goes to the log, then the replies to `output`.
+fn settle(
+    shared: &Shared,
+    inner: &mut Inner,
+    seat: Seat,
+    state: &mut Absent,
+    output: &mut Vec<u8>,
+) -> After {
+    let written = shared.settle(inner, seat);
+    let Some(client) = inner.core().clients.at(seat) else { return After::Close };
+    client.awaits_log = false;
     if written.is_err() {
         // Not on the disk, so not acknowledged: the client learns that the outcome is unknown.
         client.out.buf.clear();
         return After::Close;
     }
-    if let Some(why) = broken {
-        client.out.error(&format!("ERR Protocol error: {why}"));
-        client.closing = true;
-    }
+    hand_over(shared, client, state, output)
+}
+
+/// Takes the replies of a client.
+fn hand_over(
+    shared: &Shared,
+    client: &mut Client,
+    state: &mut Absent,
+    output: &mut Vec<u8>,
+) -> After {
     std::mem::swap(output, &mut client.out.buf);
     (state.resp3, state.in_multi) = (client.out.resp3, client.multi.is_some());
     state.trusted = client.authenticated || shared.open_to_all();

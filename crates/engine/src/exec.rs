@@ -299,6 +299,15 @@ impl Inner {
         log.write(core)
     }
 
+    /// Whether something waits for the log, and so many are connected that others may add to it.
+    pub(crate) fn gathers_log(&mut self) -> bool {
+        const FEW: usize = 4;
+        self.log.is_some() && {
+            let core = self.core();
+            !core.pending.ready.is_empty() && core.clients.len() > FEW
+        }
+    }
+
     /// Function libraries as commands, for the head of a base.
     pub(crate) fn function_dump(&mut self) -> Vec<u8> {
         let mut commands = Vec::new();

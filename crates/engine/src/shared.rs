@@ -183,7 +183,7 @@ impl Shared {
         let written = inner.write_log();
         let core = inner.core();
         if let Err(error) = &written {
-            disown(core, seat, error);
+            disown(core, Some(seat), error);
         }
         if core.blocked_clients > 0
             && core.clients.get(seat.id).is_some_and(|client| client.blocked.is_some())
@@ -199,8 +199,9 @@ impl Shared {
         inner.tick();
         let open = inner.core().admin.users.default_user().needs_no_password();
         self.open_to_all.store(open, Ordering::Relaxed);
-        // A failure shows in `write_refusal`; nobody waits for an answer here.
-        let _ = inner.write_log();
+        if let Err(error) = inner.write_log() {
+            disown(inner.core(), None, &error);
+        }
         self.look_after_log(&mut inner);
         let core = inner.core();
         if core.blocked_clients == 0 {
@@ -226,15 +227,16 @@ impl Shared {
     }
 }
 
-/// Others that this batch served (a waiting `BLPOP`) must not take it for done either.
+/// Others whose replies wait for the log, or whom this batch served (a waiting `BLPOP`), must not take it for done
+/// either.
 #[cold]
-fn disown(core: &mut Core, seat: Seat, error: &std::io::Error) {
+pub(crate) fn disown(core: &mut Core, seat: Option<Seat>, error: &std::io::Error) {
     for client in core.clients.iter_mut() {
-        if client.id == seat.id || client.out.buf.is_empty() {
+        if seat.is_some_and(|seat| client.id == seat.id) || client.out.buf.is_empty() {
             continue;
         }
         client.out.buf.clear();
-        if client.in_process {
+        if client.in_process && !client.awaits_log {
             client.out.error(&format!(
                 "MISCONF Errors writing to the AOF file: {error}; outcome unknown"
             ));
@@ -250,7 +252,11 @@ impl Shared {
     fn close(&self) {
         self.ticker.state.lock().stop = true;
         self.ticker.changed.notify_all();
-        let log = self.lock().log.take();
+        let mut inner = self.lock();
+        // A door that was closed at once may have left something.
+        let _ = inner.write_log();
+        let log = inner.log.take();
+        drop(inner);
         drop(log);
     }
 }
