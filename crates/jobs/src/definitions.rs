@@ -222,7 +222,9 @@ impl Jobs {
             // Nobody can fire what nobody can read.
             self.drop_unreadable_cron(id).await?;
         }
-        let due = found.into_iter().map(|one| (one.job, one.next_at.unwrap_or(0))).collect();
+        // Another scheduler may have fired one between the two readings: its time is a later one now.
+        let due = found.into_iter().map(|one| (one.job, one.next_at.unwrap_or(0)));
+        let due = due.filter(|(_, at)| *at <= self.now_ms()).collect();
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a time, checked
         let next = reply::pairs(&values[1])
             .and_then(|pairs| pairs.first().and_then(|(_, score)| reply::number(score)))

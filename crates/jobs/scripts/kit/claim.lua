@@ -68,7 +68,8 @@ local function places(head, last, index)
     fresh = redis.call('LPOS', waiting, head, 'MAXLEN', 128) or 64
   end
   if redis.call('LINDEX', waiting, index + fresh) == last then return fresh, index + fresh + 1 end
-  local place = redis.call('LPOS', waiting, last, 'MAXLEN', index + fresh + 129)
+  -- Others took jobs away in front of it. Farther back than it was, it is a job that came back.
+  local place = redis.call('LPOS', waiting, last, 'MAXLEN', index + fresh + 1)
   if place and place >= fresh then return fresh, place + 1 end
   return nil, 0
 end

@@ -1,9 +1,17 @@
 //! The job queue on every store, a file per concern.
 #![allow(clippy::unwrap_used, clippy::needless_raw_string_hashes)] // tests may; as expect-test records
 
+mod act;
+mod claim;
+mod definitions;
+mod edges;
 mod handlers;
 mod hands;
 mod life;
+mod produce;
+mod read;
+mod recover;
+mod refuse;
 mod running;
 mod scheduling;
 mod support;

@@ -1,0 +1,168 @@
+//! Cron definitions: put, fire, coalesce, correct; a firing happens once however many schedulers try.
+
+use std::sync::Arc;
+
+use jobs::{Done, Ending, Failure, Fired, NewJob, Options, Overlap};
+use testkit::on_every_store;
+
+use crate::support::{Bed, NOW, bed, bed_with, job, worker};
+
+fn minutely(id: &str) -> NewJob {
+    job("tick", id).cron("* * * * *", None)
+}
+
+/// The first full minute after the start.
+const FIRST: u64 = NOW - NOW % 60_000 + 60_000;
+
+async fn due(bed: &Bed) -> Vec<(jobs::Job, u64)> {
+    bed.jobs.due_crons(10).await.unwrap().0
+}
+
+on_every_store!(a_definition_fires_at_its_time_and_runs_like_any_job, |store| {
+    let bed = bed(store);
+    let (definition, created) = bed.jobs.put_cron(minutely("c")).await.unwrap();
+    assert!(created);
+    assert_eq!(definition.next_at, Some(FIRST));
+    assert!(due(&bed).await.is_empty());
+    assert_eq!(bed.jobs.due_crons(10).await.unwrap().1, Some(FIRST));
+    bed.pass(60_000);
+    let (definition, score) = due(&bed).await.pop().unwrap();
+    let fired = bed.jobs.fire_cron(&definition, score, Overlap::Skip).await.unwrap();
+    assert_eq!(fired, Fired::Fired);
+    assert_eq!(bed.line("LRANGE bridge:jobs:waiting 0 -1").await, "[c]");
+    assert_eq!(bed.line("ZSCORE bridge:jobs:cron c").await, (FIRST + 60_000).to_string());
+    let again = bed.jobs.fire_cron(&definition, score, Overlap::Skip).await.unwrap();
+    assert_eq!(again, Fired::Elsewhere);
+    let facts = worker("w");
+    let claimed = bed.claim(&facts).await.unwrap();
+    bed.jobs.complete(&facts, claimed.job, None, 1).await.unwrap();
+    assert_eq!(bed.status("c").await, "cron");
+    assert_eq!(bed.line("TTL bridge:jobs:data:c").await, "-1");
+});
+
+on_every_store!(a_firing_is_dropped_while_the_one_before_is_not_over, |store| {
+    let bed = bed(store);
+    bed.jobs.put_cron(minutely("c")).await.unwrap();
+    bed.pass(60_000);
+    let (definition, score) = due(&bed).await.pop().unwrap();
+    bed.jobs.fire_cron(&definition, score, Overlap::Skip).await.unwrap();
+    assert_eq!(bed.jobs.fire_now("c").await.unwrap(), Fired::Coalesced);
+    bed.pass(60_000);
+    let (definition, score) = due(&bed).await.pop().unwrap();
+    let fired = bed.jobs.fire_cron(&definition, score, Overlap::Skip).await.unwrap();
+    assert_eq!(fired, Fired::Coalesced);
+    assert_eq!(bed.line("LRANGE bridge:jobs:waiting 0 -1").await, "[c]");
+    bed.pass(60_000);
+    let (definition, score) = due(&bed).await.pop().unwrap();
+    let fired = bed.jobs.fire_cron(&definition, score, Overlap::Queue).await.unwrap();
+    assert_eq!(fired, Fired::Fired);
+    assert_eq!(bed.line("LLEN bridge:jobs:waiting").await, "2");
+});
+
+on_every_store!(of_many_schedulers_one_fires, |store| {
+    let bed = Arc::new(bed(store));
+    for n in 0..10 {
+        bed.jobs.put_cron(minutely(&format!("c{n}"))).await.unwrap();
+    }
+    bed.pass(60_000);
+    let racers: Vec<_> = (0..6)
+        .map(|_| {
+            let bed = bed.clone();
+            tokio::spawn(async move {
+                let mut fired = 0;
+                for (definition, score) in bed.jobs.due_crons(100).await.unwrap().0 {
+                    let done =
+                        bed.jobs.fire_cron(&definition, score, Overlap::Queue).await.unwrap();
+                    fired += usize::from(done == Fired::Fired);
+                }
+                fired
+            })
+        })
+        .collect();
+    let mut total = 0;
+    for racer in racers {
+        total += racer.await.unwrap();
+    }
+    assert_eq!(total, 10);
+    assert_eq!(bed.line("LLEN bridge:jobs:waiting").await, "10");
+});
+
+on_every_store!(missed_firings_are_one_and_a_wrong_time_is_corrected, |store| {
+    let bed = bed(store);
+    bed.jobs.put_cron(minutely("c")).await.unwrap();
+    bed.pass(3_600_000);
+    let (definition, score) = due(&bed).await.pop().unwrap();
+    let fired = bed.jobs.fire_cron(&definition, score, Overlap::Skip).await.unwrap();
+    assert_eq!(fired, Fired::Fired);
+    let next: u64 = bed.line("ZSCORE bridge:jobs:cron c").await.parse().unwrap();
+    assert_eq!(next, FIRST + 3_600_000, "it goes on from now");
+    // As the seed's program schedules: a minute from now, whatever the expression says.
+    bed.put(job("t", "v1").cron("0 9 * * *", None)).await;
+    let wrong = NOW + 3_600_000 + 60_000;
+    bed.line(&format!("ZADD bridge:jobs:cron {wrong} v1")).await;
+    bed.pass(60_000);
+    let all = due(&bed).await;
+    let (definition, score) = all.iter().find(|(job, _)| job.id == "v1").unwrap();
+    let fired = bed.jobs.fire_cron(definition, *score, Overlap::Skip).await.unwrap();
+    assert_eq!(fired, Fired::Corrected);
+    assert_eq!(bed.status("v1").await, "cron");
+});
+
+on_every_store!(each_firing_may_be_a_job_of_its_own, |store| {
+    let bed = bed_with(store, Options { cron_instances: true, ..Options::default() });
+    bed.jobs.put_cron(minutely("c")).await.unwrap();
+    bed.pass(60_000);
+    let (definition, score) = due(&bed).await.pop().unwrap();
+    bed.jobs.fire_cron(&definition, score, Overlap::Skip).await.unwrap();
+    let facts = worker("w");
+    let claimed = bed.claim(&facts).await.unwrap();
+    assert_eq!(claimed.job.id, format!("c:{FIRST}"));
+    assert_eq!(claimed.job.x.cron_parent.as_deref(), Some("c"));
+    assert!(!claimed.job.is_cron());
+    assert_eq!(bed.status("c").await, "cron");
+    bed.jobs.complete(&facts, claimed.job, None, 1).await.unwrap();
+    assert_eq!(bed.jobs.fire_now("c").await.unwrap(), Fired::Fired);
+});
+
+on_every_store!(a_definition_that_fails_for_good_is_no_dead_letter_and_fires_again, |store| {
+    let bed = bed(store);
+    bed.jobs.put_cron(minutely("c").attempts(1)).await.unwrap();
+    bed.jobs.run_now("c").await.unwrap();
+    let facts = worker("w");
+    let claimed = bed.claim(&facts).await.unwrap();
+    bed.jobs.fail(&facts, claimed.job, Failure::new("X", ""), 1, 0.0).await.unwrap();
+    assert_eq!(bed.status("c").await, "delayed");
+    bed.pass(2_000);
+    bed.jobs.promote(10).await.unwrap();
+    let claimed = bed.claim(&facts).await.unwrap();
+    assert_eq!(claimed.job.attempts, 1);
+    let dead = Ending::Dead { failure: Failure::new("X", "") };
+    bed.jobs.finish(&facts, Done::new(claimed.job, dead, 1)).await.unwrap();
+    assert_eq!(bed.status("c").await, "cron");
+    assert_eq!(bed.line("EXISTS bridge:jobs:deadletter").await, "0");
+    assert_eq!(bed.jobs.fire_now("c").await.unwrap(), Fired::Fired);
+    assert_eq!(bed.claim(&facts).await.unwrap().job.attempts, 0);
+});
+
+on_every_store!(definitions_are_listed_replaced_and_removed, |store| {
+    let bed = bed(store);
+    bed.put(job("t", "plain")).await;
+    assert_eq!(bed.jobs.put_cron(minutely("plain")).await.unwrap_err().code(), "job_exists");
+    assert_eq!(bed.jobs.put_cron(job("t", "none")).await.unwrap_err().code(), "invalid_cron");
+    bed.jobs.put_cron(minutely("b")).await.unwrap();
+    let (_, created) = bed.jobs.put_cron(job("tick", "b").cron("0 0 * * *", None)).await.unwrap();
+    assert!(!created);
+    bed.jobs.put_cron(minutely("a")).await.unwrap();
+    let all = bed.jobs.crons(0, 10).await.unwrap();
+    let ids: Vec<&str> = all.iter().map(|one| one.job.id.as_str()).collect();
+    assert_eq!(ids, ["a", "b"]);
+    bed.jobs.remove_cron("a").await.unwrap();
+    assert!(bed.jobs.cron("a").await.unwrap().is_none());
+    assert_eq!(bed.jobs.remove_cron("plain").await.unwrap_err().code(), "not_found");
+    // A definition that a foreign program broke is set aside.
+    bed.line("SET bridge:jobs:data:b nonsense").await;
+    bed.line("ZADD bridge:jobs:cron 5 b 6 ghost").await;
+    assert!(due(&bed).await.is_empty());
+    assert_eq!(bed.line("ZCARD bridge:jobs:cron").await, "0");
+    assert_eq!(bed.status("b").await, "dead");
+});
