@@ -33,7 +33,7 @@ on_every_store!(a_key_of_the_wrong_type_is_named_and_nothing_is_touched, |store|
         }
         let before = bed.dump().await;
         let done = Done::new(claimed.job, Ending::Completed { data: None }, 1);
-        let error = bed.jobs.finish_and_claim(&facts, vec![done], 1).await.unwrap_err();
+        let error = bed.jobs.finish_and_claim(&facts, &[done], 1).await.unwrap_err();
         assert!(
             matches!(&error, Error::WrongType { key: named, .. } if named == key),
             "{key}: {error:?}"
@@ -78,7 +78,7 @@ on_every_store!(a_worker_makes_one_trip_per_job, |store| {
     wire.take();
     while let Some(one) = claims.jobs.pop() {
         let done = Done::new(one.job, Ending::Completed { data: None }, 1);
-        claims = bed.jobs.finish_and_claim(&facts, vec![done], 1).await.unwrap().claims;
+        claims = bed.jobs.finish_and_claim(&facts, &[done], 1).await.unwrap().claims;
     }
     let calls: Vec<String> = wire
         .take()
