@@ -28,7 +28,7 @@ pub mod sessions;
 pub mod settings;
 pub mod tokens;
 mod wire;
-#[allow(dead_code)] // reactors and monsters come next
+#[allow(dead_code)] // monsters come next
 mod worlds;
 
 pub use app::App;

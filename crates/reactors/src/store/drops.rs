@@ -33,17 +33,17 @@ pub struct Drop {
 
 impl Reactors {
     /// Tells of a drop. Gives the reactor that will take it.
-    pub async fn drop(
+    pub async fn offer(
         &self,
         tenant: Uuid,
         field: Field,
         drop: &Drop,
     ) -> Result<Option<u32>, ReactorError> {
-        self.drop_for(tenant, field, drop, None).await
+        self.offer_for(tenant, field, drop, None).await
     }
 
     /// The same as the answer to a command.
-    pub async fn drop_for(
+    pub async fn offer_for(
         &self,
         tenant: Uuid,
         field: Field,

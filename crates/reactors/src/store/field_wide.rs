@@ -24,7 +24,7 @@ impl Reactors {
     pub async fn destroy_in_field(&self, tenant: Uuid, field: Field) -> Result<u64, ReactorError> {
         let (all, _) = self.load_field(tenant, field).await?;
         let ids: Vec<(Uuid, u32)> = all.iter().map(|seen| (tenant, seen.reactor.id)).collect();
-        let gone = self.remove_all(&ids, false).await?;
+        let gone = self.remove_all(ids, false).await?;
         self.clear_cooldowns(tenant, field).await?;
         self.forget_spots(tenant, field).await?;
         Ok(gone)
@@ -40,7 +40,7 @@ impl Reactors {
             let ids: Vec<u32> = members.filter_map(|member| member.parse().ok()).collect();
             for some in ids.chunks(1_000) {
                 let owned = self.owners(tenant, some).await?;
-                gone += self.remove_all(&owned, true).await?;
+                gone += self.remove_all(owned, true).await?;
                 self.drop_remains(tenant, some).await?;
             }
         }
@@ -70,9 +70,9 @@ impl Reactors {
     }
 
     /// Destroys these side by side. One that is gone already is nobody's fault.
-    async fn remove_all(&self, ids: &[(Uuid, u32)], cools: bool) -> Result<u64, ReactorError> {
+    async fn remove_all(&self, ids: Vec<(Uuid, u32)>, cools: bool) -> Result<u64, ReactorError> {
         let mut work = futures_util::stream::iter(ids)
-            .map(|(tenant, id)| self.remove(*tenant, *id, cools, None))
+            .map(|(tenant, id)| self.remove(tenant, id, cools, None))
             .buffer_unordered(SIDE_BY_SIDE);
         let (mut gone, mut failed) = (0, None);
         while let Some(done) = work.next().await {

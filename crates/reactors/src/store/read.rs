@@ -48,6 +48,17 @@ impl Reactors {
         Ok(count)
     }
 
+    /// How many timers wait, of all tenants.
+    pub async fn waiting(&self) -> Result<u64, ReactorError> {
+        let due = |tenant| cmd("ZCARD", [self.due(tenant).due.as_str()]);
+        let cmds: Vec<Cmd> = self.tenants().await?.into_iter().map(due).collect();
+        let mut count = 0;
+        for answer in self.store.pipeline(&cmds, by()).await? {
+            count += u64::try_from(reply::int(&answer?).unwrap_or(0)).unwrap_or(0);
+        }
+        Ok(count)
+    }
+
     /// Tenants that have own keys here.
     pub async fn tenants(&self) -> Result<Vec<Uuid>, ReactorError> {
         let scopes = self.scopes.list(&*self.store, by()).await?;

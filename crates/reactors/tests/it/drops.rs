@@ -24,7 +24,7 @@ async fn serve(reactors: &Reactors) {
 }
 
 async fn drop_it(world: &World, drop: &Drop) -> Option<u32> {
-    world.reactors.drop(ONE, field(1_000_000), drop).await.unwrap()
+    world.reactors.offer(ONE, field(1_000_000), drop).await.unwrap()
 }
 
 everywhere!(an_item_is_taken_after_a_while, |world| {
@@ -63,9 +63,9 @@ everywhere!(what_does_not_fit_stays_on_the_ground, |world| {
     ] {
         assert_eq!(drop_it(&world, &drop).await, None, "{drop:?}");
     }
-    let elsewhere = world.reactors.drop(ONE, field(7), &embers(0)).await.unwrap();
+    let elsewhere = world.reactors.offer(ONE, field(7), &embers(0)).await.unwrap();
     assert_eq!(elsewhere, None);
-    assert_eq!(world.reactors.drop(TWO, field(1_000_000), &embers(0)).await.unwrap(), None);
+    assert_eq!(world.reactors.offer(TWO, field(1_000_000), &embers(0)).await.unwrap(), None);
     let due = world.key(&format!("wk:reactors:{ONE}:due"));
     assert_eq!(world.int(&["EXISTS", &due]).await, 0);
 });
@@ -74,7 +74,7 @@ everywhere!(each_reactor_waits_for_one_item, |world| {
     let (left, right) = (world.create(altar(0)).await, world.create(altar(10)).await);
     let field = field(1_000_000);
     let drop = embers(5);
-    let all = (0..6).map(|_| world.reactors.drop(ONE, field, &drop));
+    let all = (0..6).map(|_| world.reactors.offer(ONE, field, &drop));
     let mut taken: Vec<u32> = futures_util::future::join_all(all)
         .await
         .into_iter()

@@ -35,7 +35,8 @@ mod tokens;
     tags(
         (name = "server", description = "Health, versions, numbers"),
         (name = "store", description = "Keys, events and the consistency check"),
-        (name = "access", description = "Tokens, dashboard sessions, socket tickets")
+        (name = "access", description = "Tokens, dashboard sessions, socket tickets"),
+        (name = "reactors", description = "Breakable, timed, item-triggered objects of a map; JSON:API")
     )
 )]
 struct Document;

@@ -153,6 +153,7 @@ mod tests {
 
     use super::*;
 
+    #[allow(clippy::needless_pass_by_value)] // short to write
     fn given(attributes: Value) -> Attributes {
         Attributes::read(json!({ "data": { "type": "reactors", "attributes": attributes } }))
             .unwrap()

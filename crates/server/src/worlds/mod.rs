@@ -9,11 +9,13 @@ pub(crate) mod paging;
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
-use field::{Bad, Field, Tenant};
+use field::{Bad, CatalogueError, Field, Tenant};
+use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::caller::Caller;
@@ -31,6 +33,29 @@ pub(crate) const SETTINGS: &[SettingDef] = &[SettingDef {
 /// Whether a module empties its worlds now that this server has stopped.
 pub(crate) fn tears_down(app: &App) -> bool {
     app.was_last.load(Ordering::Relaxed) && app.settings.text("worlds.on_stop") == Some("teardown")
+}
+
+/// Reads a catalogue again when its files change, until the stop. A broken one is told, and the old one stays.
+pub(crate) async fn keep_fresh(
+    module: &'static str,
+    refresh: impl Fn() -> Result<bool, CatalogueError> + Clone + Send + 'static,
+    every: Duration,
+    stop: CancellationToken,
+) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(every) => {}
+        }
+        // Files may be on a slow disk: not on the threads that answer requests.
+        match tokio::task::spawn_blocking(refresh.clone()).await {
+            Ok(Ok(true)) => tracing::info!(module, "the catalogue was read again"),
+            Ok(Err(error)) => {
+                tracing::warn!(module, %error, "the catalogue is wrong, the old one stays");
+            }
+            _ => {}
+        }
+    }
 }
 
 impl From<Bad> for Refusal {
@@ -128,4 +153,51 @@ impl<S: Send + Sync> FromRequestParts<S> for Later {
         let words = said.flat_map(|value| value.split(',')).map(str::trim);
         Ok(Later(words.into_iter().any(|word| word.eq_ignore_ascii_case("respond-async"))))
     }
+}
+
+/// The headers that choose the tenant, for the API's description.
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Header)]
+#[allow(dead_code)] // read by its derive
+pub(crate) struct TenantHeaders {
+    /// A UUID. It must be among the tenants of the caller's token. All four may be spelled with `-` instead of `_`.
+    #[param(rename = "TENANT_ID", value_type = String)]
+    id: String,
+    /// Such as `GMS`.
+    #[param(rename = "REGION", value_type = String)]
+    region: String,
+    /// 0 to 65535.
+    #[param(rename = "MAJOR_VERSION", value_type = u16)]
+    major: u16,
+    /// 0 to 65535.
+    #[param(rename = "MINOR_VERSION", value_type = u16)]
+    minor: u16,
+}
+
+/// The parts of a field's path, for the API's description.
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Path)]
+#[allow(dead_code)] // read by its derive
+pub(crate) struct FieldPath {
+    /// 0 to 255.
+    world: u8,
+    /// 0 to 255.
+    channel: u8,
+    /// 0 to 4294967295.
+    map: u32,
+    /// A UUID; `00000000-0000-0000-0000-000000000000` where the map has no copies.
+    instance: String,
+}
+
+/// The parameters of a page, for the API's description.
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(dead_code)] // read by its derive
+pub(crate) struct PageQuery {
+    /// From 1.
+    #[param(rename = "page[number]", value_type = Option<u32>)]
+    number: Option<u32>,
+    /// 1 to 250, which is the default.
+    #[param(rename = "page[size]", value_type = Option<u32>)]
+    size: Option<u32>,
 }

@@ -10,6 +10,7 @@ mod errors;
 mod events;
 mod keys;
 mod pages;
+mod reactors;
 mod sessions;
 mod stopping;
 mod support;
