@@ -19,4 +19,4 @@ pub use proxy::{Mode, Proxy};
 pub use record::Recorder;
 pub use sentinel::Sentinel;
 pub use server::{Program, Server, Setup, ask, free_port};
-pub use stores::{Lent, On, on_cluster, on_every, open, programs, wanted};
+pub use stores::{Lent, On, on_cluster, on_every, on_every_address, open, programs, wanted};

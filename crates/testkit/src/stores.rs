@@ -149,6 +149,28 @@ where
     }
 }
 
+/// Runs the body with the address of a store of its own for each kind that is wanted, for tests that start
+/// processes: the engine is behind a TCP door.
+pub fn on_every_address(name: &str, body: impl Fn(&str)) {
+    for on in wanted() {
+        let _whose = Whose(name, on);
+        let program = match on {
+            On::Embedded => {
+                let engine = engine::Engine::memory();
+                let door = engine.listen(([127, 0, 0, 1], 0).into());
+                let door = door.expect("loopback has a free port");
+                body(&format!("redis://{}", door.addr()));
+                continue;
+            }
+            On::Redis => Program::Redis,
+            On::Valkey => Program::Valkey,
+            On::Cluster => continue,
+        };
+        let lent = Lent::take(program);
+        body(&lent.server().url());
+    }
+}
+
 /// Runs the body on the Cluster of this test process, emptied, when a Cluster is wanted.
 pub fn on_cluster<F, R>(name: &str, body: F)
 where

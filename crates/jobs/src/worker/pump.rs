@@ -198,10 +198,11 @@ impl Shared {
         }
         let mut running = self.running.lock();
         for (one, wrote) in done.drain(..).zip(wrote) {
-            running.remove(&one.job.id);
+            // A renewal may have found out before.
+            let known = running.remove(&one.job.id).is_some_and(|cx| cx.is_lost());
             let Some(handler) = self.handlers.get(&one.job.kind) else { continue };
             match (wrote, &one.ending) {
-                (Wrote::Lost, _) if unsure => {}
+                (Wrote::Lost, _) if unsure || known => {}
                 (Wrote::Lost, _) => bump(&self.metrics.lease_lost),
                 (Wrote::Cancelled, _) | (_, Ending::Failed { .. }) => bump(&handler.metrics.failed),
                 (_, Ending::Completed { .. }) => bump(&handler.metrics.completed),
