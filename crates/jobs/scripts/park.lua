@@ -18,6 +18,7 @@ local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local function main()
+  kit.rarely()
   local id, text, digest = ARGV[5], ARGV[6], ARGV[7]
   redis.call('LLEN', KEYS[1])
   redis.call('ZCARD', ns .. 'jobs:delayed')

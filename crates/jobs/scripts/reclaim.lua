@@ -8,8 +8,8 @@
 -- ARGV 6  max_recoveries
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:result:{jobId} {ns}:jobs:lock:{jobId}
 -- BUILDS {ns}:jobs:progress:{jobId} {ns}:jobs:active {ns}:jobs:delayed {ns}:jobs:cron {ns}:jobs:deadletter
--- BUILDS {ns}:ratelimit:concurrent:{jobType} {ns}:workers:active {ns}:events:stream
--- BUILDS {ns}:x:leases {ns}:x:claimed {ns}:x:owner:{serverId} {ns}:x:recoveries {ns}:x:cancelled {ns}:x:wake
+-- BUILDS {ns}:ratelimit:concurrent:{jobType} {ns}:events:stream
+-- BUILDS {ns}:x:leases {ns}:x:claimed {ns}:x:recoveries {ns}:x:cancelled {ns}:x:wake
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
 -- GIVES id, type and what became of it (waiting, dead, cancelled), for each job taken back
 local kit = {}
@@ -17,6 +17,7 @@ local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local function main()
+  kit.rarely()
   local active, leases = ns .. 'jobs:active', ns .. 'x:leases'
   redis.call('LLEN', KEYS[1])
   redis.call('SCARD', active)
@@ -26,7 +27,7 @@ local function main()
   redis.call('SCARD', ns .. 'x:cancelled')
   redis.call('XLEN', ns .. 'events:stream')
   local due = redis.call('ZRANGEBYSCORE', leases, '-inf', now, 'LIMIT', 0, ARGV[5])
-  local told, taken = {}, {}
+  local told = {}
   for _, id in ipairs(due) do
     local left = redis.call('PTTL', ns .. 'jobs:lock:' .. id)
     if left > 0 then
@@ -35,13 +36,7 @@ local function main()
     else
       redis.call('ZREM', leases, id)
       redis.call('HDEL', ns .. 'x:claimed', id)
-      taken[#taken + 1] = id
       if redis.call('SREM', active, id) == 1 then kit.recover(id, told, tonumber(ARGV[6])) end
-    end
-  end
-  if #taken > 0 then
-    for _, worker in ipairs(redis.call('SMEMBERS', ns .. 'workers:active')) do
-      redis.pcall('SREM', ns .. 'x:owner:' .. worker, unpack(taken))
     end
   end
   return told

@@ -8,7 +8,7 @@
 -- ARGV 6  pid
 -- ARGV 7  hostname
 -- BUILDS {ns}:workers:{serverId} {ns}:workers:heartbeat:{serverId} {ns}:workers:active {ns}:events:stream
--- BUILDS {ns}:x:owner:{serverId} {ns}:x:asked
+-- BUILDS {ns}:x:asked
 -- GIVES done | in_use
 local kit = {}
 local ns = string.sub(KEYS[1], 1, -13)
@@ -26,7 +26,7 @@ local function main()
     or (tostring(other.pid) == pid and tostring(other.hostname) == hostname)
   if ARGV[3] == 'leave' then
     if not same then return 'in_use' end
-    redis.call('DEL', entry, beat, ns .. 'x:owner:' .. worker)
+    redis.call('DEL', entry, beat)
     redis.call('SREM', all, worker)
     redis.call('HDEL', ns .. 'x:asked', worker)
     if text then kit.tell('worker_left', worker, '{}') end

@@ -10,7 +10,7 @@
 -- ARGV 8  max_recoveries
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:result:{jobId} {ns}:jobs:lock:{jobId}
 -- BUILDS {ns}:jobs:progress:{jobId} {ns}:jobs:active {ns}:jobs:delayed {ns}:jobs:cron {ns}:jobs:deadletter
--- BUILDS {ns}:ratelimit:concurrent:{jobType} {ns}:events:stream {ns}:x:owner:{serverId}
+-- BUILDS {ns}:ratelimit:concurrent:{jobType} {ns}:events:stream
 -- BUILDS {ns}:x:leases {ns}:x:claimed {ns}:x:recoveries {ns}:x:cancelled {ns}:x:wake
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
 -- GIVES id, type and what became of it, or nothing when the job is in good hands
@@ -19,6 +19,7 @@ local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local function main()
+  kit.rarely()
   local id, expected, told = ARGV[6], ARGV[7], {}
   local lock, active = ns .. 'jobs:lock:' .. id, ns .. 'jobs:active'
   redis.call('LLEN', KEYS[1])
@@ -31,7 +32,6 @@ local function main()
     redis.call('DEL', lock)
     redis.call('ZREM', ns .. 'x:leases', id)
     redis.call('HDEL', ns .. 'x:claimed', id)
-    if owner then redis.call('SREM', ns .. 'x:owner:' .. owner, id) end
     kit.recover(id, told, tonumber(ARGV[8]))
     return told
   end

@@ -100,13 +100,10 @@ kernel::keyspace! {
     /// Claimed jobs: score = Unix ms at which the lease ends.
     own leases(ns: Namespace) = "{ns}:x:leases", Zset, Life::None,
         index = Some(jobs(Held::Members, Named::Live));
-    /// Ids of the jobs that one worker holds.
-    own owner(ns: Namespace, server_id: Host) = "{ns}:x:owner:{serverId}", Set, Life::None,
-        index = Some(jobs(Held::Members, Named::Live));
     /// How often a job was taken back from a dead worker: field = job id.
     own recoveries(ns: Namespace) = "{ns}:x:recoveries", Hash, Life::None,
         index = Some(jobs(Held::Fields, Named::Any));
-    /// Unix ms at which each active job was claimed: field = job id.
+    /// When each active job was claimed and by whom: field = job id, value Unix ms, a space, the worker.
     own claimed(ns: Namespace) = "{ns}:x:claimed", Hash, Life::None,
         index = Some(jobs(Held::Fields, Named::Live));
     /// Told after each insertion into `waiting`: the job's type.

@@ -313,7 +313,7 @@ fn view(id: &str, parts: &[Value]) -> JobView {
         result: raw(&parts[3]),
         lock,
         recoveries: reply::int(&parts[6]).unwrap_or(0),
-        claimed_at: reply::int(&parts[7]),
+        claimed_at: reply::text(&parts[7]).and_then(|text| text.split(' ').next()?.parse().ok()),
         due_at: due.map(whole),
         waits_for: Vec::new(),
         cancelling: reply::int(&parts[10]) == Some(1),

@@ -42,7 +42,7 @@ space! {
         events, leases, recoveries, claimed, wake, cancel, control, asked, progressed, cancelled, parked,
         paused_until, metrics_processed, metrics_failed, metrics_time;
     by id: data("i"), status("i"), result("i"), lock("i"), progress("i"), concurrent("i"), minute("i"),
-        worker("i"), heartbeat("i"), owner("i"), deps("i"), batch("i"),
+        worker("i"), heartbeat("i"), deps("i"), batch("i"),
         stats("20000101"),
 }
 

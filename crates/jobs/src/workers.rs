@@ -1,5 +1,7 @@
 //! The registry of workers: enter, signs of life, leave, who is alive, and telling one to be quiet or to stop.
 
+use std::collections::HashMap;
+
 use kernel::{Cmd, reply};
 
 use crate::error::Error;
@@ -119,31 +121,40 @@ impl Jobs {
             .flat_map(|id| {
                 let mut asked = cmd("HGET", space.asked.as_str());
                 asked.arg(id);
-                [
-                    cmd("GET", space.worker(id)),
-                    cmd("GET", space.heartbeat(id)),
-                    cmd("SMEMBERS", space.owner(id)),
-                    asked,
-                ]
+                [cmd("GET", space.worker(id)), cmd("GET", space.heartbeat(id)), asked]
             })
             .collect();
         let values = self.all(&cmds).await?;
+        let mut held = self.held_by_worker().await?;
         let now_ms = i64::try_from(self.now_ms()).unwrap_or(i64::MAX);
         Ok(ids
             .iter()
-            .zip(values.chunks_exact(4))
+            .zip(values.chunks_exact(3))
             .map(|(id, parts)| {
                 let mut worker = Worker::read(id, reply::text(&parts[0]).unwrap_or_default());
                 worker.heartbeat = reply::int(&parts[1]);
                 // A foreign worker's first beat comes late: a young entry counts too.
                 let young = now_ms - worker.last_seen < ALIVE_MS;
                 worker.alive = worker.heartbeat.is_some() || young;
-                worker.jobs = texts(&parts[2]);
-                worker.jobs.sort_unstable();
-                worker.asked = reply::text(&parts[3]).map(str::to_owned);
+                worker.jobs = held.remove(id).unwrap_or_default();
+                worker.asked = reply::text(&parts[2]).map(str::to_owned);
                 worker
             })
             .collect())
+    }
+
+    /// Ids of the jobs that each worker holds, sorted.
+    async fn held_by_worker(&self) -> Result<HashMap<String, Vec<String>>, Error> {
+        let claimed = self.call(&cmd("HGETALL", self.space().claimed.as_str())).await?;
+        let mut held: HashMap<String, Vec<String>> = HashMap::new();
+        for (id, value) in reply::pairs(&claimed).unwrap_or_default() {
+            let worker = reply::text(value).and_then(|value| value.split_once(' '));
+            if let (Some(id), Some((_, worker))) = (reply::text(id), worker) {
+                held.entry(worker.to_owned()).or_default().push(id.to_owned());
+            }
+        }
+        held.values_mut().for_each(|ids| ids.sort_unstable());
+        Ok(held)
     }
 
     /// Forgets workers that are dead for a day; the scheduler calls it.

@@ -4,60 +4,76 @@
 -- them, `last` the last, at `index`.
 local PAUSED, LIMITED, TARGET, LOCKED, MALFORMED = 2, 3, 4, 5, 6
 
-local function has(list, wanted)
-  for _, one in ipairs(list) do if one == wanted then return true end end
-  return false
-end
-
--- Type, and the whole job where its text says that more than the type decides.
+-- Type, then the whole job or the text of its target where more than the type decides. The members of a job
+-- have a fixed order, which saves reading it; what is written otherwise is read in full.
+local TAIL = '^,"metadata":{},"createdAt":%d+,"attempts":%d+}$'
 local function look(text)
   local kind = string.match(text, '^{"jobId":"[^"\\]*","type":"([^"\\]+)",')
   if kind and not string.find(text, '"rateLimit"', 1, true) and not string.find(text, '"x"', 1, true) then
     local _, at = string.find(text, '"target"', 1, true)
     if not at then return kind end
-    if string.sub(text, at + 1, at + 3) == ':{}' and not string.find(text, '"target"', at, true) then return kind end
+    if not string.find(text, '"target"', at, true) then
+      if string.sub(text, at + 1, at + 3) == ':{}' then return kind end
+      local target = string.match(text, '^:(%b{})', at + 1)
+      if target and string.find(string.sub(text, at + 2 + #target), TAIL) then return kind, nil, target end
+    end
   end
   local job = kit.read(text)
   if job then return job.type, job end
 end
 
-local function meets(wanted, mine, all, every)
-  if type(wanted) ~= 'table' or #wanted == 0 then return true end
-  if all and every then
-    for _, one in ipairs(wanted) do if not has(mine, one) then return false end end
-    return true
-  end
-  if all then return has(wanted, mine[1]) end
-  for _, one in ipairs(wanted) do if has(mine, one) then return true end end
-  return false
-end
+-- Routing and limits, made for the first job that asks for them.
+local function rules()
+  if kit.aims then return end
 
-local function suits(job, worker)
-  local x, target = job.x, job.target
-  if type(x) == 'table' and type(x.exclude) == 'table' and has(x.exclude, worker.id) then return false end
-  if type(target) ~= 'table' then return true end
-  if type(target.server) == 'string' and target.server ~= '' then return target.server == worker.id end
-  if not worker.stacks then
-    worker.stacks, worker.capabilities = cjson.decode(worker.stack), cjson.decode(worker.can)
-    worker.regions = cjson.decode(worker.region)
+  local function has(list, wanted)
+    for _, one in ipairs(list) do if one == wanted then return true end end
+    return false
   end
-  local all = type(target.mode) == 'string' and target.mode ~= 'any'
-  return meets(target.stack, worker.stacks, all) and meets(target.capabilities, worker.capabilities, all, true)
-    and meets(target.region, worker.regions, all)
-end
 
-local function counted(memo, name, key)
-  if not memo[name] then memo[name] = tonumber(redis.call('GET', key) or 0) or 0 end
-  return memo[name]
-end
-
-local function limited(limit, kind, memo)
-  if type(limit) ~= 'table' then return false end
-  local most, per_minute = limit.maxConcurrent, limit.maxPerMinute
-  if type(most) == 'number' and counted(memo, 'running', ns .. 'ratelimit:concurrent:' .. kind) >= most then
-    return true
+  local function meets(wanted, mine, all, every)
+    if type(wanted) ~= 'table' or #wanted == 0 then return true end
+    if all and every then
+      for _, one in ipairs(wanted) do if not has(mine, one) then return false end end
+      return true
+    end
+    if all then return has(wanted, mine[1]) end
+    for _, one in ipairs(wanted) do if has(mine, one) then return true end end
+    return false
   end
-  return type(per_minute) == 'number' and counted(memo, 'minute', ns .. 'ratelimit:minute:' .. kind) >= per_minute
+
+  kit.aims = function(target, worker)
+    if type(target) ~= 'table' then return true end
+    if type(target.server) == 'string' and target.server ~= '' then return target.server == worker.id end
+    if not worker.stacks then
+      worker.stacks, worker.capabilities = cjson.decode(worker.stack), cjson.decode(worker.can)
+      worker.regions = cjson.decode(worker.region)
+    end
+    local all = type(target.mode) == 'string' and target.mode ~= 'any'
+    return meets(target.stack, worker.stacks, all) and meets(target.capabilities, worker.capabilities, all, true)
+      and meets(target.region, worker.regions, all)
+  end
+
+  kit.suits = function(job, worker)
+    local x = job.x
+    if type(x) == 'table' and type(x.exclude) == 'table' and has(x.exclude, worker.id) then return false end
+    return kit.aims(job.target, worker)
+  end
+
+  -- A counter as it stands after what this step has done so far.
+  local function counted(memo, name, key, changed)
+    if not memo[name] then memo[name] = tonumber(redis.call('GET', key) or 0) or 0 end
+    return memo[name] + changed
+  end
+
+  kit.limited = function(limit, kind, memo, changed)
+    if type(limit) ~= 'table' then return false end
+    local most, per_minute = limit.maxConcurrent, limit.maxPerMinute
+    if type(most) == 'number' and counted(memo, 'running', ns .. 'ratelimit:concurrent:' .. kind, changed) >= most then
+      return true
+    end
+    return type(per_minute) == 'number' and counted(memo, 'minute', ns .. 'ratelimit:minute:' .. kind, 0) >= per_minute
+  end
 end
 
 -- Where to look: the new heads `0 .. fresh - 1`, then from `resume` on.
@@ -74,11 +90,10 @@ local function places(head, last, index)
   return nil, 0
 end
 
-kit.claim = function(worker, count, ttl, types, limit, head, last, index)
+kit.claim = function(worker, count, ttl, types, limit, head, last, index, more)
   local waiting, scan, malformed, jobs = KEYS[1], { 0, 0, 0, 0, 0, 0 }, {}, {}
   if count == 0 then return jobs, scan, malformed, { '', '', 0 } end
-  local pauses = redis.call('EXISTS', ns .. 'queues:paused') == 1
-  local memos, ids, kinds, fast, slow, removed = {}, {}, {}, 0, {}, 0
+  local memos, targets, ids, kinds, fast, slow, removed = {}, {}, {}, {}, 0, {}, 0
   local fresh, resume = places(head, last, index)
   local from, window = 0, count
   local known = fresh ~= nil
@@ -88,7 +103,7 @@ kit.claim = function(worker, count, ttl, types, limit, head, last, index)
 
   local function new_memo(kind)
     local memo = { handled = types == '' or string.find(types, '\n' .. kind .. '\n', 1, true) ~= nil }
-    memo.paused = memo.handled and pauses and (redis.call('SISMEMBER', ns .. 'queues:paused', kind) == 1
+    memo.paused = memo.handled and worker.pauses and (redis.call('SISMEMBER', ns .. 'queues:paused', kind) == 1
       or redis.call('SISMEMBER', ns .. 'queues:paused', '*') == 1)
     memos[kind] = memo
     return memo
@@ -100,7 +115,7 @@ kit.claim = function(worker, count, ttl, types, limit, head, last, index)
       if redis.call('EXISTS', ns .. 'jobs:data:' .. id, ns .. 'jobs:lock:' .. id) > 0 then return LOCKED, true end
       return nil
     end
-    local kind, job = look(text)
+    local kind, job, target = look(text)
     if not kind then
       if #malformed < 20 then malformed[#malformed + 1] = id end
       return MALFORMED
@@ -108,14 +123,22 @@ kit.claim = function(worker, count, ttl, types, limit, head, last, index)
     local memo = memos[kind] or new_memo(kind)
     if not memo.handled then return TARGET end
     if memo.paused then return PAUSED, true end
-    if job and not suits(job, worker) then return TARGET end
+    if target and targets[target] == nil then
+      local fine, read = pcall(cjson.decode, target)
+      rules()
+      targets[target] = fine and kit.aims(read, worker)
+    end
+    if target and not targets[target] then return TARGET end
+    if job then
+      rules()
+      if not kit.suits(job, worker) then return TARGET end
+      if kit.limited(job.rateLimit, kind, memo, more[kind] or 0) then return LIMITED, true end
+    end
     local limit_of = job and job.rateLimit
-    if limit_of and limited(limit_of, kind, memo) then return LIMITED, true end
     if not redis.call('SET', ns .. 'jobs:lock:' .. id, worker.id, 'NX', 'EX', ttl) then return LOCKED, true end
     ids[#ids + 1], kinds[#kinds + 1] = id, kind
     jobs[#jobs + 1], jobs[#jobs + 2] = id, text
-    memo.claimed = (memo.claimed or 0) + 1
-    if memo.running then memo.running = memo.running + 1 end
+    more[kind] = (more[kind] or 0) + 1
     if type(limit_of) == 'table' and type(limit_of.maxPerMinute) == 'number' then
       local minute = redis.pcall('INCR', ns .. 'ratelimit:minute:' .. kind)
       if minute == 1 then redis.call('EXPIRE', ns .. 'ratelimit:minute:' .. kind, 60) end
@@ -165,19 +188,12 @@ kit.claim = function(worker, count, ttl, types, limit, head, last, index)
     local until_ms = string.format('%.0f', tonumber(now) + ttl * 1000)
     for i, id in ipairs(ids) do
       scores[2 * i - 1], scores[2 * i] = until_ms, id
-      times[2 * i - 1], times[2 * i] = id, now
+      times[2 * i - 1], times[2 * i] = id, now .. ' ' .. worker.id
       redis.call('SET', ns .. 'jobs:status:' .. id, 'active')
     end
     redis.call('SADD', ns .. 'jobs:active', unpack(ids))
     redis.call('ZADD', ns .. 'x:leases', unpack(scores))
     redis.call('HSET', ns .. 'x:claimed', unpack(times))
-    redis.call('SADD', ns .. 'x:owner:' .. worker.id, unpack(ids))
-    for kind, memo in pairs(memos) do
-      if memo.claimed then
-        local key = ns .. 'ratelimit:concurrent:' .. kind
-        if type(redis.pcall('INCRBY', key, memo.claimed)) ~= 'number' then redis.call('SET', key, memo.claimed) end
-      end
-    end
     local by = ',"worker":"' .. worker.id .. '"}'
     for i, id in ipairs(ids) do
       local memo = memos[kinds[i]]
