@@ -28,15 +28,28 @@ pub struct News {
     pub event: Option<Envelope>,
     /// As `/ws/events` sends it.
     pub text: Utf8Bytes,
+    /// Stands in no stream: only for those who ask for its type by name.
+    pub passing: bool,
 }
 
 impl News {
     pub(crate) fn of(record: Record) -> News {
         let text = serde_json::to_string(&record).expect("a record is plain data").into();
         match record {
-            Record::Event(told) => News { stream: told.stream, event: Some(told.envelope), text },
-            Record::Gap(gap) => News { stream: gap.stream, event: None, text },
+            Record::Event(told) => {
+                News { stream: told.stream, event: Some(told.envelope), text, passing: false }
+            }
+            Record::Gap(gap) => News { stream: gap.stream, event: None, text, passing: false },
         }
+    }
+}
+
+impl News {
+    /// Something told in passing, such as progress: it cannot be resumed.
+    pub fn passing(stream: String, event: Envelope) -> News {
+        let told = kernel::events::Told { envelope: event, stream };
+        let text = serde_json::to_string(&told).expect("an envelope is plain data").into();
+        News { stream: told.stream, event: Some(told.envelope), text, passing: true }
     }
 }
 
@@ -65,6 +78,12 @@ impl Hub {
     /// A reader of one's own over the same streams, to catch up with.
     pub fn reader(&self, filter: Filter, after: Places) -> EventReader {
         EventReader::new(Arc::clone(&self.store), self.feeds.clone(), filter, after)
+    }
+
+    /// Tells all listeners something that stands in no stream.
+    pub fn announce(&self, news: News) {
+        // Nobody listening is no error.
+        let _ = self.ring.send(Arc::new(news));
     }
 
     /// How many listen.

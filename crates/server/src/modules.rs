@@ -52,8 +52,8 @@ pub struct Module {
     pub settings: &'static [SettingDef],
     /// Its background loops.
     pub loops: &'static [Loop],
-    /// Whether its plain keys work on a Cluster: no step spans slots.
-    pub plain_on_cluster: bool,
+    /// Whether its plain keys work on a Cluster with these settings: no step spans slots.
+    pub plain_on_cluster: fn(&Settings) -> bool,
     /// Its tile on the front page, `None` until it has one.
     pub tile: Option<Work<Result<Tile, Refusal>>>,
     /// Runs once before the first request: scripts, indexes, the demo world.
@@ -173,7 +173,7 @@ impl Module {
             errors: &[],
             settings: &[],
             loops: &[],
-            plain_on_cluster: false,
+            plain_on_cluster: |_| false,
             tile: None,
             start: None,
             stop: None,

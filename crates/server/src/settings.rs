@@ -20,6 +20,8 @@ pub enum Shape {
     Flag,
     /// A whole number, with its unit in the name.
     Number,
+    /// A whole number that may be negative.
+    Signed,
     /// Words separated by commas.
     List,
     /// One of these words.
@@ -297,6 +299,11 @@ impl Settings {
         self.get(name).text.parse().unwrap_or(0)
     }
 
+    /// A [`Shape::Signed`]; its shape was checked when it was set.
+    pub fn signed(&self, name: &str) -> i64 {
+        self.get(name).text.parse().unwrap_or(0)
+    }
+
     /// A [`Shape::Number`] as a size or count in memory.
     pub fn size(&self, name: &str) -> usize {
         usize::try_from(self.number(name)).unwrap_or(usize::MAX)
@@ -329,6 +336,8 @@ fn fits(shape: Shape, text: &str) -> Result<(), String> {
         Shape::Flag => Err(format!("`{text}` is neither true nor false")),
         Shape::Number if text.parse::<u64>().is_ok() => Ok(()),
         Shape::Number => Err(format!("`{text}` is not a whole number from 0 up")),
+        Shape::Signed if text.parse::<i64>().is_ok() => Ok(()),
+        Shape::Signed => Err(format!("`{text}` is not a whole number")),
         Shape::Choice(words) if words.contains(&text) => Ok(()),
         Shape::Choice(words) => Err(format!("`{text}` is not one of {}", words.join(", "))),
     }

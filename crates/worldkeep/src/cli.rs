@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
+pub mod jobs;
+
 /// The live state of multiplayer games, and the background jobs around them, in Redis or in this process.
 #[derive(Debug, Parser)]
 #[command(
@@ -138,6 +140,14 @@ pub enum Verb {
         #[command(subcommand)]
         verb: Log,
     },
+    /// Work with the job queue
+    #[command(after_help = "Examples:\n  \
+        worldkeep jobs dispatch email '{\"to\":\"a@b.c\"}'\n  \
+        worldkeep jobs ls --status dead\n  \
+        worldkeep jobs stats --watch\n  \
+        worldkeep jobs doctor --redis redis://10.0.0.5\n\n\
+        Asks the running server, or a store with --redis or --data. Guide: docs/jobs.md.")]
+    Jobs(jobs::Jobs),
     /// Print a completion script for a shell
     #[command(after_help = "Examples:\n  \
         worldkeep completions bash > /etc/bash_completion.d/worldkeep\n  \

@@ -288,6 +288,9 @@ impl Session {
         let Some(filter) = &self.filter else { return Ok(()) };
         match &news.event {
             Some(event) => {
+                if news.passing && !filter.types.contains(&event.kind) {
+                    return Ok(());
+                }
                 let seen = self.delivered.get(&news.stream).is_some_and(|last| event.seq <= *last);
                 if seen || !filter.wants(event) || !may_event(&self.caller, event) {
                     return Ok(());

@@ -7,7 +7,7 @@ use crate::modules::{Module, Streams};
 
 /// What galaxy adds to the server.
 pub(crate) const MODULE: Module = Module {
-    plain_on_cluster: true,
+    plain_on_cluster: |_| true,
     streams: Streams::Fixed(&[
         &def::ships_events,
         &def::jumpgates_events,

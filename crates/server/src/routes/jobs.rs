@@ -1,19 +1,258 @@
-//! The jobs module on HTTP: its routes, access, errors, settings, loops and tile (see `modules.rs`).
-//! Its keys are in the `jobs` crate; its verbs are not served yet.
+//! The jobs module on HTTP: its routes, access, errors, settings, loops and tile (see `modules.rs`). A verb is the text
+//! after the last `:` of a POST path; ids and types that end like one are refused at dispatch.
 
+use axum::routing::post;
 use jobs::keys::{TABLE, def};
+use kernel::keyspace::Layout;
+use utoipa::OpenApi as _;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use crate::modules::{Module, Streams};
-use crate::settings::{SettingDef, Shape};
+use crate::access::Role::{Operator, Reader};
+use crate::access::{Access, role};
+use crate::modules::{Loop, Module, State, Streams};
+use crate::settings::{SettingDef, Settings, Shape};
+
+mod act;
+mod body;
+mod bulk;
+mod cron;
+mod demo;
+mod dlq;
+mod doctor;
+mod errors;
+mod handle;
+mod history;
+mod item;
+mod produce;
+mod queues;
+mod read;
+mod sampler;
+mod scheduler;
+mod show;
+mod stats;
+mod tile;
+mod workers;
 
 /// What jobs adds to the server.
 pub(crate) const MODULE: Module = Module {
-    settings: &[SettingDef {
-        name: "jobs.namespaces",
-        shape: Shape::List,
-        default: "bridge",
-        says: "namespaces of job queues in this store",
-    }],
+    settings: SETTINGS,
     streams: Streams::Namespaces(&def::events),
+    routes: router,
+    access: ACCESS,
+    errors: errors::ERRORS,
+    loops: &[
+        Loop { name: "jobs sampler", run: sampler::run },
+        Loop { name: "jobs progress", run: sampler::progress },
+        Loop { name: "jobs scheduler", run: scheduler::run },
+        Loop { name: "jobs demo", run: demo::run },
+    ],
+    plain_on_cluster,
+    tile: Some(tile::tile),
+    start: Some(|app| {
+        Box::pin(async move { handle::Queues::of(&app).problem().map_or(Ok(()), Err) })
+    }),
     ..Module::named("jobs", "a job queue with routing, cron, rate limits, recovery", &TABLE)
 };
+
+/// A namespace that brings its own hash tag keeps its keys in one slot, however they are spelled.
+fn plain_on_cluster(settings: &Settings) -> bool {
+    settings.list("jobs.namespaces").iter().all(|ns| {
+        let keys = jobs::keys::Keys::new(Layout::Plain);
+        match (keys.waiting(ns), keys.active(ns), keys.paused(ns)) {
+            (Ok(a), Ok(b), Ok(c)) => a.slot() == b.slot() && b.slot() == c.slot(),
+            _ => false,
+        }
+    })
+}
+
+const fn set(
+    name: &'static str,
+    shape: Shape,
+    default: &'static str,
+    says: &'static str,
+) -> SettingDef {
+    SettingDef { name, shape, default, says }
+}
+
+const SETTINGS: &[SettingDef] = &[
+    set(
+        "jobs.namespaces",
+        Shape::List,
+        "bridge",
+        "namespaces of job queues in this store; the first is meant when none is named",
+    ),
+    set("jobs.payload_bytes", Shape::Number, "1048576", "largest payload of a job"),
+    set(
+        "jobs.result_bytes",
+        Shape::Number,
+        "1048576",
+        "largest result; a larger one is stored as null",
+    ),
+    set("jobs.batch_bytes", Shape::Number, "16777216", "largest body of POST /api/jobs:batch"),
+    set(
+        "jobs.retention_s",
+        Shape::Signed,
+        "86400",
+        "how long an ended job stays; 0 deletes at once, -1 keeps for ever",
+    ),
+    set(
+        "jobs.lock_ttl_s",
+        Shape::Number,
+        "30",
+        "how long a lock lasts unless it is renewed, 5 or more",
+    ),
+    set(
+        "jobs.max_waiting",
+        Shape::Number,
+        "0",
+        "waiting jobs beyond which dispatch answers 429; 0 is no limit",
+    ),
+    set(
+        "jobs.promote_honours_priority",
+        Shape::Flag,
+        "false",
+        "whether delayed jobs with priority 7 and more go to the front when they are due",
+    ),
+    set(
+        "jobs.fair_high",
+        Shape::Flag,
+        "false",
+        "whether jobs with priority 7 and more run in the order they came",
+    ),
+    set("jobs.scan_limit", Shape::Number, "1000", "waiting jobs that one claim looks at"),
+    set("jobs.events", Shape::Flag, "true", "whether what happens is written to the event stream"),
+    set(
+        "jobs.dlq_max",
+        Shape::Number,
+        "100000",
+        "dead letters that are kept, the newest; 0 keeps all",
+    ),
+    set(
+        "jobs.max_recoveries",
+        Shape::Number,
+        "3",
+        "how often a job is taken back from dead workers before it is dead itself",
+    ),
+    set(
+        "jobs.cron_instances",
+        Shape::Flag,
+        "false",
+        "whether each firing of a recurring job is a job of its own",
+    ),
+    set(
+        "jobs.scheduler",
+        Shape::Flag,
+        "true",
+        "whether this server runs cron, delayed jobs and recovery of its namespaces",
+    ),
+    set(
+        "jobs.redact",
+        Shape::List,
+        "",
+        "names of JSON members that are shown to nobody, such as password,token",
+    ),
+];
+
+const ACCESS: &[Access] = &[
+    role("POST", "/api/jobs", Operator),
+    role("GET", "/api/jobs", Reader),
+    role("POST", "/api/jobs:batch", Operator),
+    role("POST", "/api/jobs:bulk", Operator),
+    role("GET", "/api/jobs:doctor", Reader),
+    role("POST", "/api/jobs:doctor", Operator),
+    role("GET", "/api/jobs/{id}", Reader),
+    role("DELETE", "/api/jobs/{id}", Operator),
+    role("POST", "/api/jobs/{id}", Operator),
+    role("POST", "/api/jobs/{id}:cancel", Operator),
+    role("POST", "/api/jobs/{id}:retry", Operator),
+    role("POST", "/api/jobs/{id}:runNow", Operator),
+    role("POST", "/api/jobs/{id}:bury", Operator),
+    role("GET", "/api/jobs/{id}/result", Reader),
+    role("GET", "/api/jobs/{id}/explain", Reader),
+    role("GET", "/api/jobs/{id}/timeline", Reader),
+    role("GET", "/api/queues", Reader),
+    role("GET", "/api/queues/{type}", Reader),
+    role("POST", "/api/queues/{type}", Operator),
+    role("POST", "/api/queues/{type}:pause", Operator),
+    role("POST", "/api/queues/{type}:resume", Operator),
+    role("POST", "/api/queues/{type}:purge", Operator),
+    role("GET", "/api/dlq", Reader),
+    role("DELETE", "/api/dlq", Operator),
+    role("POST", "/api/dlq:requeue", Operator),
+    role("POST", "/api/dlq/{id}", Operator),
+    role("POST", "/api/dlq/{id}:edit", Operator),
+    role("GET", "/api/cron", Reader),
+    role("POST", "/api/cron:preview", Reader),
+    role("GET", "/api/cron/{id}", Reader),
+    role("PUT", "/api/cron/{id}", Operator),
+    role("DELETE", "/api/cron/{id}", Operator),
+    role("POST", "/api/cron/{id}", Operator),
+    role("POST", "/api/cron/{id}:fire", Operator),
+    role("GET", "/api/cron/{id}/next", Reader),
+    role("GET", "/api/workers", Reader),
+    role("POST", "/api/workers/{id}", Operator),
+    role("POST", "/api/workers/{id}:quiet", Operator),
+    role("POST", "/api/workers/{id}:stop", Operator),
+    role("GET", "/api/stats", Reader),
+    role("GET", "/api/stats/history", Reader),
+];
+
+/// Verbs behind a colon: the router sees one path for all of them, the document each.
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    paths(
+        act::cancel, act::retry, act::run_now, act::bury,
+        queues::pause, queues::resume, queues::purge,
+        dlq::edit, cron::fire, workers::quiet, workers::stop,
+    ),
+    tags((name = "jobs", description = "The job queue. All take `ns=`, a namespace of the setting jobs.namespaces."))
+)]
+struct Verbs;
+
+fn router() -> OpenApiRouter<State> {
+    OpenApiRouter::with_openapi(Verbs::openapi())
+        .routes(routes!(produce::dispatch, read::list))
+        .routes(routes!(produce::batch))
+        .routes(routes!(bulk::bulk))
+        .routes(routes!(doctor::look, doctor::mend))
+        .routes(routes!(read::get, act::remove))
+        .route("/api/jobs/{id}", post(act::verb))
+        .routes(routes!(read::result))
+        .routes(routes!(read::explain))
+        .routes(routes!(read::timeline))
+        .routes(routes!(queues::list))
+        .routes(routes!(queues::get))
+        .route("/api/queues/{type}", post(queues::verb))
+        .routes(routes!(dlq::list, dlq::delete))
+        .routes(routes!(dlq::requeue))
+        .route("/api/dlq/{id}", post(dlq::verb))
+        .routes(routes!(cron::list))
+        .routes(routes!(cron::preview))
+        .routes(routes!(cron::get, cron::put, cron::remove))
+        .route("/api/cron/{id}", post(cron::verb))
+        .routes(routes!(cron::next))
+        .routes(routes!(workers::list))
+        .route("/api/workers/{id}", post(workers::verb))
+        .routes(routes!(stats::stats))
+        .routes(routes!(stats::history))
+}
+
+/// `{id}:{verb}` of a POST path.
+fn split(target: &str) -> Result<(&str, &str), crate::reply::Refusal> {
+    target.rsplit_once(':').filter(|(id, _)| !id.is_empty()).ok_or_else(|| {
+        crate::reply::Refusal::new(
+            errors::NO_VERB,
+            "write what to do behind a colon, such as ID:cancel",
+        )
+    })
+}
+
+/// A verb that there is not.
+fn no_verb(verb: &str, known: &str) -> crate::reply::Refusal {
+    let shown: String = verb.chars().take(40).collect();
+    crate::reply::Refusal::new(
+        errors::NO_VERB,
+        format!("there is no verb {shown} here; there are {known}"),
+    )
+}

@@ -8,6 +8,7 @@ mod cluster;
 mod docs;
 mod errors;
 mod events;
+mod jobs;
 mod keys;
 mod pages;
 mod reactors;

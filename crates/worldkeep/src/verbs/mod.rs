@@ -7,6 +7,7 @@ mod acl;
 mod check;
 mod completions;
 mod config;
+mod jobs;
 mod keys;
 mod log;
 mod man;
@@ -26,6 +27,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         Some(Verb::Config { verb }) => config::run(&global, &verb),
         Some(Verb::Token { verb }) => token::run(&global, verb),
         Some(Verb::Log { verb }) => log::run(&global, verb),
+        Some(Verb::Jobs(flags)) => jobs::run(&global, flags),
         Some(Verb::Completions { shell }) => {
             completions::run(shell);
             Ok(())

@@ -192,8 +192,11 @@ fn check_layout(settings: &Settings, status: &Status) -> Result<(), Failure> {
         return Ok(());
     }
     let chosen = server::modules::choose(&settings.list("modules")).map_err(Failure::usage)?;
-    let spanning: Vec<&str> =
-        chosen.iter().filter(|module| !module.plain_on_cluster).map(|module| module.name).collect();
+    let spanning: Vec<&str> = chosen
+        .iter()
+        .filter(|module| !(module.plain_on_cluster)(settings))
+        .map(|module| module.name)
+        .collect();
     if spanning.is_empty() {
         return Ok(());
     }

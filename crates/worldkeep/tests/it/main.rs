@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bad_input;
+mod jobs;
 mod running;
 mod support;
 mod verbs;

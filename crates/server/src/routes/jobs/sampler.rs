@@ -1,0 +1,263 @@
+//! Looks at every queue once a second: sizes into the history and onto `/metrics`, events into both. Reads only, and
+//! at most a few pages of events each time; what a busier stream has beyond that is skipped, and the counters know better.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use jobs::Jobs;
+use kernel::events::{Envelope, Seq};
+use kernel::{Deadline, Fault, Message, Topic};
+use parking_lot::Mutex;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use super::handle::Queues;
+use super::history::{Fact, History, Sizes};
+use crate::app::App;
+use crate::hub::News;
+use crate::modules::State;
+use crate::wire;
+
+const EVERY: Duration = Duration::from_secs(1);
+const PAGE: usize = 1000;
+/// Pages of one look; the first look reads the whole stream, to find the last minutes again.
+const PAGES: usize = 6;
+
+/// The history of each namespace.
+pub(crate) struct Histories(Vec<(String, Arc<Place>)>);
+
+/// One namespace.
+pub(crate) struct Place {
+    pub(crate) history: Mutex<History>,
+    /// Up to where its events were read; held while they are.
+    after: tokio::sync::Mutex<Option<Seq>>,
+}
+
+impl Histories {
+    /// Kept with the server.
+    pub(crate) fn of(app: &App, jobs: &Jobs) -> Arc<Place> {
+        let all = app.kept(|| {
+            let place =
+                || Place { history: Mutex::default(), after: tokio::sync::Mutex::default() };
+            let names = app.settings.list("jobs.namespaces");
+            Histories(names.into_iter().map(|ns| (ns, Arc::new(place()))).collect())
+        });
+        let found = all.0.iter().find(|(ns, _)| ns == jobs.namespace());
+        found.map(|(_, place)| Arc::clone(place)).expect("every queue is of a listed namespace")
+    }
+}
+
+impl Place {
+    /// Reads the events since the last time.
+    pub(crate) async fn listen(&self, app: &App, jobs: &Jobs) -> Result<(), Fault> {
+        let mut after = self.after.lock().await;
+        let keys = jobs::keys::Keys::new(jobs.layout());
+        let Ok(stream) = keys.events(jobs.namespace()) else { return Ok(()) };
+        let stream = stream.as_str();
+        let first = after.is_none();
+        let mut from = after.map_or_else(|| "-".to_owned(), |seq| format!("({seq}"));
+        let count = PAGE.to_string();
+        for _ in 0..if first { 2 * PAGES } else { PAGES } {
+            let reply =
+                wire::call(app.store(), &["XRANGE", stream, &from, "+", "COUNT", &count]).await?;
+            let entries = kernel::reply::list(&reply).unwrap_or_default();
+            let last = self.take(app, jobs.namespace(), entries);
+            if let Some(last) = last {
+                *after = Some(last);
+                from = format!("({last}");
+            }
+            if entries.len() < PAGE {
+                after.get_or_insert_with(Seq::default);
+                return Ok(());
+            }
+        }
+        let reply = wire::call(app.store(), &["XREVRANGE", stream, "+", "-", "COUNT", "1"]).await?;
+        let newest = kernel::reply::list(&reply).and_then(|all| all.first()).and_then(seq_of);
+        *after = newest.or(*after);
+        Ok(())
+    }
+
+    fn take(&self, app: &App, ns: &str, entries: &[kernel::Value]) -> Option<Seq> {
+        let now = app.now_ms();
+        let mut history = self.history.lock();
+        let mut last = None;
+        for entry in entries {
+            let Some([_, fields]) = kernel::reply::list(entry) else { continue };
+            let Some(seq) = seq_of(entry) else { continue };
+            last = Some(seq);
+            let event = Envelope::read("jobs", Some(ns), seq, fields);
+            let fact = history.hear(now, &event);
+            // What happened before this server began was told by others.
+            if let Some(fact) = fact.filter(|_| event.at >= app.started_at) {
+                measure(ns, &fact);
+            }
+        }
+        last
+    }
+}
+
+fn seq_of(entry: &kernel::Value) -> Option<Seq> {
+    let [id, _] = kernel::reply::list(entry)? else { return None };
+    wire::text(id)?.parse().ok()
+}
+
+/// The loop.
+pub(crate) fn run(app: State, stop: CancellationToken) -> BoxFuture<'static, ()> {
+    Box::pin(async move {
+        describe();
+        let mut every = tokio::time::interval(EVERY);
+        every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = every.tick() => {}
+            }
+            for jobs in Queues::of(&app).iter() {
+                let looked = tokio::select! {
+                    () = stop.cancelled() => return,
+                    looked = look(&app, jobs) => looked,
+                };
+                if let Err(refusal) = looked {
+                    tracing::debug!(
+                        why = refusal.message,
+                        ns = jobs.namespace(),
+                        "looking at the queue"
+                    );
+                }
+            }
+        }
+    })
+}
+
+async fn look(app: &App, jobs: &Jobs) -> Result<(), crate::reply::Refusal> {
+    let place = Histories::of(app, jobs);
+    place.listen(app, jobs).await?;
+    let stats = super::stats::numbers(app, jobs).await?;
+    let sizes = Sizes {
+        waiting: stats.waiting,
+        active: stats.active,
+        delayed: stats.delayed,
+        dead: stats.dead,
+        workers: stats.workers,
+        oldest_ms: stats.oldest_waiting_ms.unwrap_or(0),
+    };
+    place.history.lock().sample(app.now_ms(), sizes);
+    gauges(jobs.namespace(), &stats);
+    Ok(())
+}
+
+#[allow(clippy::cast_precision_loss)] // A gauge is a float by its format.
+fn gauges(ns: &str, stats: &super::stats::Numbers) {
+    let states = [
+        ("waiting", stats.waiting),
+        ("active", stats.active),
+        ("delayed", stats.delayed),
+        ("cron", stats.cron),
+        ("dead", stats.dead),
+        ("parked", stats.parked),
+    ];
+    for (state, count) in states {
+        metrics::gauge!("jobs_queue", "ns" => ns.to_owned(), "state" => state).set(count as f64);
+    }
+    let gauge = |name: &'static str| metrics::gauge!(name, "ns" => ns.to_owned());
+    gauge("jobs_oldest_waiting_seconds").set(stats.oldest_waiting_ms.unwrap_or(0) as f64 / 1000.0);
+    gauge("workers_alive").set(stats.workers as f64);
+    gauge("scheduler_leader").set(if stats.leader.is_some() { 1.0 } else { 0.0 });
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn measure(ns: &str, fact: &Fact) {
+    let labels = [("ns", ns.to_owned()), ("type", fact.kind.clone())];
+    if let Some(ms) = fact.latency_ms {
+        metrics::histogram!("jobs_latency_seconds", &labels).record(ms as f64 / 1000.0);
+    }
+    if let Some(ms) = fact.duration_ms {
+        metrics::histogram!("jobs_duration_seconds", &labels).record(ms as f64 / 1000.0);
+    }
+    let [ns, kind] = labels;
+    match fact.event {
+        "completed" | "failed" | "dead" | "retried" | "cancelled" => {
+            let labels = [ns, kind, ("outcome", fact.event.to_owned())];
+            metrics::counter!("jobs_total", &labels).increment(1);
+        }
+        "recovered" | "orphan_requeued" => {
+            metrics::counter!("jobs_recovered_total", &[ns]).increment(1);
+        }
+        "malformed" => metrics::counter!("jobs_malformed_total", &[ns]).increment(1),
+        _ => {}
+    }
+}
+
+fn describe() {
+    metrics::describe_gauge!("jobs_queue", "jobs by state");
+    metrics::describe_gauge!("jobs_oldest_waiting_seconds", "age of the job at the head");
+    metrics::describe_gauge!("workers_alive", "workers with a sign of life");
+    metrics::describe_gauge!("scheduler_leader", "1 while some scheduler holds the lead");
+    metrics::describe_histogram!("jobs_latency_seconds", "from ready to claimed");
+    metrics::describe_histogram!("jobs_duration_seconds", "in the handler");
+    metrics::describe_counter!("jobs_total", "attempts by type and outcome");
+    metrics::describe_counter!("jobs_recovered_total", "jobs taken back from dead workers");
+    metrics::describe_counter!("jobs_malformed_total", "stored jobs that nobody can read");
+}
+
+/// Progress as it is told, for sockets that ask for the type `progress`. Numbers only: what a handler writes beside
+/// them is for those who may see payloads, and stands in the job.
+pub(crate) fn progress(app: State, stop: CancellationToken) -> BoxFuture<'static, ()> {
+    Box::pin(async move {
+        let queues = Queues::of(&app);
+        let topics: Vec<Topic> = queues
+            .iter()
+            .map(|jobs| Topic::Channel(jobs.progress_channel().as_str().to_owned()))
+            .collect();
+        if topics.is_empty() {
+            return;
+        }
+        loop {
+            let by = Deadline::after(Duration::from_secs(5));
+            let mut messages = match app.store().subscribe(&topics, by).await {
+                Ok(messages) => messages,
+                Err(fault) => {
+                    tracing::debug!(%fault, "listening for progress");
+                    tokio::select! {
+                        () = stop.cancelled() => return,
+                        () = tokio::time::sleep(EVERY) => continue,
+                    }
+                }
+            };
+            loop {
+                let message = tokio::select! {
+                    () = stop.cancelled() => return,
+                    message = messages.next() => message,
+                };
+                let Some(message) = message else { break };
+                if let Message::Payload { channel, payload } = message
+                    && app.hub.listeners() > 0
+                    && let Some(news) = news(&app, &queues, channel, &payload)
+                {
+                    app.hub.announce(news);
+                }
+            }
+        }
+    })
+}
+
+fn news(app: &App, queues: &Queues, channel: String, payload: &[u8]) -> Option<News> {
+    let jobs = queues.iter().find(|jobs| jobs.progress_channel().as_str() == channel)?;
+    let text = std::str::from_utf8(payload).ok()?;
+    let (id, progress) = text.split_once(' ')?;
+    let told: serde_json::Value = serde_json::from_str(progress).ok()?;
+    let body = json!({ "percent": told["percent"], "updatedAt": told["updatedAt"] });
+    let event = Envelope {
+        module: "jobs".into(),
+        scope: Some(jobs.namespace().to_owned()),
+        seq: Seq::default(),
+        at: app.now_ms(),
+        kind: "progress".into(),
+        id: id.to_owned(),
+        body: RawValue::from_string(body.to_string()).ok()?,
+    };
+    Some(News::passing(channel, event))
+}

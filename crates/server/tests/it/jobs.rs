@@ -1,0 +1,9 @@
+//! Jobs over HTTP, on every store: each row of the API, bad input, who may see what.
+
+mod act;
+mod cron;
+mod dlq;
+mod live;
+mod produce;
+mod read;
+mod support;
