@@ -143,6 +143,11 @@ impl Core {
                 self.replace_user(Some(running), user);
             }
             "maxmemory" => self.admin.memory.bytes = 0,
+            "maxmemory-policy" => {
+                for db in &mut self.dbs {
+                    db.keys.count_uses(self.config.counting);
+                }
+            }
             "slowlog-max-len" => self.admin.slowlog.calls.truncate(self.config.slowlog_max_len),
             "latency-tracking" if !self.config.latency_tracking => {
                 for stats in &mut self.stats.per_command {

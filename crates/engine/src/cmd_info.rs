@@ -194,7 +194,7 @@ fn stats(core: &mut Core, text: &mut String) {
         ("sync_partial_err", 0),
         ("expired_keys", stats.expired_keys),
         ("expired_time_cap_reached_count", 0),
-        ("evicted_keys", 0),
+        ("evicted_keys", stats.evicted_keys),
         ("evicted_clients", 0),
         ("keyspace_hits", stats.hits),
         ("keyspace_misses", stats.misses),

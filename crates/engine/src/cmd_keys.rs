@@ -5,6 +5,7 @@ use crate::core::{Core, access_stamp};
 use crate::ctx::{Ctx, int, is};
 use crate::data::glob;
 use crate::error::{NO_SUCH_KEY, Outcome, ReplyError, SYNTAX};
+use crate::evict::minutes_stamp;
 use crate::notify::class;
 
 pub(crate) const HANDLERS: &[(&str, Run)] = &[
@@ -225,7 +226,8 @@ enum Facet {
 
 fn object(cx: &mut Ctx<'_>, argv: &[&[u8]], facet: Facet) -> Outcome {
     let key = argv[2];
-    let lfu = cx.core.config.maxmemory_policy_is_lfu();
+    let counting = cx.core.config.counting;
+    let lfu = counting.is_some();
     let now = access_stamp(cx.core.now);
     let Some(value) = cx.core.peek(key) else {
         cx.out.null();
@@ -248,7 +250,11 @@ fn object(cx: &mut Ctx<'_>, argv: &[&[u8]], facet: Facet) -> Outcome {
             let then = cx.core.keys().stamp(key).unwrap_or(now);
             cx.out.int(i64::from(now.wrapping_sub(then) & 0x00FF_FFFF));
         }
-        Facet::Freq => cx.out.int(0),
+        Facet::Freq => {
+            let now = minutes_stamp(cx.core.now);
+            let stamp = cx.core.keys().stamp(key).unwrap_or(now);
+            cx.out.int(i64::from(counting.unwrap_or_default().now(stamp, now)));
+        }
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Settings that `CONFIG GET` and `CONFIG SET` know. The texts are kept as Redis shows them; those that the
-//! engine acts on are also fields, which the hot path reads. `maxmemory-policy` takes every name, but only
-//! `noeviction` is acted on: nothing is ever evicted.
+//! engine acts on are also fields, which the hot path reads.
 
-use crate::data::{Limits, num};
+use crate::data::{Counting, Limits, num};
+use crate::evict::{By, Policy};
 use crate::notify;
 use crate::settings::{self, OutputLimits, SETTINGS};
 
@@ -17,6 +17,12 @@ pub(crate) struct Config {
     pub(crate) notify_flags: u32,
     /// Bytes; 0 for no limit.
     pub(crate) maxmemory: u64,
+    /// What goes when the limit is reached; `None` for nothing.
+    pub(crate) policy: Option<Policy>,
+    /// Keys to choose from.
+    pub(crate) samples: usize,
+    /// Uses of keys are counted, as the policy asks.
+    pub(crate) counting: Option<Counting>,
     pub(crate) proto_max_bulk_len: usize,
     /// One-node Cluster answers and `CROSSSLOT` checks.
     pub(crate) cluster: bool,
@@ -56,6 +62,9 @@ impl Default for Config {
             hll_sparse_max: 3000,
             notify_flags: 0,
             maxmemory: 0,
+            policy: None,
+            samples: 5,
+            counting: None,
             proto_max_bulk_len: 512 << 20,
             cluster: false,
             pubsub_buffer_max: 32 << 20,
@@ -139,6 +148,12 @@ impl Config {
                 self.maxmemory =
                     std::str::from_utf8(text).ok().and_then(|t| t.parse().ok()).unwrap_or(u64::MAX);
             }
+            "maxmemory-policy" => {
+                self.policy = Policy::parse(text);
+                self.set_counting();
+            }
+            "maxmemory-samples" => self.samples = size(),
+            "lfu-log-factor" | "lfu-decay-time" => self.set_counting(),
             "proto-max-bulk-len" => self.proto_max_bulk_len = size(),
             "slowlog-log-slower-than" => self.slowlog_slower_than = int(),
             "slowlog-max-len" => self.slowlog_max_len = size(),
@@ -164,9 +179,14 @@ impl Config {
         }
     }
 
-    /// Whether access frequency is counted instead of idle time.
-    pub(crate) fn maxmemory_policy_is_lfu(&self) -> bool {
-        self.text("maxmemory-policy").ends_with(b"-lfu")
+    fn set_counting(&mut self) {
+        let number = |name| num::parse_i64(self.text(name)).and_then(|n| u32::try_from(n).ok());
+        let (factor, decay_minutes) = (number("lfu-log-factor"), number("lfu-decay-time"));
+        let counted = self.policy.is_some_and(|policy| policy.by == By::Lfu);
+        self.counting = counted.then_some(Counting {
+            factor: factor.unwrap_or(10),
+            decay_minutes: decay_minutes.unwrap_or(1),
+        });
     }
 
     /// The percentiles that `INFO latencystats` shows.

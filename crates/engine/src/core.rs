@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::data::{Hash, Keyspace, List, Set, Stream, Value, Zset};
 use crate::error::{ReplyError, WRONG_TYPE};
+use crate::evict::minutes_stamp;
 use crate::guard::Pause;
 use crate::log::Pending;
 use crate::notify::{self, class};
@@ -164,7 +165,14 @@ impl Core {
 
     /// Uses of keys are noted as happening now (`OBJECT IDLETIME`).
     fn note_now(&mut self) {
-        self.dbs[self.db].keys.note_uses_at(access_stamp(self.now));
+        let stamp = match self.config.counting {
+            None => access_stamp(self.now),
+            counting => {
+                self.dbs[self.db].keys.count_uses(counting);
+                minutes_stamp(self.now)
+            }
+        };
+        self.dbs[self.db].keys.note_uses_at(stamp);
     }
 
     /// Deletes `key` if its time is over. True when it was there and is gone now.

@@ -40,7 +40,11 @@ impl Inner {
 
     /// Runs one call of a client that sits in the registry. The door takes `client.out` afterwards.
     pub(crate) fn run_seated(&mut self, seat: Seat, argv: &[&[u8]]) {
-        let mut client = self.core().clients.take(seat);
+        let core = self.core();
+        if core.config.maxmemory > 0 {
+            core.make_room_first();
+        }
+        let mut client = core.clients.take(seat);
         self.run(&mut client, argv);
         self.core().clients.put(seat, client);
         self.after_call();
@@ -163,11 +167,14 @@ impl Inner {
         if core.config.cluster {
             Core::check_slots(spec, argv)?;
         }
-        if core.config.maxmemory > 0 && spec.has(flag::DENYOOM) {
-            if core.over_memory() {
-                return Err(OOM);
+        if core.config.maxmemory > 0 {
+            let full = core.make_room();
+            if spec.has(flag::DENYOOM) {
+                if full {
+                    return Err(OOM);
+                }
+                core.note_write(spec, argv);
             }
-            core.note_write(argv);
         }
         if core.write_refusal.is_some() && spec.has(flag::WRITE) {
             return Err(core.write_refusal.clone().expect("just looked"));

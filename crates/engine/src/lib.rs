@@ -77,6 +77,7 @@ mod door_direct;
 mod door_stream;
 mod door_tcp;
 mod error;
+mod evict;
 mod exec;
 #[doc(hidden)]
 pub mod fuzzing;

@@ -285,7 +285,7 @@ async fn one_write_of_the_log_serves_all_that_are_ready_and_fails_for_all() {
     let mut sum = 0;
     for stream in &mut streams {
         let mut reply = Vec::new();
-        while reply.iter().filter(|byte| **byte == b'\n').count() < 2 {
+        while memchr::memchr_iter(b'\n', &reply).count() < 2 {
             stream.read_buf(&mut reply).await.unwrap();
         }
         let text = String::from_utf8(reply).unwrap();

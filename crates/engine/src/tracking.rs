@@ -134,6 +134,7 @@ impl Core {
 
     /// Everything changed.
     pub(crate) fn invalidate_all(&mut self) {
+        self.admin.tracking.readers.clear();
         if self.admin.tracking.clients == 0 {
             return;
         }
@@ -142,7 +143,6 @@ impl Core {
             self.clients.iter().filter(tracking).map(|client| client.id).collect();
         ids.push(self.current);
         self.admin.tracking.outbox.extend(ids.into_iter().map(|id| (id, 0, None)));
-        self.admin.tracking.readers.clear();
     }
 
     /// Sends what waits. All clients are seated.

@@ -3,7 +3,7 @@
 //! order of deadlines has the pair. Nothing here looks at a clock: due keys are shown until removed.
 
 use super::slab::Entry;
-use super::{Table, Text, Value};
+use super::{Counting, Table, Text, Value};
 use hashbrown::HashMap;
 use rand::Rng;
 use std::collections::BTreeSet;
@@ -15,6 +15,8 @@ const STAMP: u32 = (1 << 24) - 1;
 /// Bits between the two: the round of copying that last saw the key.
 const ROUND: u32 = !(TTL | STAMP);
 const ROUND_ONE: u32 = STAMP + 1;
+/// How often a key with a deadline is looked for among all keys.
+const TRIES: usize = 32;
 
 /// The keys of one database.
 #[derive(Clone, Default)]
@@ -22,6 +24,8 @@ pub struct Keyspace {
     table: Table<Value>,
     deadlines: Deadlines,
     stamp: u32,
+    /// Uses are counted rather than dated.
+    counting: Option<Counting>,
     /// The present round of copying, in place within `ROUND`. New keys belong to it.
     round: u32,
     /// Slots below this one are still to be copied.
@@ -96,10 +100,47 @@ impl Keyspace {
         self.stamp = stamp & STAMP;
     }
 
+    /// Uses are counted from now on (or dated again); stamps are then minutes, see [`Counting::stamp`].
+    pub fn count_uses(&mut self, counting: Option<Counting>) {
+        self.counting = counting;
+    }
+
     fn use_slot(&mut self, slot: u32) -> &mut Entry<Value> {
         let entry = self.table.slab.at_mut(slot);
-        entry.meta = entry.meta & !STAMP | self.stamp;
+        let stamp = match self.counting {
+            None => self.stamp,
+            Some(counting) => counting.used(entry.meta & STAMP, self.stamp, &mut rand::rng()),
+        };
+        entry.meta = entry.meta & !STAMP | stamp;
         entry
+    }
+
+    /// Some key and when it was last used; with `volatile`, one that has a deadline.
+    pub fn sample<R: Rng + ?Sized>(&self, rng: &mut R, volatile: bool) -> Option<(&Text, u32)> {
+        let of = |slot: u32| {
+            let entry = self.table.slab.at(slot);
+            (&entry.key, entry.meta & STAMP)
+        };
+        if !volatile {
+            return self.table.random_slot(rng).map(of);
+        }
+        let (first, last) = (self.deadlines.order.first()?.0, self.deadlines.order.last()?.0);
+        for _ in 0..TRIES {
+            let slot = self.table.random_slot(rng)?;
+            if self.table.slab.at(slot).meta & TTL != 0 {
+                return Some(of(slot));
+            }
+        }
+        // Few have one: any of those, at some point of the time they cover.
+        let span = last.abs_diff(first).saturating_add(1);
+        let from = first.saturating_add_unsigned(super::table::below(rng, span));
+        self.deadlines.order.range((from, 0)..).next().map(|&(_, slot)| of(slot))
+    }
+
+    /// The key with the next deadline of all.
+    pub fn nearest(&self) -> Option<(i64, &Text)> {
+        let &(at_ms, slot) = self.deadlines.order.first()?;
+        Some((at_ms, &self.table.slab.at(slot).key))
     }
 
     /// The value of `key`; notes the use.
@@ -124,10 +165,13 @@ impl Keyspace {
     fn put(&mut self, key: &[u8], value: Value) -> (u32, Option<Value>) {
         let mut value = Some(value);
         let slot = self.table.slot_or_insert(key, || value.take().expect("taken once"));
-        let round = self.round;
+        let (round, counts, stamp) = (self.round, self.counting.is_some(), self.stamp);
         let entry = self.use_slot(slot);
         let Some(value) = value else {
             entry.meta = entry.meta & !ROUND | round;
+            if counts {
+                entry.meta = entry.meta & !STAMP | Counting::fresh(stamp);
+            }
             return (slot, None);
         };
         (slot, Some(std::mem::replace(&mut entry.value, value)))
@@ -294,6 +338,11 @@ impl Keyspace {
             visit(&entry.key, &entry.value, at_ms);
         }
         self.to_copy > 0
+    }
+
+    /// Bytes that the keys of now need, without what values hold on the heap and without spare room.
+    pub fn live_bytes(&self) -> usize {
+        self.table.live_bytes() + self.deadlines.by_slot.len() * 48
     }
 
     /// Bytes allocated for keys, slots and deadlines, without what values hold on the heap.

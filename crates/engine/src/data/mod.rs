@@ -13,6 +13,7 @@
 )]
 
 mod chunk;
+mod counting;
 pub mod glob;
 pub mod hash;
 pub mod keyspace;
@@ -31,6 +32,7 @@ pub mod value;
 mod wide;
 pub mod zset;
 
+pub use counting::Counting;
 pub use hash::Hash;
 pub use keyspace::Keyspace;
 pub use list::List;

@@ -245,6 +245,12 @@ impl<V> Table<V> {
     }
 
     /// Bytes allocated, without what the values themselves hold on the heap.
+    pub fn live_bytes(&self) -> usize {
+        // A slot, and its part of an index that is never quite full.
+        self.len() * (size_of::<super::slab::Entry<V>>() + 8) + self.key_heap
+    }
+
+    /// The same with the room that is free.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>() + self.index.memory_bytes() + self.slab.memory_bytes() + self.key_heap
     }

@@ -13,6 +13,7 @@ mod differential;
 mod document;
 mod doors;
 mod durable;
+mod evict;
 mod exchange;
 mod hostile;
 mod info;
