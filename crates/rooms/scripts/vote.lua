@@ -73,7 +73,6 @@ end
 local told = {}
 if mine then
   redis.call('HSET', votes, player, vote)
-  if redis.call('PTTL', votes) == -1 then redis.call('PEXPIRE', votes, life) end
   if first then told[1] = ARGV[10] end
 end
 if closing then
@@ -103,6 +102,7 @@ if closing then
   redis.call('DEL', deadline)
   told[#told + 1] = ARGV[11] .. table.concat(results, ',') .. ARGV[12]
 end
+if redis.call('PTTL', votes) == -1 then redis.call('PEXPIRE', votes, life) end
 if #told > 0 then redis.call('PUBLISH', ARGV[9], table.concat(told, '\n')) end
 
 local count, closed = #expected - missing, closing and 'true' or 'false'

@@ -24,6 +24,5 @@ pub use error::{Family, Refused, Result, RoomError};
 pub use push::{Audience, Reply};
 pub use setup::{ItemSetup, LIFE_S, RoundSetup, SenderSetup, Setup, Sizes};
 pub use store::{
-    Caller, Closed, Created, Done, Entered, LEASE_MS, Listed, MASTER, Page, Presence, Proof, Rooms,
-    Seat,
+    Caller, Closed, Created, Done, Entered, LEASE_MS, Listed, MASTER, Presence, Proof, Rooms, Seat,
 };

@@ -14,9 +14,11 @@ pub static TAKE: Script = Script::new("take", include_str!("../scripts/take.lua"
 pub static VOTE: Script = Script::new("vote", include_str!("../scripts/vote.lua"));
 /// Who is online.
 pub static PRESENCE: Script = Script::new("presence", include_str!("../scripts/presence.lua"));
+/// One line about a room.
+pub static SUMMARY: Script = Script::new("summary", include_str!("../scripts/summary.lua"));
 
 /// All of them.
-pub const SCRIPTS: &[&Script] = &[&LOOK, &STEP, &CREATE, &TAKE, &VOTE, &PRESENCE];
+pub const SCRIPTS: &[&Script] = &[&LOOK, &STEP, &CREATE, &TAKE, &VOTE, &PRESENCE, &SUMMARY];
 
 #[cfg(test)]
 mod tests {

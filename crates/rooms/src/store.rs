@@ -28,7 +28,7 @@ use crate::seen::{Parts, Room, Seen, bad_id};
 use crate::setup::Sizes;
 use crate::step::{Ended, Step};
 
-pub use room::{Closed, Created, Entered, Listed, Page};
+pub use room::{Closed, Created, Entered, Listed};
 pub use who::{LEASE_MS, MASTER, Presence};
 
 /// Attempts of one command, and the pause between two, in milliseconds.

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use kernel::keyspace::Key;
-use kernel::{Deadline, Fault, reply};
+use kernel::keyspace::{Key, scan_glob};
+use kernel::{Deadline, Fault, Scan, reply};
 use serde::Serialize;
 use serde_json::json;
 
@@ -13,10 +13,11 @@ use super::{Caller, Desk, Ended, Proof, Rooms, prove};
 use crate::error::{Family, Refused, Result};
 use crate::events::Fact;
 use crate::ids;
-use crate::model::{Meta, Phase, Player, Sender};
+use crate::keys::def;
+use crate::model::{Meta, Phase, Sender};
 use crate::push::{Audience, Reply, line};
-use crate::scripts::CREATE;
-use crate::seen::{Parts, Room, bad_id};
+use crate::scripts::{CREATE, SUMMARY};
+use crate::seen::{Parts, Room, bad_id, corrupt};
 use crate::setup::{LIFE_S, Plan, Setup, first_meta};
 use crate::view::PlayerView;
 
@@ -27,7 +28,6 @@ const SWEEP_WAIT: Duration = Duration::from_secs(1);
 /// Everything but the list of open sockets.
 const JOINING: Parts = Parts("pc");
 const STATE: Parts = Parts("spcorvdfw");
-const SUMMARY: Parts = Parts("pc");
 
 /// A new room. The key is told here and never again.
 #[derive(Debug, Clone, Serialize)]
@@ -84,15 +84,6 @@ pub struct Listed {
     pub created_at: u64,
     /// Unix milliseconds.
     pub expires_at: u64,
-}
-
-/// Some rooms, and where to go on.
-#[derive(Debug)]
-pub struct Page {
-    /// The rooms.
-    pub items: Vec<Listed>,
-    /// `None` at the end.
-    pub cursor: Option<(usize, String)>,
 }
 
 impl Rooms {
@@ -210,12 +201,74 @@ impl Rooms {
         Err(Refused::conflict("busy").into())
     }
 
+    /// Whether this is the room's key.
+    pub async fn is_key(&self, code: &str, key: &str) -> Result<bool> {
+        let (caller, parts) = (Caller { proof: Proof::Key(key), ..Caller::default() }, Parts(""));
+        let seen = self.look(code, parts, &caller, Deadline::after(super::PATIENCE)).await?;
+        let room = Room::read(self.keys, code, &seen, parts, self.clock.now_ms())?;
+        Ok(prove(&room, &caller, true).is_ok())
+    }
+
     /// One room in a line.
     pub async fn show(&self, code: &str) -> Result<Listed> {
-        let caller = Caller::default();
-        let seen = self.look(code, SUMMARY, &caller, Deadline::after(super::PATIENCE)).await?;
-        let room = Room::read(self.keys, code, &seen, SUMMARY, self.clock.now_ms())?;
-        Ok(listed(&room))
+        let keys = [self.keys.meta(code), self.keys.players(code), self.keys.claims(code)];
+        let keys =
+            keys.into_iter().collect::<std::result::Result<Vec<Key>, _>>().map_err(bad_id)?;
+        let names: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
+        let by = Deadline::after(super::PATIENCE);
+        let answer = self.store.script(&SUMMARY, &names, &[], by).await?;
+        let parts = reply::list(&answer).unwrap_or_default();
+        let [_, meta, active, free] = parts else { return Err(Refused::not_found().into()) };
+        let meta: Meta = reply::text(meta)
+            .and_then(|text| serde_json::from_str(text).ok())
+            .ok_or_else(|| corrupt(&keys[0], "not the meta of a room"))?;
+        if self.clock.now_ms() >= meta.expires_at {
+            return Err(Refused::expired().into());
+        }
+        let count = |value| reply::int(value).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        Ok(Listed {
+            code: code.to_owned(),
+            phase: meta.phase,
+            players_active: count(active),
+            players_free: count(free),
+            created_at: meta.created_at,
+            expires_at: meta.expires_at,
+        })
+    }
+
+    /// Rooms by code, after this one; and whether there are more. Walks all keys of the store.
+    pub async fn list(&self, after: Option<&str>, limit: usize) -> Result<(Vec<Listed>, bool)> {
+        let mut codes: Vec<String> = Vec::new();
+        let glob = scan_glob(&def::meta, self.keys.layout(), &[]).map_err(bad_id)?;
+        let mut scan = Scan::open(&*self.store, super::PATIENCE).await?.matching(glob);
+        while let Some(found) = scan.next(1000).await? {
+            let code = |key: &Vec<u8>| {
+                let text = std::str::from_utf8(key).ok()?;
+                let code = text.strip_prefix("room:")?.strip_suffix(":meta")?;
+                let code = code.strip_prefix('{').and_then(|c| c.strip_suffix('}')).unwrap_or(code);
+                let wanted = self.keys.meta(code).is_ok_and(|own| own.as_str() == text);
+                (wanted && after.is_none_or(|after| code > after)).then(|| code.to_owned())
+            };
+            codes.extend(found.iter().filter_map(code));
+        }
+        codes.sort();
+        codes.dedup();
+        let mut found = Vec::with_capacity(limit);
+        let mut codes = codes.into_iter();
+        for code in codes.by_ref() {
+            match self.show(&code).await {
+                Ok(listed) => found.push(listed),
+                Err(crate::RoomError::Refused(_)) => {}
+                Err(error @ crate::RoomError::Fault(Fault::Corrupt { .. })) => {
+                    tracing::debug!(%error, code, "a room that cannot be read");
+                }
+                Err(error) => return Err(error),
+            }
+            if found.len() == limit {
+                break;
+            }
+        }
+        Ok((found, codes.next().is_some()))
     }
 
     /// Ends a room: the Master with the key, or an operator.
@@ -329,34 +382,6 @@ impl Rooms {
                 return Ok(());
             }
         }
-    }
-
-    /// Reads the rooms behind these keys of `meta`; what is no room is left out.
-    pub async fn summaries(&self, codes: &[String]) -> Result<Vec<Listed>> {
-        let mut found = Vec::with_capacity(codes.len());
-        for code in codes {
-            match self.show(code).await {
-                Ok(listed) => found.push(listed),
-                Err(crate::RoomError::Refused(_)) => {}
-                Err(error @ crate::RoomError::Fault(Fault::Corrupt { .. })) => {
-                    tracing::debug!(%error, code, "a room that cannot be read");
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(found)
-    }
-}
-
-fn listed(room: &Room<'_>) -> Listed {
-    let free = |player: &&Player<'_>| !room.claims.contains_key(player.player_id.as_str());
-    Listed {
-        code: room.meta.code.clone(),
-        phase: room.meta.phase,
-        players_active: room.active_players().count(),
-        players_free: room.active_players().filter(free).count(),
-        created_at: room.meta.created_at,
-        expires_at: room.meta.expires_at,
     }
 }
 

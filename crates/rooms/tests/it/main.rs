@@ -2,5 +2,14 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
+mod close;
+mod cluster;
+mod foreign;
 mod game;
+mod lobby;
+mod machine;
+mod races;
+mod restart;
 mod support;
+mod vote;
+mod wire;

@@ -1,12 +1,139 @@
-//! The rooms module on HTTP: its routes, access, errors, settings, loops and tile (see `modules.rs`).
-//! Its keys are in the `rooms` crate; its verbs are not served yet.
+//! The rooms module on HTTP and WebSocket: its routes, access, errors, settings, loops and tile (see `modules.rs`).
+//! The rules of the game are in the `rooms` crate; here are sockets, limits, presence and the bus.
 
+mod bus;
+mod demo;
+mod errors;
+mod hall;
+mod http;
+mod qr;
+mod rates;
+mod socket;
+mod talk;
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
 use rooms::keys::{TABLE, def};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use crate::modules::{Module, Streams};
+use crate::access::{Access, Need, Role, role, row};
+use crate::app::App;
+use crate::modules::{Loop, Module, State, Streams};
+use crate::overview::{Look, Tile};
+use crate::reply::Refusal;
+use crate::settings::{SettingDef, Shape};
+use crate::wire;
 
 /// What rooms adds to the server.
 pub(crate) const MODULE: Module = Module {
     streams: Streams::Fixed(&[&def::events]),
+    routes: router,
+    access: ACCESS,
+    errors: errors::ERRORS,
+    settings: SETTINGS,
+    loops: &[
+        Loop { name: "rooms bus", run: |app, stop| bus::listen(app, stop).boxed() },
+        Loop { name: "rooms deadlines", run: |app, stop| bus::deadlines(app, stop).boxed() },
+        Loop { name: "rooms presence", run: |app, stop| bus::presence(app, stop).boxed() },
+        Loop { name: "rooms upkeep", run: |app, stop| bus::upkeep(app, stop).boxed() },
+        Loop { name: "rooms demo", run: |app, stop| demo::run(app, stop).boxed() },
+    ],
+    tile: Some(|app| tile(app).boxed()),
     ..Module::named("rooms", "a party game played on phones", &TABLE)
 };
+
+// A room's own credentials are its key and the devices' ids; the handlers look at them.
+const ACCESS: &[Access] = &[
+    role("GET", "/api/rooms", Role::Reader),
+    row("POST", "/api/rooms", Need::Open),
+    row("GET", "/api/rooms/{code}", Need::Open),
+    row("DELETE", "/api/rooms/{code}", Need::Open),
+    row("GET", "/api/rooms/{code}/state", Need::Open),
+    row("GET", "/api/rooms/{code}/qr.svg", Need::Open),
+    row("GET", "/ws/rooms", Need::Open),
+];
+
+fn router() -> OpenApiRouter<State> {
+    OpenApiRouter::new()
+        .routes(routes!(http::list, http::create))
+        .routes(routes!(http::show, http::close))
+        .routes(routes!(http::state))
+        .routes(routes!(http::qr))
+        .routes(routes!(socket::open))
+}
+
+const fn number(name: &'static str, default: &'static str, says: &'static str) -> SettingDef {
+    SettingDef { name, shape: Shape::Number, default, says }
+}
+
+const SETTINGS: &[SettingDef] = &[
+    SettingDef {
+        name: "rooms.public_url",
+        shape: Shape::Text,
+        default: "",
+        says: "where phones reach this server, such as https://party.example; empty means the address the Master uses",
+    },
+    number("rooms.senders", "64", "senders of a room at most"),
+    number("rooms.rounds", "200", "rounds of a room at most"),
+    number("rooms.items_per_round", "64", "items of a round at most"),
+    number("rooms.items", "2000", "items of a room at most"),
+    number("rooms.players", "64", "players of a room at most, those added by hand included"),
+    number("rooms.url_chars", "2048", "characters of a reel's address at most"),
+    number("rooms.avatar_chars", "200000", "characters of a photo as data URL at most"),
+    number("rooms.body_bytes", "4194304", "largest body that makes a room"),
+    number("rooms.frame_bytes", "1048576", "largest message from a phone or a Master"),
+    number("rooms.sockets_per_room", "256", "sockets of a room on one server; 0 is no limit"),
+    number("rooms.queue_messages", "256", "messages that may wait for a slow phone"),
+    number("rooms.queue_bytes", "8388608", "bytes that may wait for a slow phone"),
+    number(
+        "rooms.messages_per_second",
+        "20",
+        "messages of a socket, with a burst of twice that; 0 is no limit",
+    ),
+    number("rooms.avatars_per_minute", "6", "photos of a device; 0 is no limit"),
+    number("rooms.renames_per_minute", "20", "new names of a device; 0 is no limit"),
+    number("rooms.created_per_hour", "30", "rooms made from one address; 0 is no limit"),
+    number(
+        "rooms.unknown_codes_per_minute",
+        "30",
+        "codes of no room from one address; 0 is no limit",
+    ),
+    number(
+        "rooms.wrong_keys_per_socket",
+        "5",
+        "wrong master keys on a socket before it is closed; 0 is no limit",
+    ),
+    number("rooms.sockets_per_minute", "60", "new sockets from one address; 0 is no limit"),
+];
+
+/// The rooms there are, and a forced close that nobody served.
+async fn tile(app: State) -> Result<Tile, Refusal> {
+    let census = app.keyspace.census(app.shared_store(), Arc::clone(&app.clock)).await;
+    let number = census.by_def.get(&("rooms", "meta")).map_or(0, |count| count.keys);
+    let hall = hall::of(&app);
+    let (here, sockets) = hall.counts();
+    let sentence = match sockets {
+        0 => "Nobody is connected to this server.".to_owned(),
+        1 => "One screen is connected to this server.".to_owned(),
+        n => format!("{n} screens in {here} rooms are connected to this server."),
+    };
+    let late = overdue(&app).await?;
+    let looks = if late == 0 {
+        Vec::new()
+    } else {
+        let sentence = format!("{late} votes wait for a forced close that is overdue.");
+        vec![Look { level: "bad", module: "rooms".into(), sentence, link: "/rooms".into() }]
+    };
+    let unit = if number == 1 { "room is open" } else { "rooms are open" };
+    Ok(Tile { module: "rooms", number, unit: unit.into(), sentence, link: "/rooms".into(), looks })
+}
+
+/// Forced closes that should have happened ten seconds ago.
+async fn overdue(app: &App) -> Result<i64, Refusal> {
+    let due = rooms::keys::Keys::new(app.keyspace.layout).due();
+    let before = app.now_ms().saturating_sub(10_000).to_string();
+    let reply = wire::call(app.store(), &["ZCOUNT", due.as_str(), "-inf", &before]).await?;
+    Ok(wire::int(&reply).unwrap_or(0))
+}

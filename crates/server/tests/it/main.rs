@@ -12,6 +12,7 @@ mod jobs;
 mod keys;
 mod pages;
 mod reactors;
+mod rooms;
 mod sessions;
 mod stopping;
 mod support;

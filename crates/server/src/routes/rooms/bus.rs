@@ -1,0 +1,117 @@
+//! The loops of the rooms: hear the bus and hand its messages out, serve forced closes, keep presence leases,
+//! end rooms whose time is over. Every server runs them; whoever is alive serves what is due.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use kernel::{Deadline, Message, Topic};
+use rooms::{Presence, Rooms};
+use tokio_util::sync::CancellationToken;
+
+use super::hall;
+use crate::modules::State;
+
+const RENEW_EVERY: u32 = 20; // seconds; leases last sixty
+
+/// Hears the buses of all rooms. After a gap every socket gets a fresh state.
+pub(super) async fn listen(app: State, stop: CancellationToken) {
+    let hall = hall::of(&app);
+    let store = app.shared_store();
+    let topics = [Topic::Pattern(hall.rooms.bus_pattern())];
+    let mut first = true;
+    while !stop.is_cancelled() {
+        let by = Deadline::after(Duration::from_secs(5));
+        let mut messages = match store.subscribe(&topics, by).await {
+            Ok(messages) => messages,
+            Err(fault) => {
+                tracing::warn!(%fault, "the rooms' bus cannot be heard");
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = tokio::time::sleep(Duration::from_millis(250)) => continue,
+                }
+            }
+        };
+        hall.heard.send_replace(true);
+        if !std::mem::take(&mut first) {
+            hall.resync();
+        }
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return hall.goodbye(),
+                message = messages.next() => match message {
+                    Some(Message::Payload { channel, payload }) => {
+                        if let Some(code) = Rooms::code_of_bus(&channel) {
+                            hall.deliver(code, payload);
+                        }
+                    }
+                    Some(Message::Resumed) => hall.resync(),
+                    None => break,
+                },
+            }
+        }
+        hall.heard.send_replace(false);
+    }
+}
+
+/// Closes votes by force when their time has come, whoever promised it.
+pub(super) async fn deadlines(app: State, stop: CancellationToken) {
+    let hall = hall::of(&app);
+    let act = |timer: kernel::Timer| {
+        let rooms = hall.rooms.clone();
+        async move { rooms.serve_deadline(&timer).await }
+    };
+    hall.timers.serve(act, stop.cancelled()).await;
+}
+
+/// Tells the store whose presence changed here. The truth is looked up when it is told, so the order of coming
+/// and going does not matter.
+pub(super) async fn presence(app: State, stop: CancellationToken) {
+    let hall = hall::of(&app);
+    let Some(mut changes) = hall.changes.lock().take() else { return };
+    let tell = async |code: String, who: String| {
+        let what = if hall.is_here(&code, &who) { Presence::Came } else { Presence::Went };
+        if let Err(error) = hall.rooms.presence(&code, &hall.server, &who, what).await {
+            tracing::debug!(%error, code, "telling presence");
+        }
+    };
+    loop {
+        tokio::select! {
+            biased;
+            change = changes.recv() => match change {
+                Some((code, who)) => tell(code, who).await,
+                None => return,
+            },
+            // The sockets say goodbye after the stop; their last changes are told, but not waited for long.
+            () = stop.cancelled() => break,
+        }
+    }
+    let goodbye = async {
+        while let Some((code, who)) = changes.recv().await {
+            tell(code, who).await;
+        }
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(2), goodbye).await;
+}
+
+/// Each second: rooms that end. Each twenty: leases. Each minute: what the limits remember.
+pub(super) async fn upkeep(app: State, stop: CancellationToken) {
+    let hall = hall::of(&app);
+    let mut tick: u32 = 0;
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = app.clock.sleep(Duration::from_secs(1)) => {}
+        }
+        tick = tick.wrapping_add(1);
+        hall.expire(app.now_ms());
+        if tick % RENEW_EVERY == 0 {
+            let here = hall.everybody();
+            if let Err(error) = hall.rooms.renew(&hall.server, &here).await {
+                tracing::debug!(%error, "renewing presence");
+            }
+        }
+        if tick % 60 == 0 {
+            hall.rates.sweep(app.clock.monotonic());
+        }
+    }
+}

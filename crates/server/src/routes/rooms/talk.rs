@@ -1,0 +1,382 @@
+//! What one socket says and hears: rates first, then envelope and fields, then the binding, then the room. The
+//! first thing that is wrong is answered with its word; nothing a phone sends can do more than its seat may.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rooms::{
+    Ask, Caller, Command, Entered, Family, Proof, Refused, Reply, RoomError, Seat, Setup, Wish,
+};
+use serde::Serialize;
+use serde_json::json;
+
+use super::hall::{Hall, Place, Post, code};
+use super::rates::{Bucket, Taken, too_fast};
+use crate::app::App;
+use crate::outbox::End;
+
+/// A wrong key is answered so much later.
+const WRONG_KEY_WAIT: Duration = Duration::from_millis(500);
+/// How long a socket waits for the bus before it is bound without.
+const BUS_WAIT: Duration = Duration::from_secs(2);
+
+/// One socket's side of the conversation.
+pub(super) struct Talk {
+    app: Arc<App>,
+    hall: Arc<Hall>,
+    address: IpAddr,
+    /// Where phones reach this server.
+    base: String,
+    post: Post,
+    number: u64,
+    bucket: Bucket,
+    wrong_keys: u64,
+    bound: Option<Bound>,
+}
+
+struct Bound {
+    place: Arc<Place>,
+    device: Option<Arc<str>>,
+    master: bool,
+}
+
+/// What is said back, and whether it ends with that.
+#[derive(Default)]
+pub(super) struct Said {
+    pub(super) texts: Vec<String>,
+    pub(super) end: Option<End>,
+}
+
+impl Said {
+    fn one(text: String) -> Self {
+        Said { texts: vec![text], end: None }
+    }
+
+    fn ending(text: String, end: End) -> Self {
+        Said { texts: vec![text], end: Some(end) }
+    }
+}
+
+/// An `ERROR` as it is sent.
+pub(super) fn error_text(code: Option<&str>, refused: &Refused, id: Option<&str>) -> String {
+    #[derive(Serialize)]
+    struct Payload<'a> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        code: Option<&'a str>,
+        #[serde(flatten)]
+        refused: &'a Refused,
+    }
+    rooms::push::message("ERROR", &Payload { code, refused }, id)
+}
+
+impl Talk {
+    pub(super) fn new(
+        app: Arc<App>,
+        hall: Arc<Hall>,
+        address: IpAddr,
+        base: String,
+        post: Post,
+    ) -> Self {
+        let per_second = app.settings.number("rooms.messages_per_second");
+        Talk {
+            bucket: Bucket::new(per_second, app.clock.monotonic()),
+            number: hall.number(),
+            app,
+            hall,
+            address,
+            base,
+            post,
+            wrong_keys: 0,
+            bound: None,
+        }
+    }
+
+    pub(super) fn is_bound(&self) -> bool {
+        self.bound.is_some()
+    }
+
+    pub(super) fn leave(&mut self) {
+        if let Some(bound) = self.bound.take() {
+            self.hall.leave(&bound.place, self.number);
+        }
+    }
+
+    fn error(&self, refused: &Refused, id: Option<&str>) -> String {
+        error_text(self.bound.as_ref().map(|bound| bound.place.code.as_str()), refused, id)
+    }
+
+    /// Answers to a frame that is not text.
+    pub(super) fn binary(&self) -> Said {
+        Said::one(self.error(&Refused::bad("binary_frame"), None))
+    }
+
+    /// Answers to a text.
+    pub(super) async fn hear(&mut self, text: &str) -> Said {
+        match self.bucket.take(self.app.clock.monotonic()) {
+            Taken::Yes => {}
+            Taken::Dropped(wait) => {
+                return Said::one(self.error(&too_fast("too_many_messages", wait), None));
+            }
+            Taken::Enough => {
+                let wait = Duration::from_secs(10);
+                let text = self.error(&too_fast("too_many_messages", wait), None);
+                return Said::ending(text, End(code::TOO_FAST, "too many messages"));
+            }
+        }
+        let ask = match Ask::read(text) {
+            Ok(ask) => ask,
+            Err((refused, id)) => {
+                count("unknown", refused.message);
+                return Said::one(self.error(&refused, id.as_deref()));
+            }
+        };
+        let (id, name) = (ask.id.clone(), name(&ask.wish));
+        let said = match self.answer(ask).await {
+            Ok(said) => {
+                count(name, "ok");
+                return said;
+            }
+            Err(error) => self.refuse(&error, id.as_deref(), name),
+        };
+        self.after_refusal(said).await
+    }
+
+    async fn answer(&mut self, ask: Ask) -> Result<Said, RoomError> {
+        let id = ask.id.as_deref();
+        match &ask.wish {
+            Wish::Ping => {
+                let now = json!({ "now": self.app.now_ms() });
+                Ok(Said::one(Reply::new("PONG", &now).text(id)))
+            }
+            Wish::Create(payload) => self.create(&ask, payload.get()).await,
+            Wish::Join | Wish::Sync => self.enter(&ask).await,
+            Wish::Do(command) => self.act(&ask, command).await,
+        }
+    }
+
+    fn refuse(&self, error: &RoomError, id: Option<&str>, name: &'static str) -> (Refused, String) {
+        if let RoomError::Fault(fault) = error {
+            tracing::warn!(%fault, message = name, "a room's step failed");
+        }
+        let refused = error.refused();
+        count(name, refused.message);
+        let text = self.error(&refused, id);
+        (refused, text)
+    }
+
+    /// Slows down and ends those who guess.
+    async fn after_refusal(&mut self, (refused, text): (Refused, String)) -> Said {
+        match refused.message {
+            "bad_master_key" => {
+                let most = self.app.settings.number("rooms.wrong_keys_per_socket");
+                tokio::time::sleep(WRONG_KEY_WAIT).await;
+                self.wrong_keys += 1;
+                if most > 0 && self.wrong_keys >= most {
+                    return Said::ending(text, End(code::TOO_FAST, "too many wrong keys"));
+                }
+                Said::one(text)
+            }
+            "too_many_codes" => Said::ending(text, End(code::TOO_FAST, "too many unknown codes")),
+            "room_full" if self.bound.is_none() => {
+                Said::ending(text, End(code::FULL, "the room is full"))
+            }
+            _ => Said::one(text),
+        }
+    }
+
+    async fn create(&mut self, ask: &Ask, payload: &str) -> Result<Said, RoomError> {
+        let setup = Setup::read(payload)?;
+        let now = self.app.clock.monotonic();
+        let spent = self.hall.rates.created.spend(self.address, now);
+        spent.map_err(|wait| too_fast("too_many_rooms", wait))?;
+        self.wait_for_bus().await;
+        let mut created = self.hall.rooms.create(&setup).await?;
+        metrics::counter!("worldkeep_rooms_created_total").increment(1);
+        created.join_url = Some(format!("{}/r/{}", self.base, created.code));
+        let device: Option<Arc<str>> = ask.device_id.as_deref().map(Arc::from);
+        let place = self.sit_down(&created.code, device.clone())?;
+        place.ends(created.expires_at);
+        self.bind(place, device, true);
+        Ok(Said::one(Reply::new("ROOM_CREATED", &created).text(ask.id.as_deref())))
+    }
+
+    /// `JOIN_ROOM` and `STATE_SYNC`: the socket is in the room before the state is read, so it misses nothing.
+    async fn enter(&mut self, ask: &Ask) -> Result<Said, RoomError> {
+        let code = ask.code.as_deref().unwrap_or_default();
+        let now = self.app.clock.monotonic();
+        let codes = &self.hall.rates.unknown_codes;
+        codes.look(&self.address, now).map_err(|wait| too_fast("too_many_codes", wait))?;
+        self.wait_for_bus().await;
+        let device: Option<Arc<str>> = ask.device_id.as_deref().map(Arc::from);
+        let known = self.bound.as_ref().filter(|bound| bound.place.code == code);
+        let expires_at = known.map(|bound| bound.place.expires_at());
+        let place = self.sit_down(code, device.clone())?;
+        let proof = ask.master_key.as_deref().map_or(Proof::None, Proof::Key);
+        let caller = Caller { device: device.as_deref(), proof, expires_at };
+        let entered = match ask.wish {
+            Wish::Join => self.hall.rooms.join(code, &caller).await,
+            _ => self.hall.rooms.sync(code, &caller).await,
+        };
+        let entered = match entered {
+            Ok(entered) => entered,
+            Err(error) => {
+                if !self.bound.as_ref().is_some_and(|bound| Arc::ptr_eq(&bound.place, &place)) {
+                    self.hall.leave(&place, self.number);
+                }
+                return Err(self.unknown_code(error));
+            }
+        };
+        let Entered { reply, player_id, master, expires_at } = entered;
+        place.ends(expires_at);
+        if let Some(device) = &device {
+            self.hall.seated(&place, device, player_id.as_deref());
+        }
+        self.bind(place, device, master);
+        Ok(Said::one(reply.text(ask.id.as_deref())))
+    }
+
+    /// A code of no room counts; whoever asks for too many is turned away.
+    fn unknown_code(&self, error: RoomError) -> RoomError {
+        let unknown =
+            matches!(&error, RoomError::Refused(refused) if refused.error == Family::RoomNotFound);
+        if unknown {
+            let now = self.app.clock.monotonic();
+            let spent = self.hall.rates.unknown_codes.spend(self.address, now);
+            if let Err(wait) = spent {
+                return too_fast("too_many_codes", wait).into();
+            }
+        }
+        error
+    }
+
+    async fn wait_for_bus(&self) {
+        let mut heard = self.hall.heard.subscribe();
+        if !*heard.borrow() {
+            let _ = tokio::time::timeout(BUS_WAIT, heard.wait_for(|heard| *heard)).await;
+        }
+    }
+
+    fn sit_down(&self, code: &str, device: Option<Arc<str>>) -> Result<Arc<Place>, Refused> {
+        if let Some(bound) = self.bound.as_ref().filter(|bound| bound.place.code == code) {
+            return Ok(Arc::clone(&bound.place));
+        }
+        let entered = self.hall.enter(code, self.number, &self.post, device);
+        entered.ok_or(Refused::conflict("room_full"))
+    }
+
+    /// The socket belongs to this room from now on, and to no other.
+    fn bind(&mut self, place: Arc<Place>, device: Option<Arc<str>>, master: bool) {
+        if let Some(before) = self.bound.take()
+            && !Arc::ptr_eq(&before.place, &place)
+        {
+            self.hall.leave(&before.place, self.number);
+        }
+        if let Some(device) = &device {
+            Hall::has_device(&place, self.number, Arc::clone(device));
+        }
+        self.hall.is_master(&place, self.number, master);
+        self.bound = Some(Bound { place, device, master });
+    }
+
+    async fn act(&mut self, ask: &Ask, command: &Command) -> Result<Said, RoomError> {
+        let bound = self.bound.as_mut().ok_or(Refused::forbidden("not_joined"))?;
+        if ask.code.as_ref().is_some_and(|code| *code != bound.place.code) {
+            return Err(Refused::bad("code_mismatch").into());
+        }
+        match (&ask.device_id, &bound.device) {
+            (Some(given), Some(known)) if **given != **known => {
+                return Err(Refused::forbidden("device_mismatch").into());
+            }
+            // A socket that never named a device may do so now.
+            (Some(given), None) => {
+                let device: Arc<str> = Arc::from(given.as_str());
+                Hall::has_device(&bound.place, self.number, Arc::clone(&device));
+                bound.device = Some(device);
+            }
+            _ => {}
+        }
+        let place = Arc::clone(&bound.place);
+        let device = bound.device.clone();
+        self.spend(command, device.as_deref())?;
+        let master = self.prove(ask, command, &place).await?;
+        let proof = match &ask.master_key {
+            Some(key) => Proof::Key(key),
+            None if master => Proof::Proved,
+            None => Proof::None,
+        };
+        let caller =
+            Caller { device: device.as_deref(), proof, expires_at: Some(place.expires_at()) };
+        let done = self.hall.rooms.act(&place.code, &caller, command).await?;
+        if let Some(device) = &device {
+            match &done.seat {
+                Seat::Same => {}
+                Seat::Taken(player) => self.hall.seated(&place, device, Some(player)),
+                Seat::Left => self.hall.seated(&place, device, None),
+            }
+        }
+        let id = ask.id.as_deref();
+        Ok(Said { texts: done.replies.iter().map(|reply| reply.text(id)).collect(), end: None })
+    }
+
+    /// The right key makes any socket a Master, before its command is told to Masters.
+    async fn prove(
+        &mut self,
+        ask: &Ask,
+        command: &Command,
+        place: &Arc<Place>,
+    ) -> Result<bool, RoomError> {
+        let Some(bound) = &mut self.bound else { return Ok(false) };
+        if let Some(key) = &ask.master_key
+            && !bound.master
+            && command.needs_master()
+            && self.hall.rooms.is_key(&place.code, key).await?
+        {
+            bound.master = true;
+            self.hall.is_master(place, self.number, true);
+        }
+        Ok(bound.master)
+    }
+
+    /// Photos and names are dear: each rewrites the players.
+    fn spend(&self, command: &Command, device: Option<&str>) -> Result<(), Refused> {
+        let rates = &self.hall.rates;
+        let (rate, word) = match command {
+            Command::UpdateAvatar { .. } => (&rates.avatars, "too_many_avatars"),
+            Command::RenamePlayer { .. } => (&rates.renames, "too_many_renames"),
+            _ => return Ok(()),
+        };
+        let key = device.unwrap_or_default().to_owned();
+        rate.spend(key, self.app.clock.monotonic()).map_err(|wait| too_fast(word, wait))
+    }
+
+    /// The bus was lost for a while: the whole state again.
+    pub(super) async fn resync(&mut self) -> Said {
+        let Some(bound) = &self.bound else { return Said::default() };
+        let proof = if bound.master { Proof::Proved } else { Proof::None };
+        let expires_at = Some(bound.place.expires_at());
+        let caller = Caller { device: bound.device.as_deref(), proof, expires_at };
+        match self.hall.rooms.sync(&bound.place.code, &caller).await {
+            Ok(entered) => Said::one(entered.reply.text(None)),
+            Err(error) => {
+                let end = End(code::AWAY, "the room could not be read, come again");
+                Said::ending(self.error(&error.refused(), None), end)
+            }
+        }
+    }
+}
+
+fn name(wish: &Wish) -> &'static str {
+    match wish {
+        Wish::Create(_) => "CREATE_ROOM",
+        Wish::Join => "JOIN_ROOM",
+        Wish::Sync => "STATE_SYNC",
+        Wish::Ping => "PING",
+        Wish::Do(command) => command.name(),
+    }
+}
+
+fn count(name: &'static str, outcome: &'static str) {
+    metrics::counter!("worldkeep_rooms_messages_total", "type" => name, "outcome" => outcome)
+        .increment(1);
+}

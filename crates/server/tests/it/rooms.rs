@@ -1,0 +1,7 @@
+//! The rooms over real sockets: whole games, bad input, several servers, presence, limits, HTTP.
+
+mod game;
+mod http;
+mod input;
+mod phone;
+mod servers;
