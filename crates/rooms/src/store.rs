@@ -177,6 +177,7 @@ impl Rooms {
             if let Some(done) = self.attempt(code, caller, command, by).await? {
                 return Ok(done);
             }
+            metrics::counter!("worldkeep_rooms_retries_total", "type" => command.name()).increment(1);
             if attempt < TRIES {
                 let pause = rand::rng().random_range(PAUSE_MS);
                 tokio::time::sleep(Duration::from_millis(pause)).await;

@@ -346,6 +346,14 @@ impl Rooms {
             Some("not_expected_voter") => Cast::Refused("not_expected_voter"),
             _ => return Err(reply::unexpected(&own[3], "what became of a vote", &answer).into()),
         };
+        if matches!(cast, Cast::Closed) {
+            let cause = match (vote.is_some(), force) {
+                (true, _) => "complete",
+                (false, "force") => "forced",
+                _ => "healed",
+            };
+            metrics::counter!("worldkeep_rooms_closes_total", "cause" => cause).increment(1);
+        }
         if events.is_none() && matches!(cast, Cast::Accepted | Cast::Closed) {
             body["votes"] = number(2).into();
             body["expected"] = number(3).into();

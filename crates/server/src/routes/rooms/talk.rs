@@ -307,7 +307,10 @@ impl Talk {
         };
         let caller =
             Caller { device: device.as_deref(), proof, expires_at: Some(place.expires_at()) };
+        let started = self.app.clock.monotonic();
         let done = self.hall.rooms.act(&place.code, &caller, command).await?;
+        let took = self.app.clock.monotonic().saturating_sub(started);
+        metrics::histogram!("worldkeep_rooms_step_seconds").record(took.as_secs_f64());
         if let Some(device) = &device {
             match &done.seat {
                 Seat::Same => {}
