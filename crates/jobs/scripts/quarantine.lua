@@ -3,16 +3,20 @@
 -- ARGV 1  now
 -- ARGV 2  opts
 -- ARGV 3  result_ttl
--- ARGV 4  id
+-- ARGV 4  retention
+-- ARGV 5  id
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:result:{jobId} {ns}:jobs:lock:{jobId}
--- BUILDS {ns}:jobs:delayed {ns}:jobs:cron {ns}:jobs:deadletter {ns}:events:stream
+-- BUILDS {ns}:jobs:progress:{jobId} {ns}:jobs:delayed {ns}:jobs:cron {ns}:jobs:deadletter {ns}:events:stream
+-- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
+-- BUILDS {ns}:x:wake
 -- GIVES done | readable | held | gone
 local kit = {}
 local ns = string.sub(KEYS[1], 1, -13)
-local now, opts = ARGV[1], ARGV[2]
+local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local function main()
-  local id = ARGV[4]
+  local id = ARGV[5]
+  kit.rarely()
   local data = ns .. 'jobs:data:' .. id
   redis.call('LLEN', ns .. 'jobs:deadletter')
   redis.call('XLEN', ns .. 'events:stream')
@@ -24,9 +28,8 @@ local function main()
   redis.call('ZREM', ns .. 'jobs:delayed', id)
   redis.call('ZREM', ns .. 'jobs:cron', id)
   if redis.call('LPOS', ns .. 'jobs:deadletter', id) == false then redis.call('LPUSH', ns .. 'jobs:deadletter', id) end
-  redis.call('SET', ns .. 'jobs:status:' .. id, 'dead')
-  redis.call('SET', ns .. 'jobs:result:' .. id, '{"success":false,"error":{"message":"the stored job cannot be read",'
-    .. '"name":"MalformedJob"},"completedAt":' .. now .. ',"processingTime":0}', 'EX', ARGV[3])
+  kit.close(id, 'dead', kit.failure('MalformedJob', 'the stored job cannot be read'))
   kit.tell('malformed', id, '{}')
+  kit.ended(id, nil, false)
   return 'done'
 end

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::jobs::{Jobs, cmd};
 use crate::model::{Job, Status, check_type};
 use crate::scripts::{PAUSE, REVIVE, STOP};
-use crate::work::texts;
+use crate::wire::texts;
 
 /// Ids in one step of a bulk action.
 pub(crate) const BULK: usize = 100;

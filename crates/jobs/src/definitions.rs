@@ -101,7 +101,7 @@ impl Jobs {
     pub async fn crons(&self, offset: u64, limit: u64) -> Result<Vec<Definition>, Error> {
         let mut range = cmd("ZRANGE", self.space().cron.as_str());
         range.arg(offset).arg(offset.saturating_add(limit.max(1)) - 1);
-        let ids = crate::work::texts(&self.call(&range).await?);
+        let ids = crate::wire::texts(&self.call(&range).await?);
         self.definitions(&ids).await
     }
 
@@ -216,7 +216,7 @@ impl Jobs {
         let mut next = cmd("ZRANGE", space.cron.as_str());
         next.arg(0).arg(0).arg("WITHSCORES");
         let values = self.all(&[due, next]).await?;
-        let ids = crate::work::texts(&values[0]);
+        let ids = crate::wire::texts(&values[0]);
         let found = self.definitions(&ids).await?;
         for id in ids.iter().filter(|id| !found.iter().any(|known| known.job.id == **id)) {
             // Nobody can fire what nobody can read.

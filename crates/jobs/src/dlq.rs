@@ -13,7 +13,7 @@ use crate::list::{ListQuery, Page};
 use crate::model::{Job, JobResult};
 use crate::read::JobView;
 use crate::scripts::TRIM_DLQ;
-use crate::work::texts;
+use crate::wire::texts;
 
 /// Which dead letters are meant.
 #[derive(Debug, Clone, PartialEq, Eq)]

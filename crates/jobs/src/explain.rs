@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::jobs::{Jobs, cmd};
 use crate::model::{Job, Status, Worker};
 use crate::routing::{Facts, Route};
-use crate::work::texts;
+use crate::wire::texts;
 
 /// One thing that keeps a job from running, or would not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -8,9 +8,10 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::jobs::{Jobs, cmd};
 use crate::model::{Job, Status};
-use crate::read::{JobView, escape_glob};
-use crate::recover::scanned;
-use crate::work::texts;
+use crate::read::JobView;
+use crate::wire::escape_glob;
+use crate::wire::scanned;
+use crate::wire::texts;
 
 /// Jobs that one page looks at, at most.
 const LOOKED_AT: usize = 2_000;

@@ -8,14 +8,16 @@ mod new_job;
 mod parts;
 mod raw;
 mod results;
+mod rules;
 mod validate;
 mod worker;
 
 pub use job::{Job, Malformed};
 pub use new_job::{NewJob, OnConflict, Unique};
-pub use parts::{Backoff, BackoffKind, Extras, Mode, RateLimit, Retry, Schedule, Status, Target};
+pub use parts::{Extras, Schedule, Status};
 pub use raw::compact;
 pub use results::{Failure, JobResult, Progress};
+pub use rules::{Backoff, BackoffKind, Mode, RateLimit, Retry, Target};
 pub use validate::{check_id, check_type};
 pub use worker::{Registration, Worker, WorkerFacts};
 

@@ -15,7 +15,7 @@ use crate::dice::Dice;
 use crate::error::Error;
 use crate::jobs::Jobs;
 use crate::metrics::{Metrics, bump};
-use crate::recover::Sightings;
+use crate::sweep::Sightings;
 use crate::worker::{default_id, hostname};
 pub(crate) use leader::LEAD;
 use leader::Leader;

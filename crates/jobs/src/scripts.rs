@@ -32,7 +32,9 @@ pub(crate) static REVIVE: Script = script!("revive", "base", "go");
 pub(crate) static PAUSE: Script = script!("pause", "base", "go");
 pub(crate) static REGISTER: Script = script!("register", "base", "go");
 pub(crate) static RECONCILE: Script = script!("reconcile");
-pub(crate) static QUARANTINE: Script = script!("quarantine", "base", "go");
+pub(crate) static QUARANTINE: Script = script!("quarantine", "base", "ended", "go");
+pub(crate) static SETTLE: Script = script!("settle", "base", "ended", "go");
+pub(crate) static RESTATE: Script = script!("restate");
 pub(crate) static TRIM_DLQ: Script = script!("trim_dlq", "base", "go");
 
 /// All of them.
@@ -53,6 +55,8 @@ pub const SCRIPTS: &[&Script] = &[
     &REGISTER,
     &RECONCILE,
     &QUARANTINE,
+    &SETTLE,
+    &RESTATE,
     &TRIM_DLQ,
     &crate::scheduler::LEAD,
 ];

@@ -1,64 +1,18 @@
-//! The worker's side: claim, finish, both in one step, renew, progress. A worker that lost its lock writes
+//! The worker's side: claim, finish, both in one step. A worker that lost its lock writes
 //! nothing. Nobody else's job is ever touched.
 
 use kernel::{Value, reply};
 
 use crate::error::Error;
-use crate::jobs::{Jobs, cmd};
-use crate::model::{Failure, Job, JobResult, Memory, Progress, WorkerFacts};
+use crate::finish::Outcome;
+use crate::jobs::Jobs;
+use crate::model::{Failure, Job, Memory, WorkerFacts};
 use crate::outcome::{Claimed, Claims, Done, Ending, Finished, Scan, Wrote};
-use crate::produce::unique_digest;
-use crate::scripts::{FINISH_AND_CLAIM, PROGRESS, RENEW};
+use crate::scripts::FINISH_AND_CLAIM;
+use crate::wire::texts;
 
 /// Jobs that one call finishes or claims at most.
 pub const WORK_MAX: usize = 64;
-
-/// How a lease stands after [`Jobs::renew`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lease {
-    /// It goes on.
-    Held,
-    /// It goes on, and the job's cancellation was asked for.
-    Cancelled,
-    /// Another worker may have the job: stop, and write nothing.
-    Lost,
-}
-
-/// The arguments of one outcome.
-struct Outcome {
-    id: String,
-    word: &'static str,
-    kind: String,
-    result: String,
-    new_text: String,
-    old_text: String,
-    run_at: String,
-    high: &'static str,
-    flags: String,
-    digest: String,
-    batch: String,
-    body: String,
-    took_ms: u64,
-}
-
-impl Outcome {
-    fn args(&self) -> [&[u8]; 12] {
-        [
-            self.id.as_bytes(),
-            self.word.as_bytes(),
-            self.kind.as_bytes(),
-            self.result.as_bytes(),
-            self.new_text.as_bytes(),
-            self.old_text.as_bytes(),
-            self.run_at.as_bytes(),
-            self.high.as_bytes(),
-            self.flags.as_bytes(),
-            self.digest.as_bytes(),
-            self.batch.as_bytes(),
-            self.body.as_bytes(),
-        ]
-    }
-}
 
 impl Jobs {
     /// Claims up to `count` jobs that this worker may run, in the order of the list.
@@ -202,100 +156,6 @@ impl Jobs {
         Ok((reply, now_ms + u64::from(ttl_s) * 1000))
     }
 
-    /// What the script needs to know about the end of an attempt.
-    fn outcome(&self, facts: &WorkerFacts, done: &Done, now_ms: u64) -> Outcome {
-        let job = &done.job;
-        let (word, result, new_text, run_at) = match &done.ending {
-            Ending::Completed { data } => {
-                // A result that is too large is stored as null, and told.
-                let data = if self.is_too_large(done) { Some("null") } else { data.as_deref() };
-                ("completed", JobResult::success(data, now_ms, done.took_ms), String::new(), 0)
-            }
-            Ending::Retry { failure, run_at, counts, reroute } => {
-                let attempts = job.attempts + u32::from(*counts);
-                let text = if *reroute {
-                    job.rerouted(&facts.server_id, attempts)
-                } else {
-                    job.with_attempts(attempts)
-                };
-                ("retry", JobResult::failure(failure, now_ms, done.took_ms), text, *run_at)
-            }
-            Ending::Dead { failure } => {
-                ("dead", JobResult::failure(failure, now_ms, done.took_ms), String::new(), 0)
-            }
-            Ending::Failed { failure } => {
-                ("failed", JobResult::failure(failure, now_ms, done.took_ms), String::new(), 0)
-            }
-            Ending::HandBack => ("back", String::new(), String::new(), 0),
-        };
-        let mut flags = String::new();
-        if job.is_cron() {
-            flags.push('c');
-        }
-        if done.progressed {
-            flags.push('p');
-        }
-        if self.is_too_large(done) {
-            flags.push('l');
-        }
-        Outcome {
-            id: job.id.clone(),
-            word,
-            kind: job.kind.clone(),
-            result,
-            old_text: if new_text.is_empty() { String::new() } else { job.text().to_owned() },
-            new_text,
-            run_at: run_at.to_string(),
-            high: if job.is_high() { "1" } else { "" },
-            flags,
-            digest: job.x.unique_key.as_deref().map(unique_digest).unwrap_or_default(),
-            batch: job.x.batch.clone().unwrap_or_default(),
-            body: crate::events::outcome_body(facts, done),
-            took_ms: done.took_ms,
-        }
-    }
-
-    fn is_too_large(&self, done: &Done) -> bool {
-        matches!(&done.ending, Ending::Completed { data: Some(data) } if data.len() > self.options().result_max)
-    }
-
-    /// The stored text is not the one that was claimed: somebody edited the job while it ran. Decide anew.
-    async fn finish_changed(&self, facts: &WorkerFacts, done: Done) -> Result<Wrote, Error> {
-        let text = self.text_of(&done.job.id).await?;
-        let stored = text.and_then(|text| Job::read(&*done.job.id, text).ok());
-        let again = if let Some(job) = stored {
-            Done { job, ..done }
-        } else {
-            // Its data is gone: there is nothing to run again.
-            let failure = Failure::new("JobGone", "the job was removed while it ran");
-            Done { ending: Ending::Failed { failure }, ..done }
-        };
-        self.finish(facts, again).await
-    }
-
-    async fn bury_unreadable(&self, facts: &WorkerFacts, id: String) -> Result<(), Error> {
-        let value = self.call(&cmd("GET", self.space().data(&id))).await?;
-        let text = String::from_utf8_lossy(reply::bytes(&value).unwrap_or_default()).into_owned();
-        // The script read the type from the beginning of the text; the counter is that type's.
-        let kind = text.split("\"type\":\"").nth(1).and_then(|rest| rest.split('"').next());
-        let stand_in = format!("{{\"type\":{}}}", serde_json::json!(kind.unwrap_or("?")));
-        let Ok(job) = Job::read(id, stand_in) else { return Ok(()) };
-        let failure = Failure::new("MalformedJob", "the stored job cannot be read");
-        self.finish(facts, Done::new(job, Ending::Dead { failure }, 0)).await.map(drop)
-    }
-
-    fn count(&self, outcomes: &[Outcome], wrote: &[Wrote], now_ms: u64) {
-        for (outcome, wrote) in outcomes.iter().zip(wrote) {
-            let word = match (wrote, outcome.word) {
-                (Wrote::Lost, _) | (_, "back") => continue,
-                (Wrote::Cancelled, _) => "failed",
-                (_, "retry") => "retried",
-                (_, word) => word,
-            };
-            self.counts().add(now_ms, &outcome.kind, word, outcome.took_ms);
-        }
-    }
-
     /// What the worker remembers of the head of the list. It forgets in time, because jobs may have been put
     /// before what it remembers while others took the head away; the farther it got, the longer it keeps it.
     fn recall(&self, facts: &WorkerFacts, now_ms: u64) -> Memory {
@@ -306,38 +166,6 @@ impl Jobs {
             *memory = Memory::default();
         }
         memory.clone()
-    }
-
-    /// Prolongs leases; one answer per id, in order.
-    pub async fn renew(&self, facts: &WorkerFacts, ids: &[&str]) -> Result<Vec<Lease>, Error> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (now, ttl) = (self.now_ms().to_string(), self.options().lock_ttl_s.to_string());
-        let mut args: Vec<&[u8]> = vec![now.as_bytes(), facts.server_id.as_bytes(), ttl.as_bytes()];
-        args.extend(ids.iter().map(|id| id.as_bytes()));
-        let reply = self.script(&RENEW, &args, self.by()).await?;
-        let answers = reply::list(&reply).unwrap_or_default().iter();
-        Ok(answers
-            .map(|answer| match reply::int(answer) {
-                Some(1) => Lease::Held,
-                Some(2) => Lease::Cancelled,
-                _ => Lease::Lost,
-            })
-            .collect())
-    }
-
-    /// Writes how far a job is; `false` when the worker does not own it any more.
-    pub async fn progress(
-        &self,
-        facts: &WorkerFacts,
-        id: &str,
-        progress: &Progress,
-    ) -> Result<bool, Error> {
-        let text = progress.text(self.now_ms());
-        let args = [facts.server_id.as_bytes(), id.as_bytes(), text.as_bytes()];
-        let reply = self.script(&PROGRESS, &args, self.by()).await?;
-        Ok(reply::text(&reply) == Some("written"))
     }
 }
 
@@ -370,10 +198,4 @@ fn scan_of(value: &Value) -> Scan {
         skipped_locked: at(4),
         malformed: at(5),
     }
-}
-
-/// The texts of a list.
-pub(crate) fn texts(value: &Value) -> Vec<String> {
-    let parts = reply::list(value).unwrap_or_default().iter();
-    parts.filter_map(|part| reply::text(part).map(str::to_owned)).collect()
 }

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::jobs::{Jobs, cmd};
 use crate::model::{Registration, Worker, WorkerFacts};
 use crate::scripts::REGISTER;
-use crate::work::texts;
+use crate::wire::texts;
 
 /// A worker that gave no sign for so long is dead.
 pub(crate) const ALIVE_MS: i64 = 30_000;

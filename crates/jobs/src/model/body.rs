@@ -8,8 +8,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::new_job::{NewJob, OnConflict, Unique};
-use super::parts::{Backoff, BackoffKind, Extras, Mode, RateLimit, Retry, Schedule, Target};
+use super::parts::{Extras, Schedule};
 use super::raw::whole;
+use super::rules::{Backoff, BackoffKind, Mode, RateLimit, Retry, Target};
 use crate::error::Error;
 
 type Read<T> = Result<T, Error>;

@@ -4,8 +4,9 @@
 use kernel::json::{self, Change};
 use serde_json::value::RawValue;
 
-use super::parts::{Extras, RateLimit, Retry, Schedule, Target};
+use super::parts::{Extras, Schedule};
 use super::raw::{Object, quote, whole};
+use super::rules::{RateLimit, Retry, Target};
 
 /// Why a stored text is no job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::parts::{Extras, RateLimit, Retry, Schedule, Target};
+use super::parts::{Extras, Schedule};
 use super::raw::{compact, quote};
+use super::rules::{RateLimit, Retry, Target};
 use crate::error::Error;
 
 /// What happens when another job holds the uniqueness key.

@@ -4,8 +4,9 @@ use kernel::json;
 use serde_json::value::RawValue;
 
 use super::new_job::NewJob;
-use super::parts::{RateLimit, Retry, Schedule, Target};
+use super::parts::Schedule;
 use super::raw::depth;
+use super::rules::{RateLimit, Retry, Target};
 use crate::error::Error;
 
 /// Deepest nesting of a payload; the scripts' reader stops at 1000.

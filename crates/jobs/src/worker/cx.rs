@@ -13,8 +13,8 @@ use tokio::sync::Notify;
 
 use crate::error::Error;
 use crate::jobs::{Jobs, cmd};
+use crate::lease::Lease;
 use crate::model::{Job, NewJob, Progress, WorkerFacts};
-use crate::work::Lease;
 
 /// Progress of one job is written at most this often.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);

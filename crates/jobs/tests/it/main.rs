@@ -4,6 +4,7 @@
 mod act;
 mod claim;
 mod definitions;
+mod doctor;
 mod edges;
 mod handlers;
 mod hands;

@@ -28,6 +28,10 @@ pub enum Trouble {
     Orphan,
     /// A state that no list confirms.
     Unlisted,
+    /// A state that the list it is in contradicts, or that nothing can end.
+    WrongState,
+    /// A counter that counts something else.
+    Miscounted,
     /// A key that starts like ours and has no definition.
     Unknown,
     /// A key in the layout that is not in use.
@@ -55,7 +59,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(super) fn of(trouble: Trouble, def: &KeyDef, key: &[u8], detail: String) -> Finding {
+    /// A finding about a key of that definition, not repaired.
+    pub fn of(trouble: Trouble, def: &KeyDef, key: &[u8], detail: String) -> Finding {
         Finding {
             trouble,
             key: String::from_utf8_lossy(key).into_owned(),
@@ -107,6 +112,19 @@ impl Report {
     /// All findings, kept or counted.
     pub fn findings_total(&self) -> u64 {
         self.troubles.values().sum()
+    }
+
+    /// Adds what a module found on its own, up to `keep` findings in full; what is there already is left out.
+    pub fn merge(&mut self, findings: Vec<Finding>, keep: usize) {
+        for finding in findings {
+            let known = |one: &Finding| {
+                (one.trouble, &one.key, &one.entry)
+                    == (finding.trouble, &finding.key, &finding.entry)
+            };
+            if !self.findings.iter().any(known) {
+                self.add(finding, keep);
+            }
+        }
     }
 
     pub(super) fn add(&mut self, finding: Finding, keep: usize) {

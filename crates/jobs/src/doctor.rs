@@ -1,0 +1,217 @@
+//! What is wrong with a namespace beyond single keys: states that no structure confirms or that one contradicts,
+//! jobs nobody can read, counters that leaked, parked jobs that wait for nothing. It is the jobs part of
+//! `worldkeep check`. The queue is in use meanwhile: what looks wrong is looked at twice, and each repair is a
+//! step that judges once more.
+
+mod places;
+
+use kernel::check::{Finding, Trouble};
+use kernel::keyspace::KeyDef;
+use kernel::{Effects as _, Step, Swap, reply};
+
+use crate::error::Error;
+use crate::jobs::{Jobs, cmd};
+use crate::keys::def;
+use crate::model::Job;
+use crate::scripts::SETTLE;
+use crate::wire::{escape_glob, scanned};
+
+/// Ids in one trip.
+const TRIP: u64 = 200;
+
+/// One examination under way.
+struct Visit<'a> {
+    jobs: &'a Jobs,
+    repair: bool,
+    found: Vec<Finding>,
+}
+
+impl Jobs {
+    /// Examines the namespace and tells what is wrong; repairs it when asked to.
+    pub async fn doctor(&self, repair: bool) -> Result<Vec<Finding>, Error> {
+        let mut visit = Visit { jobs: self, repair, found: Vec::new() };
+        visit.states().await?;
+        for place in ["waiting", "delayed", "dead", "active", "parked"] {
+            visit.place(place).await?;
+        }
+        visit.counters().await?;
+        Ok(visit.found)
+    }
+
+    /// Looks again at every parked job whose dependencies may have ended unheard; the scheduler calls it. Says how
+    /// many go on.
+    pub async fn sweep_parked(&self) -> Result<u64, Error> {
+        let mut freed = 0;
+        for id in self.members_of("parked").await? {
+            freed += u64::from(self.settle(&id).await? != "waiting");
+        }
+        Ok(freed)
+    }
+
+    async fn settle(&self, id: &str) -> Result<String, Error> {
+        let head = self.ending_args();
+        let args: Vec<&[u8]> =
+            head.iter().map(String::as_bytes).chain(std::iter::once(id.as_bytes())).collect();
+        let reply = self.script(&SETTLE, &args, self.by()).await?;
+        Ok(reply::text(&reply).unwrap_or_default().to_owned())
+    }
+
+    /// Every id of a set.
+    async fn members_of(&self, place: &str) -> Result<Vec<String>, Error> {
+        let space = self.space();
+        let key = if place == "parked" { &space.parked } else { &space.active };
+        let (mut all, mut cursor) = (Vec::new(), b"0".to_vec());
+        loop {
+            let mut scan = cmd("SSCAN", key.as_str());
+            scan.arg(&cursor).arg("COUNT").arg(TRIP);
+            let (next, ids) = scanned(&self.call(&scan).await?);
+            all.extend(ids);
+            cursor = next;
+            if cursor == b"0" {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// What is worth knowing and no fault: programs that take jobs without leases.
+    pub async fn doctor_notes(&self) -> Result<Vec<String>, Error> {
+        let foreign = self.workers().await?.into_iter().filter(|one| one.version.is_none());
+        let foreign: Vec<String> = foreign.map(|one| one.server_id).collect();
+        let space = self.space();
+        let counts = [cmd("SCARD", space.active.as_str()), cmd("ZCARD", space.leases.as_str())];
+        let counts = self.all(&counts).await?;
+        let number = |at: usize| reply::int(&counts[at]).unwrap_or(0);
+        let mut notes = Vec::new();
+        if !foreign.is_empty() && number(0) > number(1) {
+            notes.push(format!(
+                "{} of {} active jobs have no lease: workers of other programs ({}) claimed them; \
+                 they are taken back later when such a worker dies",
+                number(0) - number(1),
+                number(0),
+                foreign.join(", ")
+            ));
+        }
+        Ok(notes)
+    }
+}
+
+impl Visit<'_> {
+    fn add(&mut self, trouble: Trouble, def: &KeyDef, key: &str, detail: String, repaired: bool) {
+        let finding = Finding::of(trouble, def, key.as_bytes(), detail);
+        self.found.push(Finding { repaired, ..finding });
+    }
+
+    /// Each state: is the job where it says?
+    async fn states(&mut self) -> Result<(), Error> {
+        let jobs = self.jobs;
+        let prefix = jobs.space().status("");
+        let mut cursor = b"0".to_vec();
+        loop {
+            let mut scan = redis::cmd("SCAN");
+            scan.arg(&cursor).arg("MATCH").arg(format!("{}*", escape_glob(&prefix)));
+            scan.arg("COUNT").arg(500);
+            let key = jobs.space().waiting.clone();
+            let mut session = jobs.store().session(key.as_bytes(), jobs.by()).await?;
+            let (next, keys) = scanned(&session.call(&scan, jobs.by()).await?);
+            drop(session);
+            let ids: Vec<String> = keys
+                .iter()
+                .filter_map(|key| key.strip_prefix(&prefix))
+                .map(str::to_owned)
+                .collect();
+            self.lost(&ids).await?;
+            self.unlisted(&ids).await?;
+            cursor = next;
+            if cursor == b"0" {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Says that it waits, runs or is delayed, and nothing holds it.
+    async fn lost(&mut self, ids: &[String]) -> Result<(), Error> {
+        let first: Vec<String> = self.jobs.in_no_structure(ids).await?.into_keys().collect();
+        for (id, word) in self.jobs.in_no_structure(&first).await? {
+            let key = self.jobs.space().status(&id);
+            let mut repaired = false;
+            if self.repair {
+                let due = vec![(id.clone(), word.clone())];
+                repaired = !self.jobs.rescue("orphan", due).await?.is_empty();
+                // Without data there is nothing to run: the state goes too.
+                repaired = repaired || self.drop_state(&id, &word).await?;
+            }
+            let places = match word.as_str() {
+                "waiting" => "the waiting list and not parked",
+                "active" => "the active set",
+                _ => "the delayed set",
+            };
+            let detail = format!("says {word} and is not in {places}");
+            self.add(Trouble::Unlisted, &def::status, &key, detail, repaired);
+        }
+        Ok(())
+    }
+
+    async fn drop_state(&self, id: &str, word: &str) -> Result<bool, Error> {
+        let space = self.jobs.space();
+        let step = Step::new(space.status(id)).expect(word).delete().while_absent(space.data(id));
+        Ok(step.run(&**self.jobs.store(), self.jobs.by()).await? == Swap::Swapped)
+    }
+
+    /// Says dead or cron, and is not in that list.
+    async fn unlisted(&mut self, ids: &[String]) -> Result<(), Error> {
+        let jobs = self.jobs;
+        for (id, word) in jobs.said(ids).await? {
+            if !matches!(word.as_str(), "dead" | "cron") || jobs.is_in(&id, &word).await? {
+                continue;
+            }
+            let space = jobs.space();
+            let (key, text) = (space.status(&id), jobs.text_of(&id).await?);
+            let step = Step::new(&key).expect(&word);
+            let cure = match word.as_str() {
+                "dead" => Some(step.rpush(&space.deadletter, &id)),
+                _ => next_firing(&id, text.as_deref(), jobs.now_ms())
+                    .map(|next| step.zadd(&space.cron, next, &id)),
+            };
+            let repaired = match cure {
+                Some(step) if self.repair && text.is_some() => {
+                    step.run(&**jobs.store(), jobs.by()).await? == Swap::Swapped
+                }
+                _ if self.repair => self.drop_state(&id, &word).await?,
+                _ => false,
+            };
+            let list = if word == "dead" { "the dead letters" } else { "the cron set" };
+            let detail = format!("says {word} and is not in {list}");
+            self.add(Trouble::Unlisted, &def::status, &key, detail, repaired);
+        }
+        Ok(())
+    }
+
+    /// Counters of running jobs that do not count the active ones.
+    async fn counters(&mut self) -> Result<(), Error> {
+        let types = self.jobs.all_counted_types().await?;
+        let first: Vec<String> = self
+            .jobs
+            .compare_counters(&[], &types)
+            .await?
+            .into_iter()
+            .map(|one| one.kind)
+            .collect();
+        let suspects: &[String] = if self.repair { &first } else { &[] };
+        for one in self.jobs.compare_counters(suspects, &first).await? {
+            if !first.contains(&one.kind) {
+                continue;
+            }
+            let key = self.jobs.space().concurrent(&one.kind);
+            let detail = format!("says {:?} and {} jobs are active", one.counter, one.active);
+            self.add(Trouble::Miscounted, &def::concurrent, &key, detail, one.repaired);
+        }
+        Ok(())
+    }
+}
+
+/// When a definition fires next, if it can be read.
+fn next_firing(id: &str, text: Option<&str>, now_ms: u64) -> Option<u64> {
+    let job = Job::read(id, text?).ok()?;
+    let cron = crate::definitions::parse(&job.schedule.cron?, job.schedule.timezone.as_deref());
+    cron.ok()?.next_after(now_ms)
+}

@@ -1,0 +1,172 @@
+//! Each entry of a structure: does its state say so, can it be read, does anybody hold it?
+
+use kernel::check::Trouble;
+use kernel::{Value, reply};
+
+use super::{TRIP, Visit};
+use crate::error::Error;
+use crate::jobs::{Jobs, cmd};
+use crate::keys::def;
+use crate::model::{Job, Status};
+use crate::scripts::RESTATE;
+use crate::wire::texts;
+
+impl Visit<'_> {
+    /// All entries of one structure.
+    pub(super) async fn place(&mut self, place: &str) -> Result<(), Error> {
+        let jobs = self.jobs;
+        if matches!(place, "active" | "parked") {
+            let ids = jobs.members_of(place).await?;
+            for chunk in ids.chunks(100) {
+                self.entries(place, chunk).await?;
+            }
+            return Ok(());
+        }
+        let status: Status = place.parse().unwrap_or(Status::Waiting);
+        // What is repaired leaves the list, so the list is read before.
+        let (mut ids, mut from) = (Vec::new(), 0);
+        loop {
+            let part = jobs.stretch(status, from, TRIP).await?;
+            from += TRIP;
+            let last = (part.len() as u64) < TRIP;
+            ids.extend(part);
+            if last {
+                break;
+            }
+        }
+        for chunk in ids.chunks(100) {
+            self.entries(place, chunk).await?;
+        }
+        Ok(())
+    }
+
+    async fn entries(&mut self, place: &str, ids: &[String]) -> Result<(), Error> {
+        let jobs = self.jobs;
+        let word = if place == "parked" { "waiting" } else { place };
+        let texts = jobs.texts_of(ids).await?;
+        let said = jobs.said(ids).await?;
+        for ((id, says), text) in said.into_iter().zip(texts) {
+            // An entry without data is a ghost, which the check of the keys removes.
+            let Some(text) = text else { continue };
+            if Job::read(&*id, &*text).is_err() {
+                if place != "dead" {
+                    self.unreadable(&id).await?;
+                }
+                continue;
+            }
+            if place == "parked" {
+                self.parked(&id).await?;
+            }
+            let owner = jobs.owner_of(&id).await?;
+            if place == "active" && owner.is_none() {
+                self.unowned(&id).await?;
+            } else if says != word && !(place == "active" && says == "waiting") {
+                // The seed's claim leaves `waiting`; its lock says that the job runs.
+                self.contradicted(&id, place, &says).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn unreadable(&mut self, id: &str) -> Result<(), Error> {
+        let repaired = self.repair && self.jobs.quarantine(id).await?;
+        let key = self.jobs.space().data(id);
+        self.add(
+            Trouble::BadValue,
+            &def::data,
+            &key,
+            "is no job that anybody can run".into(),
+            repaired,
+        );
+        Ok(())
+    }
+
+    async fn parked(&mut self, id: &str) -> Result<(), Error> {
+        let jobs = self.jobs;
+        let deps = texts(&jobs.call(&cmd("SMEMBERS", jobs.space().deps(id))).await?);
+        let open = |word: &str| matches!(word, "waiting" | "active" | "delayed" | "cron");
+        if jobs.said(&deps).await?.iter().any(|(_, word)| open(word)) {
+            return Ok(());
+        }
+        let repaired = self.repair && jobs.settle(id).await? != "waiting";
+        let key = jobs.space().status(id);
+        let detail = "is parked and waits for nothing any more".to_owned();
+        self.add(Trouble::WrongState, &def::status, &key, detail, repaired);
+        Ok(())
+    }
+
+    async fn unowned(&mut self, id: &str) -> Result<(), Error> {
+        let jobs = self.jobs;
+        let mut lease = cmd("ZSCORE", jobs.space().leases.as_str());
+        lease.arg(id);
+        // A lease that is over is taken back within a second by anybody.
+        if reply::number(&jobs.call(&lease).await?).is_some()
+            || jobs.owner_of(id).await?.is_some()
+            || !jobs.is_in(id, "active").await?
+        {
+            return Ok(());
+        }
+        let due = vec![(id.to_owned(), String::new())];
+        let repaired = self.repair && !jobs.rescue("active", due).await?.is_empty();
+        let key = jobs.space().status(id);
+        let detail = "is active and nobody holds its lock".to_owned();
+        self.add(Trouble::WrongState, &def::status, &key, detail, repaired);
+        Ok(())
+    }
+
+    async fn contradicted(&mut self, id: &str, place: &str, says: &str) -> Result<(), Error> {
+        let jobs = self.jobs;
+        let again = jobs.said(&[id.to_owned()]).await?;
+        if again[0].1 != says || !jobs.is_in(id, place).await? {
+            return Ok(());
+        }
+        let mut repaired = false;
+        if self.repair {
+            let args = [id, place, says].map(str::as_bytes);
+            let reply = jobs.script(&RESTATE, &args, jobs.by()).await?;
+            repaired = reply::text(&reply) == Some("done");
+        }
+        let says = if says.is_empty() { "nothing" } else { says };
+        let detail = format!("says {says} and its job is {place}");
+        self.add(Trouble::WrongState, &def::status, &jobs.space().status(id), detail, repaired);
+        Ok(())
+    }
+}
+
+impl Jobs {
+    /// What each job's state says; empty where it says nothing.
+    pub(super) async fn said(&self, ids: &[String]) -> Result<Vec<(String, String)>, Error> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut get = redis::cmd("MGET");
+        for id in ids {
+            get.arg(self.space().status(id));
+        }
+        let values = self.call(&get).await?;
+        let words = reply::list(&values).unwrap_or_default();
+        let word = |value: &Value| reply::text(value).unwrap_or_default().to_owned();
+        Ok(ids.iter().cloned().zip(words.iter().map(word)).collect())
+    }
+
+    async fn owner_of(&self, id: &str) -> Result<Option<String>, Error> {
+        let value = self.call(&cmd("GET", self.space().lock(id))).await?;
+        Ok(reply::text(&value).map(str::to_owned))
+    }
+
+    pub(super) async fn is_in(&self, id: &str, place: &str) -> Result<bool, Error> {
+        let space = self.space();
+        let (name, key) = match place {
+            "waiting" => ("LPOS", &space.waiting),
+            "dead" => ("LPOS", &space.deadletter),
+            "delayed" => ("ZSCORE", &space.delayed),
+            "cron" => ("ZSCORE", &space.cron),
+            "parked" => ("SISMEMBER", &space.parked),
+            _ => ("SISMEMBER", &space.active),
+        };
+        let mut ask = cmd(name, key.as_str());
+        ask.arg(id);
+        let answer = self.call(&ask).await?;
+        Ok(answer != Value::Nil && (name != "SISMEMBER" || reply::int(&answer) == Some(1)))
+    }
+}
