@@ -123,8 +123,9 @@ impl Jobs {
     /// fault of the store ends it, and what was stored before stays.
     pub async fn dispatch_many(
         &self,
-        jobs: Vec<NewJob>,
+        mut jobs: Vec<NewJob>,
     ) -> Result<Vec<Result<Dispatched, Error>>, Error> {
+        crate::worker::mark(&mut jobs);
         let mut answers = Vec::with_capacity(jobs.len());
         let mut plain: Vec<(usize, Record)> = Vec::new();
         for job in jobs {

@@ -17,6 +17,7 @@ mod trace;
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -29,8 +30,7 @@ pub use cx::{Cancelled, JobCx};
 pub use drain::Drained;
 pub use failure::JobError;
 pub use handler::{Attempt, Call, Job, JobType, Layer, Next, layer_fn, timeout};
-#[cfg(feature = "otel")]
-pub use trace::current as current_traceparent;
+pub(crate) use trace::mark;
 
 use crate::dice::Dice;
 use crate::error::Error;
@@ -47,7 +47,7 @@ const LAST_CALL: Duration = Duration::from_secs(5);
 /// What the tasks of one worker share.
 pub(crate) struct Shared {
     jobs: Jobs,
-    facts: WorkerFacts,
+    facts: Arc<WorkerFacts>,
     handlers: HashMap<String, Handler>,
     layers: Vec<Arc<dyn Layer>>,
     concurrency: usize,
@@ -56,6 +56,8 @@ pub(crate) struct Shared {
     /// There may be something to claim.
     wake: Notify,
     phase: Phases,
+    /// The answer to a call was lost, so that jobs may be held which nobody here knows of.
+    unsure: AtomicBool,
     metrics: Arc<Metrics>,
     dice: Dice,
 }
@@ -109,6 +111,27 @@ impl Worker {
     /// Runs until a [`Stopper`] or an operator ends it.
     pub async fn run(self) -> Result<(), Error> {
         self.run_until(std::future::pending()).await
+    }
+
+    /// Runs until the process is told to end (SIGTERM, or SIGINT from a terminal). A second signal hands
+    /// everything back at once.
+    #[cfg(unix)]
+    pub async fn run_until_signal(self) -> Result<(), Error> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let stopper = self.stopper();
+        let mut signals = JoinSet::new();
+        for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
+            let stopper = stopper.clone();
+            let mut signal = signal(kind).map_err(|error| {
+                Error::invalid("no_signals", "signal", format!("signals cannot be heard: {error}"))
+            })?;
+            signals.spawn(async move {
+                while signal.recv().await.is_some() {
+                    stopper.stop();
+                }
+            });
+        }
+        self.run().await
     }
 
     /// Runs until `stop`, then ends gracefully: claims nothing more, waits for its jobs up to the grace time,

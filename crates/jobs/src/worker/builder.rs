@@ -208,13 +208,14 @@ impl Builder {
         self.jobs.register(&facts, &registration).await?;
         let shared = Arc::new(Shared {
             jobs: self.jobs,
-            facts,
+            facts: Arc::new(facts),
             handlers,
             layers: self.layers,
             concurrency: self.concurrency,
             running: parking_lot::Mutex::default(),
             wake: Notify::new(),
             phase: Phases::new(),
+            unsure: std::sync::atomic::AtomicBool::new(false),
             metrics: self.metrics,
             dice: self.seed.map_or_else(Dice::any, Dice::seeded),
         });

@@ -37,7 +37,7 @@ pub struct JobCx(Arc<Inner>);
 
 struct Inner {
     jobs: Jobs,
-    worker: WorkerFacts,
+    worker: Arc<WorkerFacts>,
     id: String,
     attempt: u32,
     max_attempts: u32,
@@ -63,7 +63,7 @@ struct Pending {
 }
 
 impl JobCx {
-    pub(crate) fn new(jobs: &Jobs, worker: &WorkerFacts, job: &Job, claimed_at: u64) -> JobCx {
+    pub(crate) fn new(jobs: &Jobs, worker: &Arc<WorkerFacts>, job: &Job, claimed_at: u64) -> JobCx {
         let cx = JobCx(Arc::new(Inner {
             jobs: jobs.clone(),
             worker: worker.clone(),

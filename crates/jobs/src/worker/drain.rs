@@ -29,7 +29,7 @@ impl Worker {
         let mut done = Vec::new();
         loop {
             shared.jobs.promote(1_000).await?;
-            let Some((claimed, cx)) = shared.exchange(&mut done, 1).await.pop() else {
+            let Some((claimed, cx)) = shared.exchange(&mut done, 1).await.0.pop() else {
                 return Ok(drained);
             };
             let Some(one) = shared.run(claimed, cx).await else { continue };

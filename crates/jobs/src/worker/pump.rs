@@ -3,6 +3,7 @@
 //! under way goes out together with the next.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use kernel::Fault;
@@ -12,9 +13,10 @@ use super::Shared;
 use super::cx::JobCx;
 use super::phase::Phase;
 use crate::error::Error;
+use crate::jobs::cmd;
 use crate::metrics::bump;
 use crate::outcome::{Claimed, Done, Ending, Wrote};
-use crate::work::WORK_MAX;
+use crate::work::{WORK_MAX, texts};
 
 /// How long idle workers wait before they look by themselves: foreign producers send no wake-up.
 const POLL: Duration = Duration::from_secs(1);
@@ -22,6 +24,9 @@ const POLL: Duration = Duration::from_secs(1);
 const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(160));
 /// A store in the process answers at once, so the loop itself must let others run now and then.
 const YIELD_EVERY: u32 = 32;
+
+/// How many stretches of jobs for others a claim goes through before it rests.
+const DEEPER_MAX: u32 = 20;
 
 /// A claimed job and its context, on its way to a lane.
 type Work = (Claimed, JobCx);
@@ -34,7 +39,7 @@ impl Shared {
 
     async fn inline(&self) {
         let mut done = Vec::new();
-        let mut turns = 0u32;
+        let (mut turns, mut deeper) = (0u32, 0u32);
         loop {
             let claiming = self.phase.get() == Phase::Running;
             if !claiming && done.is_empty() {
@@ -44,9 +49,17 @@ impl Shared {
                 self.phase.reached(Phase::Draining).await;
                 continue;
             }
-            match self.exchange(&mut done, usize::from(claiming)).await.pop() {
-                Some((claimed, cx)) => done.extend(self.run(claimed, cx).await),
-                None if claiming => self.idle().await,
+            let (mut work, more) = self.exchange(&mut done, usize::from(claiming)).await;
+            match work.pop() {
+                Some((claimed, cx)) => {
+                    deeper = 0;
+                    done.extend(self.run(claimed, cx).await);
+                }
+                None if more && deeper < DEEPER_MAX => deeper += 1,
+                None if claiming => {
+                    deeper = 0;
+                    self.idle().await;
+                }
                 None => {}
             }
             turns += 1;
@@ -68,7 +81,7 @@ impl Shared {
         let mut free: Vec<usize> = (0..lanes.len()).rev().collect();
         let mut done: Vec<Done> = Vec::new();
         // Whether there may be something to claim.
-        let mut look = true;
+        let (mut look, mut deeper) = (true, 0u32);
         loop {
             while let Ok((lane, one)) = ended.try_recv() {
                 free.push(lane);
@@ -78,9 +91,10 @@ impl Shared {
             let want =
                 if claiming && (look || !done.is_empty()) { free.len().min(WORK_MAX) } else { 0 };
             if want > 0 || !done.is_empty() {
-                let got = self.exchange(&mut done, want).await;
+                let (got, more) = self.exchange(&mut done, want).await;
                 if want > 0 {
-                    look = got.len() == want;
+                    deeper = if more && got.is_empty() { deeper + 1 } else { 0 };
+                    look = got.len() == want || (more && deeper <= DEEPER_MAX);
                 }
                 for work in got {
                     let lane = free.pop().expect("no more was claimed than there are free lanes");
@@ -147,31 +161,56 @@ impl Shared {
     }
 
     /// Writes what is done, claims up to `want`, and tries again until the store answers or nothing is left
-    /// that may be written.
-    pub(crate) async fn exchange(&self, done: &mut Vec<Done>, want: usize) -> Vec<Work> {
-        let (mut wait, mut unsure) = (RETRY.0, false);
+    /// that may be written. Also tells whether the list goes on behind what was looked at.
+    pub(crate) async fn exchange(&self, done: &mut Vec<Done>, want: usize) -> (Vec<Work>, bool) {
+        let mut wait = RETRY.0;
         loop {
             match self.jobs.finish_and_claim(&self.facts, done, want).await {
                 Ok(finished) => {
+                    let unsure = self.unsure.swap(false, Ordering::Relaxed);
                     self.settle(done, &finished.wrote, unsure);
                     let scan = finished.claims.scan;
                     if want > 0 {
                         self.metrics.claim_scanned.add(scan.scanned);
                     }
                     self.report_malformed(finished.claims.malformed);
-                    return self.take(finished.claims.jobs);
+                    let more = scan.scanned >= u64::from(self.jobs.options().scan_limit);
+                    let work = self.take(finished.claims.jobs);
+                    if unsure {
+                        self.give_back_unknown().await;
+                    }
+                    return (work, more);
                 }
                 Err(error) => {
                     bump(&self.metrics.faults);
                     tracing::debug!(%error, done = done.len(), "a worker's call failed, again soon");
-                    unsure |= matches!(error, Error::Fault(Fault::Unknown(_)));
+                    if matches!(error, Error::Fault(Fault::Unknown(_))) {
+                        self.unsure.store(true, Ordering::Relaxed);
+                    }
                     self.jobs.clock().sleep(wait).await;
                     wait = (wait * 2).min(RETRY.1);
                     self.forget_lost(done);
                     if done.is_empty() {
-                        return Vec::new();
+                        return (Vec::new(), false);
                     }
                 }
+            }
+        }
+    }
+
+    /// A call whose answer was lost may have claimed jobs that nobody here runs: they go back at once instead
+    /// of waiting for their lease to run out.
+    async fn give_back_unknown(&self) {
+        let key = self.jobs.space().owner(&self.facts.server_id);
+        let Ok(held) = self.jobs.call(&cmd("SMEMBERS", key)).await else { return };
+        for id in texts(&held) {
+            if self.running.lock().contains_key(&id) {
+                continue;
+            }
+            let view = self.jobs.get(&id).await.ok().flatten();
+            let Some(job) = view.and_then(|view| view.read()) else { continue };
+            if let Err(error) = self.jobs.hand_back(&self.facts, job).await {
+                tracing::debug!(%error, job = %id, "not handed back; its lease will run out");
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use tracing::Span;
 
-use crate::model::{Job, WorkerFacts};
+use crate::model::{Job, NewJob, WorkerFacts};
 
 /// The span of one attempt.
 pub(crate) fn span(facts: &WorkerFacts, job: &Job) -> Span {
@@ -25,10 +25,16 @@ pub(crate) fn span(facts: &WorkerFacts, job: &Job) -> Span {
     span
 }
 
-/// The `traceparent` of the current span, for a job that is dispatched in it.
-#[cfg(feature = "otel")]
-pub fn current() -> Option<String> {
-    otel::traceparent(&Span::current())
+/// Jobs that are dispatched inside a recorded span belong to its trace, unless they name another.
+pub(crate) fn mark(jobs: &mut [NewJob]) {
+    #[cfg(feature = "otel")]
+    if let Some(current) = otel::traceparent(&Span::current()) {
+        for job in jobs.iter_mut().filter(|job| job.x.traceparent.is_none()) {
+            job.x.traceparent = Some(current.clone());
+        }
+    }
+    #[cfg(not(feature = "otel"))]
+    let _ = jobs;
 }
 
 #[cfg(feature = "otel")]
@@ -54,5 +60,32 @@ mod otel {
         let mut carrier = HashMap::new();
         TraceContextPropagator::new().inject_context(&span.context(), &mut carrier);
         carrier.remove(NAME)
+    }
+}
+
+#[cfg(all(test, feature = "otel"))]
+mod tests {
+    use opentelemetry::trace::TracerProvider as _;
+    use tracing_subscriber::layer::SubscriberExt as _;
+
+    use super::*;
+
+    #[test]
+    fn an_attempt_continues_the_trace_of_its_dispatch() {
+        let provider = opentelemetry_sdk::trace::SdkTracerProvider::builder().build();
+        let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            let producer = tracing::info_span!("producer").entered();
+            let mut jobs = [NewJob::raw("email", "{}")];
+            mark(&mut jobs);
+            drop(producer);
+            let parent = jobs[0].x.traceparent.clone().expect("a recorded span has a context");
+            let text = format!(r#"{{"type":"email","x":{{"traceparent":"{parent}"}}}}"#);
+            let job = Job::read("j", text).expect("a job");
+            let span = span(&WorkerFacts::new("w").expect("an id"), &job);
+            let own = otel::traceparent(&span).expect("a recorded span has a context");
+            assert_eq!(own[..35], parent[..35], "the same trace");
+            assert_ne!(own, parent, "a span of its own");
+        });
     }
 }

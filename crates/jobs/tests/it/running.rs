@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use jobs::worker::{Builder, Cancelled, Job, JobCx, JobError, Worker};
 use jobs::{Asked, Jobs, NewJob};
 use serde_json::{Value as Json, json};
-use testkit::on_every_store;
+use testkit::{Faulty, How, on_every_store};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::hands::{Live, NS, ask, error_name, int, live, send, status, text, until};
@@ -210,4 +210,20 @@ on_every_store!(delayed_jobs_run_when_they_are_due_without_any_scheduler, |store
     let took = start.elapsed();
     assert!(took >= Duration::from_millis(290) && took < Duration::from_millis(2_500), "{took:?}");
     worker.stop().await;
+});
+
+on_every_store!(jobs_of_a_claim_whose_answer_was_lost_are_not_left_lying, |store| {
+    let faulty = Faulty::new(store.clone());
+    let through: Arc<dyn kernel::Store> = faulty.clone();
+    let (jobs, sure) = (live(&through), live(&store));
+    let worker = nothing(&jobs, "w1").build().await.unwrap();
+    let id = send(&sure, NewJob::new("do", &1)).await;
+    // Of a drain the first call moves due jobs and the second claims: that is done, and nobody hears of it.
+    faulty.fail_every(2, How::AnswerLost);
+    assert_eq!(worker.drain().await.unwrap().completed, 0);
+    faulty.fail_every(0, How::AnswerLost);
+    assert_eq!(status(&sure, &id).await, "active", "held by a worker that does not know it");
+    worker.drain().await.unwrap();
+    assert_eq!(status(&sure, &id).await, "waiting", "given back as soon as the store answers");
+    assert_eq!(worker.drain().await.unwrap().completed, 1);
 });

@@ -233,6 +233,7 @@ async fn insist(jobs: &Jobs, id: &str) {
 
 // Synced at every write, so that nothing acknowledged may be lost: with `everysec` a server that is killed
 // while it syncs loses up to two seconds, which is its own promise and not ours.
+#[allow(clippy::print_stdout)] // the line of the scoreboard
 fn restarts(program: Program) {
     let (rounds, each) = if long() { (60, 2_000) } else { (2, 100) };
     let mut server =
@@ -255,9 +256,9 @@ fn restarts(program: Program) {
         });
         std::thread::sleep(Duration::from_millis(80));
         if round % 2 == 0 {
-            server.stop()
+            server.stop();
         } else {
-            server.kill()
+            server.kill();
         }
         std::thread::sleep(Duration::from_millis(150));
         server.restart();
