@@ -144,7 +144,7 @@ impl Jobs {
     }
 
     /// Ids of the jobs that each worker holds, sorted.
-    async fn held_by_worker(&self) -> Result<HashMap<String, Vec<String>>, Error> {
+    pub(crate) async fn held_by_worker(&self) -> Result<HashMap<String, Vec<String>>, Error> {
         let claimed = self.call(&cmd("HGETALL", self.space().claimed.as_str())).await?;
         let mut held: HashMap<String, Vec<String>> = HashMap::new();
         for (id, value) in reply::pairs(&claimed).unwrap_or_default() {

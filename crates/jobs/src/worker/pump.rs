@@ -13,10 +13,9 @@ use super::Shared;
 use super::cx::JobCx;
 use super::phase::Phase;
 use crate::error::Error;
-use crate::jobs::cmd;
 use crate::metrics::bump;
 use crate::outcome::{Claimed, Done, Ending, Wrote};
-use crate::work::{WORK_MAX, texts};
+use crate::work::WORK_MAX;
 
 /// How long idle workers wait before they look by themselves: foreign producers send no wake-up.
 const POLL: Duration = Duration::from_secs(1);
@@ -201,9 +200,8 @@ impl Shared {
     /// A call whose answer was lost may have claimed jobs that nobody here runs: they go back at once instead
     /// of waiting for their lease to run out.
     async fn give_back_unknown(&self) {
-        let key = self.jobs.space().owner(&self.facts.server_id);
-        let Ok(held) = self.jobs.call(&cmd("SMEMBERS", key)).await else { return };
-        for id in texts(&held) {
+        let Ok(mut held) = self.jobs.held_by_worker().await else { return };
+        for id in held.remove(&self.facts.server_id).unwrap_or_default() {
             if self.running.lock().contains_key(&id) {
                 continue;
             }
