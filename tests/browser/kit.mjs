@@ -59,17 +59,17 @@ export async function until(what, look, ms = 20000) {
 }
 
 export class Server {
-  /** `store`: `embedded` (also by WORLDKEEP_BROWSER_STORE) or `redis`. */
-  static async start({ args = [], env = {}, store = process.env.WORLDKEEP_BROWSER_STORE || 'embedded' } = {}) {
+  /** `store`: `embedded` (also by WORLDKEEP_BROWSER_STORE) or `redis`; `beside` shares another server's Redis. */
+  static async start({ args = [], env = {}, store = process.env.WORLDKEEP_BROWSER_STORE || 'embedded', beside } = {}) {
     const s = new Server();
-    s.store = store;
+    s.store = beside ? 'redis' : store;
     s.dir = mkdtempSync(path.join(tmpdir(), 'worldkeep-browser-'));
     s.http = await freePort();
-    s.resp = await freePort();
+    s.resp = beside ? beside.resp : await freePort();
     s.args = args;
     s.env = env;
     try {
-      if (store === 'redis') await s.redisUp();
+      if (s.store === 'redis' && !beside) await s.redisUp();
       await s.up();
     } catch (e) {
       await s.stop();
@@ -92,7 +92,8 @@ export class Server {
   }
 
   async redisDown() {
-    this.redisChild?.kill('SIGTERM');
+    if (!this.redisChild) return;
+    this.redisChild.kill('SIGTERM');
     await this.redisGone;
     this.redisChild = null;
   }

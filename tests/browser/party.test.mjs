@@ -80,14 +80,35 @@ test('a push that is not newer than the state changes nothing', () => {
 test('a reel goes from idle over the vote to its result on a phone', () => {
   let s = play(synced({ game: gameAt('idle') }));
   assert.equal(playScreen(s), 'look');
-  s = reduce(s, say('START_VOTE', { round_id: 'r1', item_id: 'i1', k: 2, senders_selectable: item().senders_selectable, version: 4 }));
+  s = reduce(
+    s,
+    say('START_VOTE', {
+      round_id: 'r1',
+      item_id: 'i1',
+      k: 2,
+      senders_selectable: item().senders_selectable,
+      version: 4,
+    }),
+  );
   assert.equal(playScreen(s), 'vote');
-  s = reduce(s, say('VOTE_ACK', { round_id: 'r1', item_id: 'i1', accepted: true }), { payload: { selections: ['s2'] } });
+  s = reduce(s, say('VOTE_ACK', { round_id: 'r1', item_id: 'i1', accepted: true }), {
+    payload: { selections: ['s2'] },
+  });
   assert.deepEqual(s.game.my_vote.selections, ['s2']);
   s = reduce(s, say('VOTE_CLOSED', { round_id: 'r1', item_id: 'i1', version: 5 }));
   assert.equal(playScreen(s), 'voted');
-  const mine = { player_id: 'p1', selections: ['s2'], correct: ['s2'], incorrect: [], points_gained: 1, score_total: 2 };
-  s = reduce(s, say('ITEM_RESULT', { round_id: 'r1', item_id: 'i1', true_senders: ['s2'], mine, scores: { p1: 2, p2: 4 } }));
+  const mine = {
+    player_id: 'p1',
+    selections: ['s2'],
+    correct: ['s2'],
+    incorrect: [],
+    points_gained: 1,
+    score_total: 2,
+  };
+  s = reduce(
+    s,
+    say('ITEM_RESULT', { round_id: 'r1', item_id: 'i1', true_senders: ['s2'], mine, scores: { p1: 2, p2: 4 } }),
+  );
   s = reduce(s, say('NEW_ITEM', { ...item('i2', { item_index: 1 }), version: 6 }));
   assert.equal(playScreen(s), 'result', 'the result stays while the next reel waits');
   assert.equal(s.scores.p1, 2);
@@ -98,10 +119,18 @@ test('a reel goes from idle over the vote to its result on a phone', () => {
 
 test('a late vote closes the screen, and a refused one leaves it', () => {
   const s = play(synced());
-  assert.equal(playScreen(reduce(s, say('VOTE_ACK', { round_id: 'r1', item_id: 'i1', accepted: false, reason: 'late' }))), 'voted');
-  assert.equal(playScreen(reduce(s, say('VOTE_ACK', { round_id: 'r1', item_id: 'i1', accepted: false, reason: 'too_many' }))), 'vote');
   assert.equal(
-    playScreen(reduce(s, say('VOTE_ACK', { round_id: 'r1', item_id: 'i1', accepted: false, reason: 'not_expected_voter' }))),
+    playScreen(reduce(s, say('VOTE_ACK', { round_id: 'r1', item_id: 'i1', accepted: false, reason: 'late' }))),
+    'voted',
+  );
+  assert.equal(
+    playScreen(reduce(s, say('VOTE_ACK', { round_id: 'r1', item_id: 'i1', accepted: false, reason: 'too_many' }))),
+    'vote',
+  );
+  assert.equal(
+    playScreen(
+      reduce(s, say('VOTE_ACK', { round_id: 'r1', item_id: 'i1', accepted: false, reason: 'not_expected_voter' })),
+    ),
     'look',
   );
 });
@@ -127,9 +156,17 @@ test('a spectator sees the game and no vote; a freed seat is offered', () => {
 });
 
 test('the big screen follows votes, plays a reveal once and shows it still after a reload', () => {
-  const all = { players_all: [player(1), player(2)], senders_all: [], connected_player_ids: ['p1'], my_player_id: null };
+  const all = {
+    players_all: [player(1), player(2)],
+    senders_all: [],
+    connected_player_ids: ['p1'],
+    my_player_id: null,
+  };
   const start = { ...fresh('master') };
-  let s = reduce(start, synced({ ...all, game: gameAt('vote', { votes_received_player_ids: ['p1'], expected_player_ids: ['p1', 'p2'] }) }));
+  let s = reduce(
+    start,
+    synced({ ...all, game: gameAt('vote', { votes_received_player_ids: ['p1'], expected_player_ids: ['p1', 'p2'] }) }),
+  );
   assert.equal(masterScreen(s), 'vote');
   s = reduce(s, say('PLAYER_VOTED', { round_id: 'r1', item_id: 'i1', player_id: 'p2' }));
   s = reduce(s, say('PLAYER_VOTED', { round_id: 'r1', item_id: 'i1', player_id: 'p2' }));
@@ -143,7 +180,10 @@ test('the big screen follows votes, plays a reveal once and shows it still after
   };
   s = reduce(s, say('VOTE_RESULTS', results));
   assert.deepEqual([masterScreen(s), s.game.live], ['reveal', true]);
-  const still = reduce(start, synced({ ...all, game: gameAt('reveal_wait', { version: 4, current_vote_results: results }) }));
+  const still = reduce(
+    start,
+    synced({ ...all, game: gameAt('reveal_wait', { version: 4, current_vote_results: results }) }),
+  );
   assert.deepEqual([masterScreen(still), still.game.live, still.game.results.true_senders], ['reveal', false, ['s1']]);
   assert.equal(reduce(s, say('PRESENCE', { player_id: 'p2', connected: true })).online.length, 2);
 });
@@ -151,13 +191,24 @@ test('the big screen follows votes, plays a reveal once and shows it still after
 test('why the game cannot start names who is missing', () => {
   const state = (players) => ({ ...fresh('master'), players });
   assert.equal(startBlocked(state([player(1)])).word, 'few');
-  assert.deepEqual(startBlocked(state([player(1), player(2, { status: 'free' })])).players.map((p) => p.name), ['N2']);
+  assert.deepEqual(
+    startBlocked(state([player(1), player(2, { status: 'free' })])).players.map((p) => p.name),
+    ['N2'],
+  );
   assert.equal(startBlocked(state([player(1), player(2), player(3, { active: false, status: 'disabled' })])), null);
 });
 
 test('equal scores share a rank and the next one skips; a recap tells who moved', () => {
   const s = { ...fresh(), players: [1, 2, 3, 4].map((n) => player(n)), scores: { p1: 5, p2: 7, p3: 5, p4: 1 } };
-  assert.deepEqual(ranked(s).map((r) => [r.player_id, r.rank]), [['p2', 1], ['p1', 2], ['p3', 2], ['p4', 4]]);
+  assert.deepEqual(
+    ranked(s).map((r) => [r.player_id, r.rank]),
+    [
+      ['p2', 1],
+      ['p1', 2],
+      ['p3', 2],
+      ['p4', 4],
+    ],
+  );
   const { before, after } = moves([
     { player_id: 'a', points_round: 0, score_total: 5 },
     { player_id: 'b', points_round: 4, score_total: 6 },
@@ -173,7 +224,12 @@ function world() {
   let now = 1000;
   const io = {
     makeSocket: () => {
-      const ws = { readyState: 0, sent: [], send: (t) => ws.sent.push(JSON.parse(t)), close: () => (ws.readyState = 3) };
+      const ws = {
+        readyState: 0,
+        sent: [],
+        send: (t) => ws.sent.push(JSON.parse(t)),
+        close: () => (ws.readyState = 3),
+      };
       sockets.push(ws);
       return ws;
     },
@@ -234,7 +290,11 @@ test('the line asks for the state first and comes back with the spec’s pauses'
     w.last().onclose({ code: 1006 });
   }
   assert.deepEqual(gaps, [500, 1000, 2000, 4000, 8000, 10000, 10000]);
-  for (const r of [0, 1]) assert.equal(waitBefore(0, () => r), r ? 600 : 400);
+  for (const r of [0, 1])
+    assert.equal(
+      waitBefore(0, () => r),
+      r ? 600 : 400,
+    );
   w.client.stop();
 });
 
@@ -251,7 +311,11 @@ test('a vote given without a connection is sent once it is back, and only while 
   assert.deepEqual(w.types(), ['PING', 'STATE_SYNC'], 'nothing before the state is known');
   w.hear(synced());
   const votes = () => w.last().sent.filter((m) => m.type === 'SUBMIT_VOTE');
-  assert.deepEqual(votes().map((m) => m.payload.selections), [['s2']], 'the last tap counts');
+  assert.deepEqual(
+    votes().map((m) => m.payload.selections),
+    [['s2']],
+    'the last tap counts',
+  );
   w.hear({ ...say('VOTE_ACK', { round_id: 'r1', item_id: 'i1', accepted: true }), id: votes()[0].id });
   assert.deepEqual(w.client.state.game.my_vote.selections, ['s2']);
   w.hear(synced({ game: gameAt('vote', { my_vote: { selections: ['s2'], ts: 1 } }) }));
@@ -311,7 +375,11 @@ test('rounds: the same word gives the same rounds, and every rule holds', () => 
     active: i !== 8,
     urls: Array.from({ length: 1 + i }, (__, j) => `http://x.test/${i}/${j}`),
   }));
-  for (const [a, b] of [[1, 4], [2, 3], [5, 6]]) {
+  for (const [a, b] of [
+    [1, 4],
+    [2, 3],
+    [5, 6],
+  ]) {
     const url = `http://x.test/both/${a}`;
     people[a].urls.push(url);
     people[b].urls.push(url);
@@ -319,7 +387,10 @@ test('rounds: the same word gives the same rounds, and every rule holds', () => 
   for (const seed of ['lantern', 'comet', 'x', 'é']) {
     const one = buildRounds(people, { rounds: 4, seed });
     const again = buildRounds([...people].reverse(), { rounds: 4, seed });
-    assert.deepEqual(one.rounds.map((r) => r.map((i) => i.url)), again.rounds.map((r) => r.map((i) => i.url)));
+    assert.deepEqual(
+      one.rounds.map((r) => r.map((i) => i.url)),
+      again.rounds.map((r) => r.map((i) => i.url)),
+    );
     const urls = one.rounds.flat().map((i) => i.url);
     assert.equal(new Set(urls).size, urls.length, 'each reel once');
     for (const round of one.rounds) {
@@ -331,12 +402,17 @@ test('rounds: the same word gives the same rounds, and every rule holds', () => 
     }
     const sizes = one.rounds.map((r) => r.length);
     assert.ok(Math.max(...sizes) - Math.min(...sizes) <= 2, `about as long: ${sizes}`);
-    const left = Object.values(one.left).flatMap((m) => [...m.values()]).reduce((a, b) => a + b, 0);
+    const left = Object.values(one.left)
+      .flatMap((m) => [...m.values()])
+      .reduce((a, b) => a + b, 0);
     const sent = people.reduce((n, p) => n + p.urls.length, 0);
     const shown = one.rounds.flat().reduce((n, i) => n + i.senders.length, 0);
     assert.equal(left + shown, sent, 'every reel is shown or its absence explained');
   }
-  assert.notDeepEqual(buildRounds(people, { rounds: 4, seed: 'a' }).rounds, buildRounds(people, { rounds: 4, seed: 'b' }).rounds);
+  assert.notDeepEqual(
+    buildRounds(people, { rounds: 4, seed: 'a' }).rounds,
+    buildRounds(people, { rounds: 4, seed: 'b' }).rounds,
+  );
   const body = roomBody(people, buildRounds(people, { rounds: 2, seed: 'a' }).rounds);
   assert.deepEqual(body.senders[8], { sender_id: 's9', name: 'N8', active: false, reels_count: 9 });
   for (const r of body.rounds) for (const i of r.items) assert.match(i.true_sender_ids[0], /^s\d+$/);
@@ -355,18 +431,41 @@ test('imports: exports with broken accents, links in texts, pasted lines and the
   };
   const read = readExport(JSON.stringify(doc));
   assert.deepEqual([...read.people.keys()], ['Zoë']);
-  assert.deepEqual([...read.people.get('Zoë')], ['https://www.instagram.com/reel/AAA/', 'https://www.instagram.com/reel/BBB/']);
+  assert.deepEqual(
+    [...read.people.get('Zoë')],
+    ['https://www.instagram.com/reel/AAA/', 'https://www.instagram.com/reel/BBB/'],
+  );
   assert.equal(read.others, 1);
   assert.throws(() => readExport('nope'), { word: 'json' });
   assert.throws(() => readExport('{"a":1}'), { word: 'shape' });
   assert.equal(mend('Zoë'), 'Zoë');
-  const lines = readLines('Camille, https://a.test/1\n  Nico ; http://a.test/2 \nnothing\n, https://a.test/3\n\nCamille\thttps://a.test/4');
-  assert.deepEqual([...lines.people].map(([n, u]) => [n, u.size]), [['Camille', 2], ['Nico', 1]]);
-  assert.deepEqual(lines.faults.map((f) => [f.line, f.word]), [[3, 'url'], [4, 'name']]);
+  const lines = readLines(
+    'Camille, https://a.test/1\n  Nico ; http://a.test/2 \nnothing\n, https://a.test/3\n\nCamille\thttps://a.test/4',
+  );
+  assert.deepEqual(
+    [...lines.people].map(([n, u]) => [n, u.size]),
+    [
+      ['Camille', 2],
+      ['Nico', 1],
+    ],
+  );
+  assert.deepEqual(
+    lines.faults.map((f) => [f.line, f.word]),
+    [
+      [3, 'url'],
+      [4, 'name'],
+    ],
+  );
   assert.equal(cleanUrl('ftp://a.test/'), null);
   assert.equal(cleanUrl(`https://a.test/${'x'.repeat(3000)}`), null);
   assert.equal(cleanName('  a\u0000 b  '.concat('c'.repeat(40))).length, 24);
-  let people = addPeople([], new Map([['Pixel', new Set(['https://a.test/1'])], ['pixel', new Set(['https://a.test/2'])]]));
+  let people = addPeople(
+    [],
+    new Map([
+      ['Pixel', new Set(['https://a.test/1'])],
+      ['pixel', new Set(['https://a.test/2'])],
+    ]),
+  );
   const [[first, twin]] = [...twins(people)];
   people = merge(people, first, twin.id);
   assert.deepEqual([people.length, people[0].urls.length], [1, 2]);
@@ -396,7 +495,23 @@ function readQr(grid) {
   const size = grid.length;
   const version = (size - 17) / 4;
   let format = 0;
-  const spots = [[8, 0], [8, 1], [8, 2], [8, 3], [8, 4], [8, 5], [8, 7], [8, 8], [7, 8], [5, 8], [4, 8], [3, 8], [2, 8], [1, 8], [0, 8]];
+  const spots = [
+    [8, 0],
+    [8, 1],
+    [8, 2],
+    [8, 3],
+    [8, 4],
+    [8, 5],
+    [8, 7],
+    [8, 8],
+    [7, 8],
+    [5, 8],
+    [4, 8],
+    [3, 8],
+    [2, 8],
+    [1, 8],
+    [0, 8],
+  ];
   for (const [r, c] of spots) format = (format << 1) | Number(grid[r][c]);
   format ^= 0b101010000010010;
   assert.equal(format >> 13, 0, 'level M');
@@ -411,7 +526,9 @@ function readQr(grid) {
     (i, j) => (((i * j) % 2) + ((i * j) % 3)) % 2,
     (i, j) => (((i + j) % 2) + ((i * j) % 3)) % 2,
   ];
-  const lines = { 1: [], 2: [6, 18], 3: [6, 22], 4: [6, 26], 5: [6, 30], 6: [6, 34], 7: [6, 22, 38], 8: [6, 24, 42] }[version];
+  const lines = { 1: [], 2: [6, 18], 3: [6, 22], 4: [6, 26], 5: [6, 30], 6: [6, 34], 7: [6, 22, 38], 8: [6, 24, 42] }[
+    version
+  ];
   const fixed = (r, c) => {
     if (r === 6 || c === 6) return true;
     if ((r < 9 && c < 9) || (r < 9 && c >= size - 8) || (r >= size - 8 && c < 9)) return true;
@@ -435,14 +552,30 @@ function readQr(grid) {
   }
   const words = [];
   for (let i = 0; i + 8 <= bits.length; i += 8) words.push(parseInt(bits.slice(i, i + 8).join(''), 2));
-  const shape = { 1: [[1, 16]], 2: [[1, 28]], 3: [[1, 44]], 4: [[2, 32]], 5: [[2, 43]], 6: [[4, 27]], 7: [[4, 31]], 8: [[2, 38], [2, 39]] }[version];
+  const shape = {
+    1: [[1, 16]],
+    2: [[1, 28]],
+    3: [[1, 44]],
+    4: [[2, 32]],
+    5: [[2, 43]],
+    6: [[4, 27]],
+    7: [[4, 31]],
+    8: [
+      [2, 38],
+      [2, 39],
+    ],
+  }[version];
   const extra = { 1: 10, 2: 16, 3: 26, 4: 18, 5: 24, 6: 16, 7: 18, 8: 22 }[version];
   const blocks = shape.flatMap(([n, len]) => Array.from({ length: n }, () => ({ len, data: [], error: [] })));
   let at = 0;
-  for (let i = 0; i < Math.max(...blocks.map((b) => b.len)); i += 1) for (const b of blocks) if (i < b.len) b.data.push(words[at++]);
+  for (let i = 0; i < Math.max(...blocks.map((b) => b.len)); i += 1)
+    for (const b of blocks) if (i < b.len) b.data.push(words[at++]);
   for (let i = 0; i < extra; i += 1) for (const b of blocks) b.error.push(words[at++]);
   for (const b of blocks) assert.deepEqual(errorWords(b.data, extra), b.error, 'error words');
-  const stream = blocks.flatMap((b) => b.data).map((w) => w.toString(2).padStart(8, '0')).join('');
+  const stream = blocks
+    .flatMap((b) => b.data)
+    .map((w) => w.toString(2).padStart(8, '0'))
+    .join('');
   assert.equal(stream.slice(0, 4), '0100', 'byte mode');
   const length = parseInt(stream.slice(4, 12), 2);
   const bytes = Array.from({ length }, (_, i) => parseInt(stream.slice(12 + i * 8, 20 + i * 8), 2));
@@ -455,7 +588,12 @@ test('the QR code reads back, and its error words are the standard’s', () => {
     errorWords([32, 91, 11, 120, 209, 114, 220, 77, 67, 64, 236, 17, 236, 17, 236, 17], 10),
     [196, 35, 39, 119, 235, 215, 231, 226, 93, 23],
   );
-  for (const text of ['hi', 'http://192.168.1.20:7979/r/ABCD2345', `http://game.example.test/party#take=ABCD2345.${'k'.repeat(32)}`, 'é'.repeat(60)])
+  for (const text of [
+    'hi',
+    'http://192.168.1.20:7979/r/ABCD2345',
+    `http://game.example.test/party#take=ABCD2345.${'k'.repeat(32)}`,
+    'é'.repeat(60),
+  ])
     for (const mask of [undefined, 0, 1, 2, 3, 4, 5, 6, 7]) assert.equal(readQr(matrix(text, mask)), text);
   assert.throws(() => matrix('x'.repeat(400)), /too long/);
 });

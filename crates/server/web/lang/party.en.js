@@ -34,6 +34,7 @@ export default {
   'gone.full': 'This room is full. Ask for a free seat.',
   'gone.key': 'This screen cannot direct that room',
   'gone.say': 'Room {code}. Nothing of it is kept.',
+  'gone.keySay': 'Room {code} goes on without it. Ask the other screen for its take-over link.',
 
   'home.say': 'Your group sends each other reels all day. Who sent which one? One big screen, everyone votes by phone.',
   'home.new': 'New game',
@@ -95,7 +96,8 @@ export default {
   'import.say': 'Drop Instagram conversation exports here (message_1.json and its sisters), as many as you like.',
   'import.files': 'Choose files',
   'import.how': 'Where do I get them?',
-  'import.howSay': 'On Instagram: Settings, Accounts Center, Your information, Download your information. Choose Messages, and JSON as format. The files are in the folder of each conversation.',
+  'import.howSay':
+    'On Instagram: Settings, Accounts Center, Your information, Download your information. Choose Messages, and JSON as format. The files are in the folder of each conversation.',
   'import.paste': 'Or paste lines',
   'import.pasteSay': 'One per line: a name, a comma, the link.',
   'import.example': 'Camille, https://…\nNico, https://…',
@@ -124,6 +126,9 @@ export default {
   'people.mergeWith': 'Merge with {name}',
   'people.merged': 'Merged into {name}',
   'people.remove': 'Remove from the list',
+  'people.clear': 'Forget everyone',
+  'people.clearAsk': ['Forget {n} person?', 'Forget {n} people?'],
+  'people.clearSay': 'Names and links leave this browser. Rooms that are open stay.',
   'people.twins': 'two spellings, “{a}” and “{b}”',
   'people.empty': 'no reel: plays, but is never the answer',
 

@@ -34,8 +34,10 @@ export default {
   'gone.full': 'Ce salon est complet. Demandez une place.',
   'gone.key': 'Cet écran ne peut pas mener ce salon',
   'gone.say': 'Salon {code}. Rien n’en est gardé.',
+  'gone.keySay': 'Le salon {code} continue sans lui. Demandez à l’autre écran son lien.',
 
-  'home.say': 'Votre groupe s’envoie des reels toute la journée. Mais qui a envoyé lequel ? Un grand écran, tout le monde vote au téléphone.',
+  'home.say':
+    'Votre groupe s’envoie des reels toute la journée. Mais qui a envoyé lequel ? Un grand écran, tout le monde vote au téléphone.',
   'home.new': 'Nouvelle partie',
   'home.join': 'Rejoindre une partie',
   'home.resume': 'Reprendre la partie {code}',
@@ -92,10 +94,12 @@ export default {
   'setup.fix.large': 'Il y en a {n}. Prenez moins de manches.',
 
   'import.title': 'Apportez vos conversations',
-  'import.say': 'Déposez ici des exports de conversations Instagram (message_1.json et ses sœurs), autant que vous voulez.',
+  'import.say':
+    'Déposez ici des exports de conversations Instagram (message_1.json et ses sœurs), autant que vous voulez.',
   'import.files': 'Choisir des fichiers',
   'import.how': 'Où les trouver ?',
-  'import.howSay': 'Sur Instagram : Paramètres, Espace Comptes, Vos informations, Télécharger vos informations. Choisissez Messages, au format JSON. Les fichiers sont dans le dossier de chaque conversation.',
+  'import.howSay':
+    'Sur Instagram : Paramètres, Espace Comptes, Vos informations, Télécharger vos informations. Choisissez Messages, au format JSON. Les fichiers sont dans le dossier de chaque conversation.',
   'import.paste': 'Ou collez des lignes',
   'import.pasteSay': 'Une par ligne : un nom, une virgule, le lien.',
   'import.example': 'Camille, https://…\nNico, https://…',
@@ -124,6 +128,9 @@ export default {
   'people.mergeWith': 'Réunir avec {name}',
   'people.merged': 'Réunis sous {name}',
   'people.remove': 'Retirer de la liste',
+  'people.clear': 'Tout oublier',
+  'people.clearAsk': ['Oublier {n} personne ?', 'Oublier {n} personnes ?'],
+  'people.clearSay': 'Noms et liens quittent ce navigateur. Les salons ouverts restent.',
   'people.twins': 'deux écritures, « {a} » et « {b} »',
   'people.empty': 'aucun reel : joue, mais n’est jamais la réponse',
 
@@ -133,7 +140,8 @@ export default {
   'lobby.qr': 'QR code du salon {code}',
   'lobby.type': 'et tapez',
   'lobby.copy': 'Copier le lien',
-  'lobby.local': 'Les téléphones ne peuvent pas atteindre cette adresse. Ouvrez cette page par le nom de l’ordinateur sur votre réseau.',
+  'lobby.local':
+    'Les téléphones ne peuvent pas atteindre cette adresse. Ouvrez cette page par le nom de l’ordinateur sur votre réseau.',
   'lobby.in': ['{n} sur {m} est là', '{n} sur {m} sont là'],
   'lobby.add': 'Ajouter un joueur',
   'lobby.freeAll': 'Libérer les places',

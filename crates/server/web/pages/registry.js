@@ -1,5 +1,7 @@
 // Which pages exist. A module adds its page with one entry in `nav`, its routes, and its sentences for events;
 // docs/dashboard.md shows how. Nothing here loads a page: `load` does, when someone goes there.
+import { h } from '../base/dom.js';
+import { has, rich } from '../base/i18n.js';
 
 /** Sections of the sidebar, in order. */
 export const SECTIONS = ['', 'modules', 'store'];
@@ -24,6 +26,22 @@ export const nav = [
     chord: 'o',
     phone: 0,
     routes: [['/', () => import('./overview.js')]],
+  },
+  {
+    id: 'rooms',
+    section: 'modules',
+    icon: 'rooms',
+    label: 'nav.rooms',
+    path: '/rooms',
+    chord: 'r',
+    phone: 2,
+    module: ['rooms'],
+    count: (o) => o.tiles?.find((tile) => tile.module === 'rooms')?.number,
+    look: looks('/rooms'),
+    routes: [
+      ['/rooms', () => import('./rooms.js')],
+      ['/rooms/playground', () => import('./roomsplay.js')],
+    ],
   },
   {
     id: 'keys',
@@ -76,7 +94,14 @@ export function pageOf(module) {
 }
 
 /** module → (event) → nodes or text, null for the plain sentence. */
-export const sentences = {};
+export const sentences = {
+  rooms: (event) => {
+    const key = `rooms.event.${event.type}`;
+    if (!has(key) || !event.id) return null;
+    const code = event.id.length === 8 ? `${event.id.slice(0, 4)}-${event.id.slice(4)}` : event.id;
+    return rich(key, { code: h('b', {}, code), n: event.body?.votes ?? 0, m: event.body?.expected ?? 0 });
+  },
+};
 
 /** The four of the phone's bar by place, the rest behind "More". */
 export function phone(items) {

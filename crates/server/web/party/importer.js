@@ -15,7 +15,11 @@ export function cleanName(raw) {
 
 /** The same person under two spellings gives the same fold. */
 export const fold = (name) =>
-  name.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '') || name.toLowerCase();
+  name
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, '') || name.toLowerCase();
 
 /** Exports write each byte of a UTF-8 text as its own character; this puts them together again. */
 export function mend(text) {

@@ -64,8 +64,7 @@ export function masters(now = Date.now()) {
   if (Object.keys(alive).length !== Object.keys(all).length) keep('masters', Object.keys(alive).length ? alive : null);
   return alive;
 }
-export const keepMaster = (code, facts) =>
-  keep('masters', { ...masters(), [code]: { ...masters()[code], ...facts } });
+export const keepMaster = (code, facts) => keep('masters', { ...masters(), [code]: { ...masters()[code], ...facts } });
 export function forgetMaster(code) {
   const { [code]: _, ...rest } = masters();
   keep('masters', Object.keys(rest).length ? rest : null);

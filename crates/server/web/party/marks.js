@@ -93,3 +93,11 @@ export function ofSender(state, sender, extra) {
   const player = state.players.find((p) => p.sender_id && p.sender_id === sender?.sender_id);
   return { id: sender?.sender_id, name: sender?.name || '?', photo: player?.avatar_url || null, ...extra };
 }
+
+/** A few marks that hop: the game's own decoration. */
+export const parade = (names) =>
+  h(
+    'div.parade',
+    { 'aria-hidden': 'true' },
+    names.map((name, i) => mark({ id: `s${i + 1}`, name })),
+  );

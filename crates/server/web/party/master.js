@@ -82,7 +82,7 @@ function direct(code, { push = true } = {}) {
   client = new RoomClient({ url: socketUrl(), code, deviceId: deviceId(), masterKey: key, role: 'master' });
   client.addEventListener('state', () => {
     const { state } = client;
-    if (state.gone) forgetMaster(code);
+    if (state.gone || (state.phase && !state.keyed)) forgetMaster(code);
     else if (state.expires_at) remember(code, state);
     draw();
   });

@@ -59,7 +59,10 @@ export function buildRounds(people, { rounds, seed, played = new Set() }) {
     } else for (const id of senders) note(left.shared, id);
   });
 
-  for (const person of shuffled([...active].sort((a, b) => (a.id < b.id ? -1 : 1)), roll)) {
+  for (const person of shuffled(
+    [...active].sort((a, b) => (a.id < b.id ? -1 : 1)),
+    roll,
+  )) {
     const own = [...reels].filter(([, who]) => who.length === 1 && who[0] === person.id).map(([url]) => url);
     const urls = shuffled(own.sort(), roll);
     // The emptiest rounds first, so that all are about as long.
@@ -89,7 +92,10 @@ export function buildRounds(people, { rounds, seed, played = new Set() }) {
 
 /** A good number of rounds: as many as the second busiest sender has reels, at most ten. */
 export function suggestRounds(people) {
-  const counts = people.filter((p) => p.active).map((p) => p.urls.length).sort((a, b) => b - a);
+  const counts = people
+    .filter((p) => p.active)
+    .map((p) => p.urls.length)
+    .sort((a, b) => b - a);
   return Math.max(1, Math.min(10, counts[1] ?? counts[0] ?? 1));
 }
 

@@ -9,7 +9,8 @@ const LATE_MS = 1500; // a shorter loss is not worth a word
 
 i18n.onlyWords((code) => import(`/lang/party.${code}.js`));
 
-export const start = () => Promise.all([i18n.use(i18n.preferred()), loadIcons()]);
+/** Words, then icons; a game without icons is still a game. */
+export const start = () => Promise.all([i18n.use(i18n.preferred()), loadIcons().catch(() => null)]);
 
 /** EN FR, the chosen one pressed. */
 export function langs(changed) {

@@ -13,7 +13,8 @@ const GLIDE = 500;
 
 /** ▲ 2, ▼ 1 or –, with a word for readers. */
 function move(n) {
-  if (!n) return h('span.move.quiet', {}, h('span', { 'aria-hidden': 'true' }, '–'), h('span.said', {}, t('move.same')));
+  if (!n)
+    return h('span.move.quiet', {}, h('span', { 'aria-hidden': 'true' }, '–'), h('span.said', {}, t('move.same')));
   return h(
     'span.move.quiet.num',
     {},
@@ -33,7 +34,11 @@ export function recap(ctx) {
     kind: 'primary',
     run: () => {
       const { round_id } = ctx.client.state.game;
-      ctx.command('START_NEXT_ROUND', {}, (x) => x.phase === 'game' && x.game?.status === 'round_recap' && x.game.round_id === round_id);
+      ctx.command(
+        'START_NEXT_ROUND',
+        {},
+        (x) => x.phase === 'game' && x.game?.status === 'round_recap' && x.game.round_id === round_id,
+      );
     },
   });
   const el = h('div.game.recap', {}, bar.el, title, list, bottom(say, next));
@@ -79,17 +84,30 @@ export function recap(ctx) {
         }),
       );
       list.classList.toggle('dense', rows.length > 9);
+      list.style.setProperty('--rows', String(Math.ceil(rows.length / 2)));
       const bestRound = Math.max(...rows.map((r) => r.points_round));
-      const kings = rows.filter((r) => r.points_round === bestRound && bestRound > 0).map((r) => playerOf(state, r.player_id)?.name || '?');
+      const kings = rows
+        .filter((r) => r.points_round === bestRound && bestRound > 0)
+        .map((r) => playerOf(state, r.player_id)?.name || '?');
       text(say, kings.length && kings.length <= 3 ? t('recap.best', { who: listed(kings), n: bestRound }) : '');
-      fill(list, before.order.map((id) => lines.get(id)));
+      fill(
+        list,
+        before.order.map((id) => lines.get(id)),
+      );
       const glide = () => {
         const from = new Map([...lines].map(([id, li]) => [id, li.getBoundingClientRect().top]));
-        fill(list, after.order.map((id) => lines.get(id)));
+        fill(
+          list,
+          after.order.map((id) => lines.get(id)),
+        );
         if (matchMedia('(prefers-reduced-motion: reduce)').matches) return;
         for (const [id, li] of lines) {
           const shift = from.get(id) - li.getBoundingClientRect().top;
-          if (shift) li.animate([{ transform: `translateY(${shift}px)` }, { transform: 'none' }], { duration: GLIDE, easing: 'cubic-bezier(.2,.8,.2,1)' });
+          if (shift)
+            li.animate([{ transform: `translateY(${shift}px)` }, { transform: 'none' }], {
+              duration: GLIDE,
+              easing: 'cubic-bezier(.2,.8,.2,1)',
+            });
         }
       };
       timer = setTimeout(glide, matchMedia('(prefers-reduced-motion: reduce)').matches ? 0 : 700);
@@ -147,11 +165,25 @@ export function podium(ctx) {
       key = now;
       const name = (r) => playerOf(state, r.player_id)?.name || '?';
       const winners = list.filter((r) => r.rank === 1);
-      text(title, winners.length === 1 ? t('podium.wins', { who: name(winners[0]) }) : t('podium.tie', { who: listed(winners.slice(0, 4).map(name)) }));
+      text(
+        title,
+        winners.length === 1
+          ? t('podium.wins', { who: name(winners[0]) })
+          : t('podium.tie', { who: listed(winners.slice(0, 4).map(name)) }),
+      );
       const { rounds, reels } = ctx.facts();
       const second = list.find((r) => r.rank > 1);
       const lead = second ? winners[0].score_total - second.score_total : 0;
-      text(say, [reels && t('reels', { n: reels }), rounds && t('rounds', { n: rounds }), lead > 0 && winners.length === 1 && t('podium.lead', { n: lead })].filter(Boolean).join(', '));
+      text(
+        say,
+        [
+          reels && t('reels', { n: reels }),
+          rounds && t('rounds', { n: rounds }),
+          lead > 0 && winners.length === 1 && t('podium.lead', { n: lead }),
+        ]
+          .filter(Boolean)
+          .join(', '),
+      );
       const up = list.filter((r) => r.rank <= 3).slice(0, 7);
       steps.classList.toggle('many', up.length > 4);
       fill(

@@ -49,13 +49,18 @@ export function top(ctx, { left, code = true, takeover = false } = {}) {
 function openMenu(ctx, anchor) {
   menu(anchor, [
     { label: t('menu.takeover'), icon: 'link', run: () => takeOver(ctx) },
-    { label: t('menu.look'), icon: document.documentElement.dataset.look === 'day' ? 'moon' : 'sun', run: () => window.wkLook.toggle() },
+    {
+      label: t('menu.look'),
+      icon: document.documentElement.dataset.look === 'day' ? 'moon' : 'sun',
+      run: () => window.wkLook.toggle(),
+    },
     ...(document.fullscreenEnabled
       ? [
           {
             label: t(document.fullscreenElement ? 'menu.window' : 'menu.full'),
             icon: 'open',
-            run: () => (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen()),
+            run: () =>
+              document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen(),
           },
         ]
       : []),

@@ -65,7 +65,12 @@ export function idle(ctx) {
           li.children[0].set(ofPlayer(p, { off: p.status !== 'taken' || away }));
           li.children[0].classList.add('l');
           text(li.children[1], p.name);
-          text(li.children[2], p.status === 'taken' && !away ? points(r.score_total) : `${points(r.score_total)} · ${t(p.status === 'taken' ? 'seat.is.away' : 'seat.is.free')}`);
+          text(
+            li.children[2],
+            p.status === 'taken' && !away
+              ? points(r.score_total)
+              : `${points(r.score_total)} · ${t(p.status === 'taken' ? 'seat.is.away' : 'seat.is.free')}`,
+          );
         },
       );
       row.classList.toggle('dense', places.length > 10);
@@ -77,7 +82,11 @@ export function idle(ctx) {
 function open(ctx, g) {
   const { round_id } = g;
   const { item_id } = g.item;
-  ctx.command('REEL_OPENED', { round_id, item_id }, (s) => s.game?.status === 'idle' && s.game.item?.item_id === item_id && s.game.round_id === round_id);
+  ctx.command(
+    'REEL_OPENED',
+    { round_id, item_id },
+    (s) => s.game?.status === 'idle' && s.game.item?.item_id === item_id && s.game.round_id === round_id,
+  );
 }
 
 export function vote(ctx) {
@@ -132,15 +141,25 @@ export function vote(ctx) {
         fill(slots, emptySlots(g.item.k));
         fill(acts, reelLink(g.item.reel.url, 'outline', icon('open'), t('vote.again')), close);
       }
-      const expected = g.expected || state.players.filter((p) => p.active && p.status === 'taken').map((p) => p.player_id);
+      const expected =
+        g.expected || state.players.filter((p) => p.active && p.status === 'taken').map((p) => p.player_id);
       const n = g.voted.length;
       text(title, t('vote.voted', { n, m: expected.length }));
       if (n !== last && last >= 0) ctx.say(t('vote.voted', { n, m: expected.length }));
       last = n;
-      patch(row, expected, (id) => id, () => voter(ctx), (li, id) => drawVoter(li, state, id, g.voted.includes(id)));
+      patch(
+        row,
+        expected,
+        (id) => id,
+        () => voter(ctx),
+        (li, id) => drawVoter(li, state, id, g.voted.includes(id)),
+      );
       row.classList.toggle('dense', expected.length > 10);
       const missing = expected.filter((id) => !g.voted.includes(id)).map((id) => playerOf(state, id)?.name || '?');
-      text(say, missing.length && missing.length <= 3 && n ? t('vote.missing', { who: listed(missing) }) : t('vote.secret'));
+      text(
+        say,
+        missing.length && missing.length <= 3 && n ? t('vote.missing', { who: listed(missing) }) : t('vote.secret'),
+      );
       close.hidden = !!g.ends_at;
       if (g.ends_at !== ends) {
         ends = g.ends_at;

@@ -3,7 +3,7 @@ import { h, icon } from '../../base/dom.js';
 import { t } from '../../base/i18n.js';
 import { button } from '../../base/parts.js';
 import { masters, showCode } from '../kept.js';
-import { mark } from '../marks.js';
+import { parade } from '../marks.js';
 import { langs } from '../shell.js';
 
 const DEMO = ['Camille', 'Nico', 'Comet', 'Pixel', 'Marble', 'Biscuit', 'Olive'];
@@ -14,15 +14,20 @@ export function home(ctx) {
     el: h(
       'div.home',
       {},
-      h('header.top', {}, h('div.left'), h('div.right', {}, langs(() => ctx.redraw()))),
+      h(
+        'header.top',
+        {},
+        h('div.left'),
+        h(
+          'div.right',
+          {},
+          langs(() => ctx.redraw()),
+        ),
+      ),
       h(
         'div.hero',
         {},
-        h(
-          'div.parade',
-          { 'aria-hidden': 'true' },
-          DEMO.map((name, i) => mark({ id: `s${i + 1}`, name }, 'hop')),
-        ),
+        parade(DEMO),
         h('h1', {}, t('game.name')),
         h('p.quiet.lead', {}, t('home.say')),
         h(
@@ -36,7 +41,12 @@ export function home(ctx) {
             'div.resume',
             {},
             rooms.map(([code]) =>
-              button({ label: t('home.resume', { code: showCode(code) }), kind: 'outline', icon: 'play', run: () => ctx.direct(code) }),
+              button({
+                label: t('home.resume', { code: showCode(code) }),
+                kind: 'outline',
+                icon: 'play',
+                run: () => ctx.direct(code),
+              }),
             ),
           ),
         h('p.quiet.fine', {}, t('home.fine')),
@@ -54,7 +64,10 @@ export function loading(ctx) {
     h('p.quiet.num', {}, showCode(ctx.client?.code)),
   );
   const slow = setTimeout(() => {
-    el.append(h('p', {}, t('loading.slow')), button({ label: t('menu.home'), kind: 'outline', run: () => ctx.go('home') }));
+    el.append(
+      h('p', {}, t('loading.slow')),
+      button({ label: t('menu.home'), kind: 'outline', run: () => ctx.go('home') }),
+    );
   }, 5000);
   return { el, leave: () => clearTimeout(slow) };
 }
@@ -72,9 +85,13 @@ export function gone(ctx) {
     el: h(
       'div.lost',
       {},
-      h('div.art', { 'aria-hidden': 'true' }, icon(state.gone?.why === 'closed' ? 'tick' : 'clock')),
+      h(
+        'div.art',
+        { 'aria-hidden': 'true' },
+        icon(!state.gone ? 'lock' : state.gone.why === 'closed' ? 'tick' : 'clock'),
+      ),
       h('h1', {}, t(words)),
-      h('p.quiet', {}, t('gone.say', { code: showCode(ctx.client.code) })),
+      h('p.quiet', {}, t(state.gone ? 'gone.say' : 'gone.keySay', { code: showCode(ctx.client.code) })),
       h(
         'div.choices',
         {},

@@ -17,7 +17,11 @@ async function readFiles(files, people) {
       const found = readExport(await file.text());
       const reels = [...found.people.values()].reduce((n, set) => n + set.size, 0);
       list = addPeople(list, found.people);
-      notes.push({ file: file.name, ok: reels > 0, words: reels ? t('import.read', { n: reels, who: found.people.size }) : t('import.nothing') });
+      notes.push({
+        file: file.name,
+        ok: reels > 0,
+        words: reels ? t('import.read', { n: reels, who: found.people.size }) : t('import.nothing'),
+      });
     } catch (e) {
       notes.push({ file: file.name, ok: false, words: t(`import.bad.${e.word || 'json'}`) });
     }
@@ -36,7 +40,13 @@ export function importView({ model, change, show, say }) {
     'aria-label': t('import.files'),
     on: { change: (e) => take([...e.target.files], e.target) },
   });
-  const area = h('textarea.input', { id, rows: '7', spellcheck: 'false', placeholder: t('import.example'), 'aria-describedby': `${id}-bad` });
+  const area = h('textarea.input', {
+    id,
+    rows: '7',
+    spellcheck: 'false',
+    placeholder: t('import.example'),
+    'aria-describedby': `${id}-bad`,
+  });
   const bad = h('ul.fault.lines', { id: `${id}-bad`, role: 'alert' });
   const go = button({
     label: t('import.next'),
@@ -53,7 +63,15 @@ export function importView({ model, change, show, say }) {
     change({ people: read.list }, { keepFocus: true });
     fill(
       notes,
-      read.notes.map((n) => h('li', { class: n.ok ? 'good' : 'wrong' }, icon(n.ok ? 'tick' : 'warn'), h('b.cut', {}, n.file), h('span', {}, n.words))),
+      read.notes.map((n) =>
+        h(
+          'li',
+          { class: n.ok ? 'good' : 'wrong' },
+          icon(n.ok ? 'tick' : 'warn'),
+          h('b.cut', {}, n.file),
+          h('span', {}, n.words),
+        ),
+      ),
     );
     say(read.notes.map((n) => `${n.file}: ${n.words}`).join('. '));
     go.hidden = !read.list.length;
@@ -64,7 +82,9 @@ export function importView({ model, change, show, say }) {
     const read = readLines(area.value);
     fill(
       bad,
-      read.faults.slice(0, 8).map((f) => h('li', {}, t(`import.line.${f.word}`, { n: f.line, text: f.text.slice(0, 40) }))),
+      read.faults
+        .slice(0, 8)
+        .map((f) => h('li', {}, t(`import.line.${f.word}`, { n: f.line, text: f.text.slice(0, 40) }))),
       read.faults.length > 8 && h('li', {}, t('import.line.more', { n: read.faults.length - 8 })),
     );
     if (!read.people.size) {
@@ -104,7 +124,12 @@ export function importView({ model, change, show, say }) {
     h('div.art', { 'aria-hidden': 'true' }, icon('folder')),
     h('h2', { tabindex: '-1' }, t('import.title')),
     h('p.quiet', {}, t('import.say')),
-    button({ label: t('import.files'), kind: model.people.length ? 'plain' : 'primary', icon: 'plus', run: () => files.click() }),
+    button({
+      label: t('import.files'),
+      kind: model.people.length ? 'plain' : 'primary',
+      icon: 'plus',
+      run: () => files.click(),
+    }),
     files,
     notes,
     h('details.how', {}, h('summary', {}, t('import.how')), h('p.quiet', {}, t('import.howSay'))),

@@ -62,7 +62,13 @@ export function lobby(ctx) {
         h('p.scan', {}, t('lobby.scan'), ' ', h('b', {}, new URL(link).host)),
         h('div.paper', {}, qr(link, t('lobby.qr', { code }))),
         h('p.quiet', {}, t('lobby.type')),
-        h('p.bigcode', { 'aria-label': [...code].join(' ') }, h('span', {}, a), b && h('i', { 'aria-hidden': 'true' }, '-'), b && h('span', {}, b)),
+        h(
+          'p.bigcode',
+          { 'aria-label': [...code].join(' ') },
+          h('span', {}, a),
+          b && h('i', { 'aria-hidden': 'true' }, '-'),
+          b && h('span', {}, b),
+        ),
         copyLink,
         copied,
         local && h('p.note.local', {}, icon('warn'), t('lobby.local')),
@@ -93,7 +99,13 @@ export function lobby(ctx) {
       const active = state.players.filter((p) => p.active);
       const taken = active.filter((p) => p.status === 'taken');
       text(title, t('lobby.in', { n: taken.length, m: active.length }));
-      patch(grid, state.players, (p) => p.player_id, () => seat(ctx), (li, p) => drawSeat(ctx, li, state, p));
+      patch(
+        grid,
+        state.players,
+        (p) => p.player_id,
+        () => seat(ctx),
+        (li, p) => drawSeat(ctx, li, state, p),
+      );
       grid.classList.toggle('dense', state.players.length > 12);
       const stop = startBlocked(state);
       const starting = ctx.client.wants('START_GAME.');
@@ -122,7 +134,12 @@ export function lobby(ctx) {
 }
 
 function seat(ctx) {
-  const parts = { mark: mark({ id: 'p1', name: '' }, 'l'), dot: h('i.online', { 'aria-hidden': 'true' }), name: h('b.cut'), status: h('span') };
+  const parts = {
+    mark: mark({ id: 'p1', name: '' }, 'l'),
+    dot: h('i.online', { 'aria-hidden': 'true' }),
+    name: h('b.cut'),
+    status: h('span'),
+  };
   const more = button({
     icon: 'more',
     kind: 'quiet',
@@ -162,13 +179,21 @@ function seatMenu(ctx, p, anchor) {
           label: t('seat.turnOff'),
           icon: 'off',
           run: () =>
-            ctx.command('TOGGLE_PLAYER', { player_id: p.player_id, active: false }, (s) => playerOf(s, p.player_id)?.active !== false),
+            ctx.command(
+              'TOGGLE_PLAYER',
+              { player_id: p.player_id, active: false },
+              (s) => playerOf(s, p.player_id)?.active !== false,
+            ),
         }
       : {
           label: t('seat.turnOn'),
           icon: 'tick',
           run: () =>
-            ctx.command('TOGGLE_PLAYER', { player_id: p.player_id, active: true }, (s) => playerOf(s, p.player_id)?.active !== true),
+            ctx.command(
+              'TOGGLE_PLAYER',
+              { player_id: p.player_id, active: true },
+              (s) => playerOf(s, p.player_id)?.active !== true,
+            ),
         },
     ...(now()?.status === 'taken' ? [{ label: t('seat.free_it'), icon: 'user', run: () => freeSeat(ctx, p) }] : []),
     ...(manual
@@ -206,7 +231,15 @@ function addPlayer(ctx) {
   const bad = h('p.fault', { role: 'alert' });
   ask({
     title: t('add.title'),
-    content: h('div.fieldrow', {}, h('p.quiet', {}, t('add.say')), h('br'), h('label', { for: id }, t('add.label')), input, bad),
+    content: h(
+      'div.fieldrow',
+      {},
+      h('p.quiet', {}, t('add.say')),
+      h('br'),
+      h('label', { for: id }, t('add.label')),
+      input,
+      bad,
+    ),
     verb: t('add.verb'),
     danger: false,
     run: async () => {
@@ -219,7 +252,11 @@ function addPlayer(ctx) {
       };
       if (!name) no(t('error.invalid_name'));
       let refused = null;
-      const intent = ctx.command('ADD_PLAYER', { name }, (s) => !s.players.some((p) => p.name === name && !p.is_sender_bound));
+      const intent = ctx.command(
+        'ADD_PLAYER',
+        { name },
+        (s) => !s.players.some((p) => p.name === name && !p.is_sender_bound),
+      );
       const hear = (e) => {
         if (e.detail.intent === intent) refused = e.detail;
       };

@@ -1,7 +1,7 @@
 // The second step: who plays. Rename, merge, switch on and off; a problem stands on the line that causes it.
 import { fill, h, icon, text } from '../../base/dom.js';
 import { t } from '../../base/i18n.js';
-import { menu } from '../../base/overlay.js';
+import { ask, menu } from '../../base/overlay.js';
 import { button } from '../../base/parts.js';
 import { byReel } from '../rounds.js';
 import { cleanName, merge, twins } from '../importer.js';
@@ -40,17 +40,49 @@ export function peopleCard({ model, change, show, say }) {
     h(
       'div.headline',
       {},
-      h('div', {}, h('h2', { tabindex: '-1' }, t('people.title', { people: t('people', { n: people.length }), reels: t('reels', { n: reels }) })), h('p.quiet', {}, t('people.say'))),
-      button({ label: t('people.add'), icon: 'plus', run: () => show('import') }),
+      h(
+        'div',
+        {},
+        h(
+          'h2',
+          { tabindex: '-1' },
+          t('people.title', { people: t('people', { n: people.length }), reels: t('reels', { n: reels }) }),
+        ),
+        h('p.quiet', {}, t('people.say')),
+      ),
+      h(
+        'div.tools',
+        {},
+        button({ label: t('people.add'), icon: 'plus', run: () => show('import') }),
+        button({ icon: 'trash', title: t('people.clear'), run: () => clear(people, change, show) }),
+      ),
     ),
     list,
     more,
   );
 }
 
+/** Everything that was imported leaves this browser. */
+function clear(people, change, show) {
+  ask({
+    title: t('people.clearAsk', { n: people.length }),
+    say: t('people.clearSay'),
+    verb: t('people.clear'),
+    run: () => {
+      change({ people: [], played: [], rounds: null });
+      show('import');
+    },
+  });
+}
+
 function personRow({ p, i, people, twin, change, say }) {
   const face = mark({ id: `s${i + 1}`, name: p.name, off: !p.active }, 'm');
-  const name = h('input.plain', { maxlength: '48', autocomplete: 'off', spellcheck: 'false', 'aria-label': t('people.name', { name: p.name }) });
+  const name = h('input.plain', {
+    maxlength: '48',
+    autocomplete: 'off',
+    spellcheck: 'false',
+    'aria-label': t('people.name', { name: p.name }),
+  });
   name.value = p.name;
   const warn = h('span.warnline.note');
   if (twin) fill(warn, icon('warn'), t('people.twins', { a: p.name, b: twin.name }));
@@ -94,7 +126,11 @@ function personRow({ p, i, people, twin, change, say }) {
     title: t('people.do', { name: p.name }),
     run: () =>
       menu(dots, [
-        ...others.slice(0, 40).map((x) => ({ label: t('people.mergeWith', { name: x.name }), icon: 'merge', run: () => change({ people: merge(people, p.id, x.id) }) })),
+        ...others.slice(0, 40).map((x) => ({
+          label: t('people.mergeWith', { name: x.name }),
+          icon: 'merge',
+          run: () => change({ people: merge(people, p.id, x.id) }),
+        })),
         { label: t('people.remove'), icon: 'trash', run: () => change({ people: others }) },
       ]),
   });

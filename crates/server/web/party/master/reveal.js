@@ -32,7 +32,11 @@ export function reveal(ctx) {
       }
       const g = ctx.client.state.game;
       const { item_id, round_id } = g.results;
-      ctx.command('END_ITEM', { round_id, item_id }, (s) => s.game?.status === 'reveal_wait' && s.game.results?.item_id === item_id && s.game.round_id === round_id);
+      ctx.command(
+        'END_ITEM',
+        { round_id, item_id },
+        (s) => s.game?.status === 'reveal_wait' && s.game.results?.item_id === item_id && s.game.round_id === round_id,
+      );
     },
   });
   const again = button({ label: t('reveal.again'), kind: 'outline', icon: 'loop', run: () => play() });
@@ -59,7 +63,12 @@ export function reveal(ctx) {
         return h(
           'div.truth',
           { class: `c${color}` },
-          h('div.card.inside', {}, mark(ofSender(state, sender || { sender_id: id, name: '?' }), 'xl'), h('b.cut', {}, sender?.name || '?')),
+          h(
+            'div.card.inside',
+            {},
+            mark(ofSender(state, sender || { sender_id: id, name: '?' }), 'xl'),
+            h('b.cut', {}, sender?.name || '?'),
+          ),
           h('span.tickmark', { 'aria-hidden': 'true' }, icon('tick')),
         );
       }),
@@ -67,9 +76,19 @@ export function reveal(ctx) {
     const k = Math.max(1, ...r.players.map((p) => p.selections.length));
     row.style.setProperty('--votes', String(Math.min(k, 4)));
     row.classList.toggle('dense', r.players.length > 10);
-    fill(row, r.players.map((one) => voteColumn(state, one)));
+    fill(
+      row,
+      r.players.map((one) => voteColumn(state, one)),
+    );
     const all = r.players.filter((p) => p.points_gained >= truth.length).length;
-    text(say, truth.length === 1 ? t('reveal.found', { n: all }) : truth.length === 2 ? t('reveal.foundBoth', { n: all }) : t('reveal.foundAll', { n: all }));
+    text(
+      say,
+      truth.length === 1
+        ? t('reveal.found', { n: all })
+        : truth.length === 2
+          ? t('reveal.foundBoth', { n: all })
+          : t('reveal.foundAll', { n: all }),
+    );
     return all;
   }
 

@@ -156,9 +156,16 @@ function roundsSide(ctx, get, change) {
           h('span.quiet.num', {}, String(i + 1)),
           h(
             'span.items',
-            { role: 'img', 'aria-label': items.map((it) => it.senders.map((x) => byId.get(x).name).join(' + ')).join(', ') },
+            {
+              role: 'img',
+              'aria-label': items.map((it) => it.senders.map((x) => byId.get(x).name).join(' + ')).join(', '),
+            },
             items.map((it) =>
-              h('span', { class: it.senders.length > 1 ? 'multi' : 'one' }, it.senders.map((x) => mark({ id: ids.get(x), name: byId.get(x).name }, 's'))),
+              h(
+                'span',
+                { class: it.senders.length > 1 ? 'multi' : 'one' },
+                it.senders.map((x) => mark({ id: ids.get(x), name: byId.get(x).name }, 's')),
+              ),
             ),
           ),
         ),
@@ -171,7 +178,10 @@ function roundsSide(ctx, get, change) {
       text(headline, t(`setup.bad.${bad[0].word}`, bad[0]));
       text(left, t(`setup.fix.${bad[0].word}`, bad[0]));
     } else {
-      text(headline, t('setup.sum', { reels: t('reels', { n: built.used }), rounds: t('rounds', { n: built.rounds.length }) }));
+      text(
+        headline,
+        t('setup.sum', { reels: t('reels', { n: built.used }), rounds: t('rounds', { n: built.rounds.length }) }),
+      );
       text(left, leftOut(built.left, byId));
     }
     again.hidden = !model.played.length;

@@ -3,6 +3,7 @@ import { h, icon, uid } from '../../base/dom.js';
 import { t } from '../../base/i18n.js';
 import { button } from '../../base/parts.js';
 import { keep, read, readCode, showCode } from '../kept.js';
+import { parade } from '../marks.js';
 import { langs } from '../shell.js';
 import { screen } from './frame.js';
 
@@ -74,6 +75,7 @@ export function join(ctx) {
   const el = screen(
     'join',
     [
+      parade(['Camille', 'Nico', 'Comet', 'Pixel', 'Marble']),
       h('p.brandline', {}, t('game.name')),
       h('h1', {}, t('join.title')),
       why && !typo && h('p.why', { role: 'status' }, icon('info'), h('span', {}, t(WHY[why.why] || 'gone.expired'))),
@@ -84,7 +86,12 @@ export function join(ctx) {
     ],
     [
       button({ label: t('join.go'), kind: 'primary', run: go }),
-      h('div.footline', {}, langs(() => ctx.redraw()), h('a.small', { href: '/party' }, t('join.master'))),
+      h(
+        'div.footline',
+        {},
+        langs(() => ctx.redraw()),
+        h('a.small', { href: '/party' }, t('join.master')),
+      ),
     ],
   );
   if (why) keep('room', null);
@@ -93,7 +100,13 @@ export function join(ctx) {
 
 export function loading(ctx) {
   const el = screen('loading', [
-    h('div.lost', {}, h('i.spin.big', { 'aria-hidden': 'true' }), h('h1', {}, t('loading.title')), h('p.quiet.code', {}, showCode(ctx.client?.code))),
+    h(
+      'div.lost',
+      {},
+      h('i.spin.big', { 'aria-hidden': 'true' }),
+      h('h1', {}, t('loading.title')),
+      h('p.quiet.code', {}, showCode(ctx.client?.code)),
+    ),
   ]);
   const slow = setTimeout(() => {
     el.querySelector('.lost').append(

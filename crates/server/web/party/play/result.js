@@ -14,7 +14,8 @@ function verdict(result) {
   if (!mine) return { title: t('result.watch'), glad: false };
   const n = mine.points_gained;
   if (n === 0) return { title: t(mine.selections.length ? 'result.none' : 'result.novote'), glad: false };
-  if (n >= truth.length) return { title: t(['', 'result.one', 'result.both'][truth.length] || 'result.all'), glad: true };
+  if (n >= truth.length)
+    return { title: t(['', 'result.one', 'result.both'][truth.length] || 'result.all'), glad: true };
   return { title: t('result.some', { n, m: truth.length }), glad: false };
 }
 
@@ -27,7 +28,12 @@ function truthLine(state, id, mine) {
     mark(sender ? ofSender(state, sender) : { id, name: '?' }, 'l'),
     h('div.who', {}, h('b.cut', {}, sender?.name || t('result.stranger')), h('span.quiet', {}, t('result.sent'))),
     mine &&
-      h('span.mark-word', { class: hit ? 'good' : 'quiet' }, icon(hit ? 'tick' : 'minus'), t(hit ? 'result.found' : 'result.missed')),
+      h(
+        'span.mark-word',
+        { class: hit ? 'good' : 'quiet' },
+        icon(hit ? 'tick' : 'minus'),
+        t(hit ? 'result.found' : 'result.missed'),
+      ),
   );
 }
 
@@ -57,7 +63,11 @@ export function result(ctx) {
         body,
         r.mine && h('p.bigpoints.num', { class: r.mine.points_gained ? '' : 'zero' }, `+${r.mine.points_gained}`),
         h('h1', {}, title),
-        h('ul.card.truths', {}, r.true_senders.map((id) => truthLine(state, id, r.mine))),
+        h(
+          'ul.card.truths',
+          {},
+          r.true_senders.map((id) => truthLine(state, id, r.mine)),
+        ),
         wrong.length > 0 &&
           h(
             'p.missed.quiet',
@@ -141,7 +151,9 @@ function lastReel(state) {
   return h(
     'p.lastreel',
     {},
-    r.true_senders.map((id) => mark(senderOf(state, id) ? ofSender(state, senderOf(state, id)) : { id, name: '?' }, 's')),
+    r.true_senders.map((id) =>
+      mark(senderOf(state, id) ? ofSender(state, senderOf(state, id)) : { id, name: '?' }, 's'),
+    ),
     h('span', {}, t('round.last', { who: names.join(', ') })),
     r.mine && h('b.num', { class: r.mine.points_gained ? 'good' : 'quiet' }, `+${r.mine.points_gained}`),
   );
@@ -150,10 +162,14 @@ function lastReel(state) {
 export function finalResult(ctx) {
   const top = head();
   const body = h('div.resultbody');
-  const el = screen('final', [top.el, body], [
-    h('p.quiet.thanks', {}, t('final.thanks')),
-    button({ label: t('final.leave'), kind: 'outline', run: () => ctx.leave(null) }),
-  ]);
+  const el = screen(
+    'final',
+    [top.el, body],
+    [
+      h('p.quiet.thanks', {}, t('final.thanks')),
+      button({ label: t('final.leave'), kind: 'outline', run: () => ctx.leave(null) }),
+    ],
+  );
   let key = null;
   return {
     el,

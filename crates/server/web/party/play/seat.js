@@ -83,7 +83,15 @@ export function pick(ctx) {
   const el = screen(
     'pick',
     [h('p.brandline.num', {}, showCode(ctx.client.code)), title, h('p.quiet.sub', {}, t('pick.sub')), why, grid],
-    [watch, h('div.footline', {}, langs(() => ctx.redraw()), leaveLink(ctx))],
+    [
+      watch,
+      h(
+        'div.footline',
+        {},
+        langs(() => ctx.redraw()),
+        leaveLink(ctx),
+      ),
+    ],
   );
   return {
     el,
@@ -161,7 +169,14 @@ export function wait(ctx) {
     const bad = h('p.fault', { role: 'alert' });
     ask({
       title: t('rename.title'),
-      content: h('div.fieldrow', {}, h('label', { for: id }, t('rename.label')), input, bad, h('p.quiet', {}, t('rename.hint'))),
+      content: h(
+        'div.fieldrow',
+        {},
+        h('label', { for: id }, t('rename.label')),
+        input,
+        bad,
+        h('p.quiet', {}, t('rename.hint')),
+      ),
       verb: t('rename.save'),
       danger: false,
       run: async () => {
@@ -225,8 +240,7 @@ export function wait(ctx) {
   const change = button({
     label: t('wait.change'),
     icon: 'loop',
-    run: () =>
-      ctx.client.want({ key: 'release', type: 'RELEASE_PLAYER', needed: (s) => s.my_player_id !== null }),
+    run: () => ctx.client.want({ key: 'release', type: 'RELEASE_PLAYER', needed: (s) => s.my_player_id !== null }),
   });
   const el = screen(
     'wait',
@@ -237,7 +251,16 @@ export function wait(ctx) {
       files.camera,
       files.file,
     ],
-    [lookup, here, h('div.footline', {}, langs(() => ctx.redraw()), leaveLink(ctx))],
+    [
+      lookup,
+      here,
+      h(
+        'div.footline',
+        {},
+        langs(() => ctx.redraw()),
+        leaveLink(ctx),
+      ),
+    ],
   );
   return {
     el,

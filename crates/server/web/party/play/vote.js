@@ -42,7 +42,9 @@ function clock(client) {
 /** The slots to fill: k of them. */
 function slots(state, chosen, k) {
   return Array.from({ length: Math.max(k, chosen.length) }, (_, i) =>
-    chosen[i] ? mark(ofSender(state, senderOf(state, chosen[i])), 'slot') : h('span.slot.empty', { 'aria-hidden': 'true' }),
+    chosen[i]
+      ? mark(ofSender(state, senderOf(state, chosen[i])), 'slot')
+      : h('span.slot.empty', { 'aria-hidden': 'true' }),
   );
 }
 
@@ -129,7 +131,12 @@ export function vote(ctx) {
   const make = (sender) => {
     const b = h(
       'button.tile',
-      { type: 'button', 'aria-pressed': 'false', 'data-id': sender.sender_id, on: { click: () => tap(sender.sender_id, b) } },
+      {
+        type: 'button',
+        'aria-pressed': 'false',
+        'data-id': sender.sender_id,
+        on: { click: () => tap(sender.sender_id, b) },
+      },
       mark({ id: sender.sender_id, name: sender.name }, 'l'),
       h('b.name.cut', { title: sender.name }, sender.name),
       h('span.tickmark', { 'aria-hidden': 'true' }, icon('tick')),
@@ -212,7 +219,10 @@ export function look(ctx) {
       const status = g?.status || 'idle';
       const mine = state.my_player_id && g?.my_vote ? g.my_vote.selections : null;
       time.set(status === 'vote' ? g.ends_at : null);
-      top.set(state, status === 'vote' && g.ends_at ? time.pill : (this.pill ??= g && reelPill(g.item_index, g.items_total)));
+      top.set(
+        state,
+        status === 'vote' && g.ends_at ? time.pill : (this.pill ??= g && reelPill(g.item_index, g.items_total)),
+      );
       change.hidden = !(mine && status === 'vote');
       seat.hidden = !!state.my_player_id || !freeSeats(state).length;
       const next = JSON.stringify([status, mine, state.my_player_id, state.master_away, g?.item?.item_id]);
@@ -228,7 +238,17 @@ export function look(ctx) {
       text(say, t(words[1]));
       fill(art, icon(status === 'vote' && mine ? 'tick' : status === 'reveal_wait' ? 'eye' : 'screen'));
       art.className = `art ${status}`;
-      fill(own, mine && [h('p.quiet', {}, t(mine.length ? 'voted.yours' : 'voted.nobody')), h('ul.picks', {}, mine.map((id) => pickLine(state, id)))]);
+      fill(
+        own,
+        mine && [
+          h('p.quiet', {}, t(mine.length ? 'voted.yours' : 'voted.nobody')),
+          h(
+            'ul.picks',
+            {},
+            mine.map((id) => pickLine(state, id)),
+          ),
+        ],
+      );
       fill(foot, lookUp(state));
     },
   };
