@@ -6,6 +6,7 @@ use crate::core::Core;
 use crate::ctx::{Ctx, int, is, positive};
 use crate::data::{List, Text};
 use crate::error::{NO_SUCH_KEY, OUT_OF_RANGE, OUT_OF_RANGE_VALUE, Outcome, ReplyError, SYNTAX};
+use crate::many_pop::ManyPop;
 use crate::notify::class;
 
 pub(crate) const HANDLERS: &[(&str, Run)] = &[
@@ -367,44 +368,8 @@ pub(crate) fn try_shift(
     Ok(true)
 }
 
-/// Arguments of `LMPOP` and `BLMPOP` from the number of keys on.
-pub(crate) struct ManyPop<'a> {
-    pub(crate) keys: &'a [&'a [u8]],
-    pub(crate) end: End,
-    pub(crate) count: usize,
-}
-
-pub(crate) fn many_pop<'a>(args: &'a [&'a [u8]]) -> Result<ManyPop<'a>, ReplyError> {
-    let n = usize::try_from(int(args[0]).unwrap_or(0)).unwrap_or(0);
-    if n == 0 {
-        return Err(ReplyError::fixed("ERR numkeys should be greater than 0"));
-    }
-    let rest = args.get(1 + n..).ok_or(SYNTAX)?;
-    let keys = &args[1..=n];
-    let (end, options) = rest.split_first().ok_or(SYNTAX)?;
-    let end = End::parse(end)?;
-    let mut count = None;
-    let mut options = options;
-    while let [word, value, tail @ ..] = options {
-        if !is(word, "COUNT") || count.is_some() {
-            return Err(SYNTAX);
-        }
-        let n = usize::try_from(int(value).unwrap_or(0)).unwrap_or(0);
-        if n == 0 {
-            return Err(ReplyError::fixed("ERR count should be greater than 0"));
-        }
-        count = Some(n);
-        options = tail;
-    }
-    if options.is_empty() {
-        Ok(ManyPop { keys, end, count: count.unwrap_or(1) })
-    } else {
-        Err(SYNTAX)
-    }
-}
-
 fn lmpop(cx: &mut Ctx<'_>, args: &[&[u8]]) -> Outcome {
-    let wanted = many_pop(args)?;
+    let wanted = ManyPop::parse(args, End::parse)?;
     if !try_many_pop(cx, &wanted)? {
         cx.out.null_array();
     }
@@ -412,7 +377,10 @@ fn lmpop(cx: &mut Ctx<'_>, args: &[&[u8]]) -> Outcome {
 }
 
 /// Pops from the first list that has something. False when none has.
-pub(crate) fn try_many_pop(cx: &mut Ctx<'_>, wanted: &ManyPop<'_>) -> Result<bool, ReplyError> {
+pub(crate) fn try_many_pop(
+    cx: &mut Ctx<'_>,
+    wanted: &ManyPop<'_, End>,
+) -> Result<bool, ReplyError> {
     for key in wanted.keys {
         let Some(list) = source(cx.core, key)? else { continue };
         let taken = wanted.count.min(list.len());

@@ -2,12 +2,13 @@
 //! of its keys gets something.
 
 use crate::client::OnTimeout;
-use crate::cmd_list::{End, many_pop, try_many_pop, try_pop_any, try_shift};
+use crate::cmd_list::{End, try_many_pop, try_pop_any, try_shift};
 use crate::command::Run::{self, Plain};
 use crate::core::Core;
 use crate::ctx::Ctx;
 use crate::data::num;
 use crate::error::{Outcome, ReplyError};
+use crate::many_pop::ManyPop;
 
 pub(crate) const HANDLERS: &[(&str, Run)] = &[
     ("blpop", Plain(|cx, argv| pop_any(cx, argv, End::Left))),
@@ -59,7 +60,7 @@ fn shift(cx: &mut Ctx<'_>, argv: &[&[u8]], from: End, to: End, timeout: &[u8]) -
 
 fn blmpop(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     let until = until(cx.core, argv[1])?;
-    let wanted = many_pop(&argv[2..])?;
+    let wanted = ManyPop::parse(&argv[2..], End::parse)?;
     if try_many_pop(cx, &wanted)? {
         return Ok(());
     }

@@ -157,11 +157,7 @@ fn srandmember(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     let count = argv.get(2).map(|arg| random::count(arg, false)).transpose()?;
     let (set, rng) = match cx.core.value_and_rng(argv[1]) {
         (None, _) => {
-            if count.is_some() {
-                cx.out.array(0);
-            } else {
-                cx.out.null();
-            }
+            random::none(cx.out, count);
             return Ok(());
         }
         (Some(Value::Set(set)), rng) => (set, rng),

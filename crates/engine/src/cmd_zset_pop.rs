@@ -3,9 +3,10 @@
 use crate::client::OnTimeout;
 use crate::cmd_list_block::until;
 use crate::command::Run::{self, Plain};
-use crate::ctx::{Ctx, int, is, positive};
+use crate::ctx::{Ctx, is, positive};
 use crate::data::{Text, Zset};
 use crate::error::{Outcome, ReplyError, SYNTAX};
+use crate::many_pop::ManyPop;
 use crate::notify::class;
 
 pub(crate) const HANDLERS: &[(&str, Run)] = &[
@@ -111,47 +112,19 @@ fn wait_pop(cx: &mut Ctx<'_>, argv: &[&[u8]], which: Which) -> Outcome {
     cx.block(keys, argv, until, OnTimeout::NullArray)
 }
 
-struct ManyPop<'a> {
-    keys: &'a [&'a [u8]],
-    which: Which,
-    count: usize,
-}
-
 /// From the number of keys on.
-fn many_pop<'a>(args: &'a [&'a [u8]]) -> Result<ManyPop<'a>, ReplyError> {
-    let n = usize::try_from(int(args[0]).unwrap_or(0)).unwrap_or(0);
-    if n == 0 {
-        return Err(ReplyError::fixed("ERR numkeys should be greater than 0"));
-    }
-    let (which, mut options) =
-        args.get(1 + n..).and_then(|rest| rest.split_first()).ok_or(SYNTAX)?;
-    let which = match () {
-        () if is(which, "MIN") => Which::Min,
-        () if is(which, "MAX") => Which::Max,
-        () => return Err(SYNTAX),
-    };
-    let mut count = None;
-    while let [word, value, tail @ ..] = options {
-        if !is(word, "COUNT") || count.is_some() {
-            return Err(SYNTAX);
-        }
-        let n = usize::try_from(int(value).unwrap_or(0)).unwrap_or(0);
-        if n == 0 {
-            return Err(ReplyError::fixed("ERR count should be greater than 0"));
-        }
-        count = Some(n);
-        options = tail;
-    }
-    if !options.is_empty() {
-        return Err(SYNTAX);
-    }
-    Ok(ManyPop { keys: &args[1..=n], which, count: count.unwrap_or(1) })
+fn many_pop<'a>(args: &'a [&'a [u8]]) -> Result<ManyPop<'a, Which>, ReplyError> {
+    ManyPop::parse(args, |word| match () {
+        () if is(word, "MIN") => Ok(Which::Min),
+        () if is(word, "MAX") => Ok(Which::Max),
+        () => Err(SYNTAX),
+    })
 }
 
 /// False when no key has members.
-fn try_many(cx: &mut Ctx<'_>, wanted: &ManyPop<'_>) -> Result<bool, ReplyError> {
+fn try_many(cx: &mut Ctx<'_>, wanted: &ManyPop<'_, Which>) -> Result<bool, ReplyError> {
     for key in wanted.keys {
-        let taken = take(cx, key, wanted.which, wanted.count)?;
+        let taken = take(cx, key, wanted.end, wanted.count)?;
         if !taken.is_empty() {
             cx.out.array(2);
             cx.out.bulk(key);

@@ -88,6 +88,7 @@ mod help;
 mod hll;
 mod log;
 mod lua;
+mod many_pop;
 mod notify;
 mod out;
 mod pubsub;

@@ -2,6 +2,7 @@
 
 use crate::ctx::int;
 use crate::error::{OUT_OF_RANGE_VALUE, ReplyError};
+use crate::out::Out;
 use rand::rngs::SmallRng;
 use rand::seq::{IteratorRandom as _, SliceRandom as _};
 
@@ -28,6 +29,14 @@ where
     let mut chosen = all().sample(rng, wanted);
     chosen.shuffle(rng);
     chosen
+}
+
+/// What the three answer for a key that is not there.
+pub(crate) fn none(out: &mut Out, count: Option<i64>) {
+    match count {
+        Some(_) => out.array(0),
+        None => out.null(),
+    }
 }
 
 /// How many elements with repetition one call may ask for. Redis would try to answer any number.

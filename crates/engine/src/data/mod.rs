@@ -26,6 +26,8 @@ pub mod set;
 mod slab;
 pub mod stream;
 pub mod stream_groups;
+mod stream_node;
+mod stream_range;
 pub mod table;
 pub mod text;
 pub mod value;

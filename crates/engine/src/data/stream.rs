@@ -6,15 +6,15 @@
 
 use std::collections::VecDeque;
 
-use super::listpack::{self, Item};
+use super::Limits;
+use super::listpack;
 use super::stream_groups::Groups;
-use super::{Limits, packed};
+pub use super::stream_node::Entry;
+use super::stream_node::{DELETED, Node, WHOLE, read_node};
+pub use super::stream_range::{Range, RangeBack};
 
 /// Largest sum of an entry's strings, and largest node.
 pub const NODE_BYTES_MAX: usize = 1 << 30;
-const DELETED: u8 = 1;
-const SAME_FIELDS: u8 = 2;
-
 /// The name of an entry: milliseconds, and a number within them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id {
@@ -80,191 +80,11 @@ pub struct Entries {
     pub added: u64,
 }
 
-#[derive(Clone, Debug)]
-struct Node {
-    first: Id,
-    last: Id,
-    live: u32,
-    deleted: u32,
-    /// Where the first entry begins, after the fields of the first.
-    start: u32,
-    bytes: Vec<u8>,
-}
-
 /// How much a stream is cut at its front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trim {
     MaxLen(usize),
     MinId(Id),
-}
-
-/// One living entry.
-#[derive(Clone, Copy)]
-pub struct Entry<'a> {
-    pub id: Id,
-    node: &'a Node,
-    same: bool,
-    /// Where its fields and values begin.
-    at: usize,
-    pairs: usize,
-}
-
-/// The head of an entry of either kind.
-struct Head {
-    id: Id,
-    flags: u8,
-    at: usize,
-    pairs: usize,
-}
-
-const WHOLE: &str = "a node holds whole elements";
-
-impl Entry<'_> {
-    /// Number of fields.
-    pub fn pairs(&self) -> usize {
-        self.pairs
-    }
-
-    /// Calls `each` with field, value, field, value, …
-    pub fn each(&self, mut each: impl FnMut(&[u8])) {
-        let bytes = &self.node.bytes;
-        let mut digits = itoa::Buffer::new();
-        let mut master = if self.same { self.node.fields_at() } else { 0 };
-        let mut at = self.at;
-        for _ in 0..self.pairs {
-            let from = if self.same { &mut master } else { &mut at };
-            let (field, next) = listpack::get(bytes, *from).expect(WHOLE);
-            *from = next;
-            each(field.text(&mut digits));
-            let (value, next) = listpack::get(bytes, at).expect(WHOLE);
-            at = next;
-            each(value.text(&mut digits));
-        }
-    }
-
-    /// Fields and values.
-    pub fn to_vec(self) -> Vec<Vec<u8>> {
-        let mut all = Vec::with_capacity(self.pairs * 2);
-        self.each(|part| all.push(part.to_vec()));
-        all
-    }
-}
-
-impl Node {
-    fn new(id: Id, pairs: &[&[u8]]) -> Self {
-        let mut bytes = Vec::new();
-        listpack::put_int(&mut bytes, (pairs.len() / 2) as i64);
-        for field in pairs.iter().step_by(2) {
-            listpack::put(&mut bytes, field);
-        }
-        listpack::put_int(&mut bytes, 0);
-        Self { first: id, last: id, live: 0, deleted: 0, start: bytes.len() as u32, bytes }
-    }
-
-    /// Size as a whole listpack, which is what the limits are about.
-    fn listpack_size(&self) -> usize {
-        listpack::HEADER
-            + listpack::int_size(i64::from(self.live))
-            + listpack::int_size(i64::from(self.deleted))
-            + self.bytes.len()
-            + 1
-    }
-
-    fn master_pairs(&self) -> usize {
-        int(&self.bytes, 0).0 as usize
-    }
-
-    fn fields_at(&self) -> usize {
-        int(&self.bytes, 0).1
-    }
-
-    fn has_fields_of(&self, pairs: &[&[u8]]) -> bool {
-        if self.master_pairs() != pairs.len() / 2 {
-            return false;
-        }
-        let mut at = self.fields_at();
-        let mut digits = itoa::Buffer::new();
-        pairs.iter().step_by(2).all(|field| {
-            let (known, next) = listpack::get(&self.bytes, at).expect(WHOLE);
-            at = next;
-            packed::is(known.text(&mut digits), field)
-        })
-    }
-
-    fn append(&mut self, id: Id, pairs: &[&[u8]], same: bool) {
-        let count = pairs.len() / 2;
-        let size = pairs.iter().map(|part| part.len() + 4).sum::<usize>() + 24;
-        packed::reserve_lean(&mut self.bytes, size);
-        let bytes = &mut self.bytes;
-        listpack::put_int(bytes, i64::from(if same { SAME_FIELDS } else { 0 }));
-        listpack::put_int(bytes, id.ms.wrapping_sub(self.first.ms) as i64);
-        listpack::put_int(bytes, id.seq.wrapping_sub(self.first.seq) as i64);
-        if !same {
-            listpack::put_int(bytes, count as i64);
-        }
-        for (index, part) in pairs.iter().enumerate() {
-            if !same || index % 2 == 1 {
-                listpack::put(bytes, part);
-            }
-        }
-        listpack::put_int(bytes, (3 + if same { count } else { 2 * count + 1 }) as i64);
-        self.live += 1;
-        self.last = id;
-    }
-
-    fn head(&self, at: usize) -> Head {
-        let flags = self.bytes[at];
-        let (ms, at) = int(&self.bytes, at + 2);
-        let (seq, at) = int(&self.bytes, at);
-        let id = Id {
-            ms: self.first.ms.wrapping_add(ms as u64),
-            seq: self.first.seq.wrapping_add(seq as u64),
-        };
-        let (pairs, at) = if flags & SAME_FIELDS != 0 {
-            (self.master_pairs(), at)
-        } else {
-            let (pairs, at) = int(&self.bytes, at);
-            (pairs as usize, at)
-        };
-        Head { id, flags, at, pairs }
-    }
-
-    /// Where the entry after `head` begins.
-    fn after(&self, head: &Head) -> usize {
-        let parts = if head.flags & SAME_FIELDS != 0 { head.pairs } else { 2 * head.pairs };
-        listpack::skip(&self.bytes, head.at, parts + 1).expect(WHOLE)
-    }
-
-    fn entry(&self, head: &Head) -> Entry<'_> {
-        let same = head.flags & SAME_FIELDS != 0;
-        Entry { id: head.id, node: self, same, at: head.at, pairs: head.pairs }
-    }
-
-    /// Where each entry begins with its head, deleted ones included.
-    fn heads(&self) -> impl Iterator<Item = (usize, Head)> {
-        let mut at = self.start as usize;
-        std::iter::from_fn(move || {
-            (at < self.bytes.len()).then(|| {
-                let head = self.head(at);
-                let place = at;
-                at = self.after(&head);
-                (place, head)
-            })
-        })
-    }
-
-    fn kill(&mut self, at: usize) {
-        self.bytes[at] |= DELETED;
-        self.live -= 1;
-        self.deleted += 1;
-    }
-}
-
-fn int(bytes: &[u8], at: usize) -> (i64, usize) {
-    match listpack::get(bytes, at) {
-        Some((Item::Int(number), next)) => (number, next),
-        _ => unreachable!("{WHOLE}"),
-    }
 }
 
 impl Entries {
@@ -485,116 +305,6 @@ fn radix_nodes(keys: &[[u8; 16]], depth: usize) -> usize {
     let below: usize =
         keys.chunk_by(|a, b| a[fork] == b[fork]).map(|branch| radix_nodes(branch, fork + 1)).sum();
     usize::from(shared > 0) + 1 + below
-}
-
-/// A node from a whole listpack, walked from end to end.
-fn read_node(first: Id, pack: &[u8]) -> Option<Node> {
-    let elements = listpack::unwrap(pack)?;
-    let number =
-        |at| listpack::get(elements, at).and_then(|(item, next)| Some((item.int()?, next)));
-    let (live, at) = number(0)?;
-    let (deleted, body) = number(at)?;
-    let (master, at) = number(body)?;
-    let at = listpack::skip(elements, at, usize::try_from(master).ok()?)?;
-    let (zero, start) = number(at)?;
-    let mut node = Node {
-        first,
-        last: first,
-        live: u32::try_from(live).ok().filter(|live| *live > 0)?,
-        deleted: u32::try_from(deleted).ok()?,
-        start: u32::try_from(start - body).ok()?,
-        bytes: elements[body..].to_vec(),
-    };
-    let (mut alive, mut dead, mut at) = (0, 0, start);
-    let mut last = None;
-    while at < elements.len() {
-        let (flags, next) = number(at)?;
-        // A mark is set in place, so it must be one byte.
-        if !(0..=3).contains(&flags) || next != at + 2 {
-            return None;
-        }
-        let (_, next) = number(next)?;
-        let (_, mut next) = number(next)?;
-        let mut pairs = master;
-        if flags as u8 & SAME_FIELDS == 0 {
-            (pairs, next) = number(next)?;
-        }
-        let head = node.head(at - body);
-        if last.is_some_and(|last| head.id <= last) || head.id < first {
-            return None;
-        }
-        last = Some(head.id);
-        let width = if flags as u8 & SAME_FIELDS == 0 { 2 } else { 1 };
-        let parts = usize::try_from(pairs).ok()?.checked_mul(width)?;
-        next = listpack::skip(elements, next, parts)?;
-        at = number(next)?.1;
-        if flags as u8 & DELETED == 0 { alive += 1 } else { dead += 1 }
-    }
-    node.last = last?;
-    (zero == 0 && alive == node.live && dead == node.deleted).then_some(node)
-}
-
-/// Entries in order.
-pub struct Range<'a> {
-    nodes: &'a VecDeque<Node>,
-    node: usize,
-    at: usize,
-    from: Id,
-    to: Id,
-}
-
-impl<'a> Iterator for Range<'a> {
-    type Item = Entry<'a>;
-
-    fn next(&mut self) -> Option<Entry<'a>> {
-        loop {
-            let node = self.nodes.get(self.node)?;
-            if self.at >= node.bytes.len() {
-                self.node += 1;
-                self.at = self.nodes.get(self.node)?.start as usize;
-                continue;
-            }
-            let head = node.head(self.at);
-            if head.id > self.to {
-                self.node = self.nodes.len();
-                return None;
-            }
-            self.at = node.after(&head);
-            if head.id >= self.from && head.flags & DELETED == 0 {
-                return Some(node.entry(&head));
-            }
-        }
-    }
-}
-
-/// Entries from the end, a node at a time.
-pub struct RangeBack<'a> {
-    nodes: &'a VecDeque<Node>,
-    /// The node before this one is next.
-    next: usize,
-    batch: Vec<Entry<'a>>,
-    from: Id,
-    to: Id,
-}
-
-impl<'a> Iterator for RangeBack<'a> {
-    type Item = Entry<'a>;
-
-    fn next(&mut self) -> Option<Entry<'a>> {
-        while self.batch.is_empty() {
-            self.next = self.next.checked_sub(1)?;
-            let node = &self.nodes[self.next];
-            let inside =
-                |head: &Head| head.flags & DELETED == 0 && (self.from..=self.to).contains(&head.id);
-            self.batch.extend(
-                node.heads().filter(|(_, head)| inside(head)).map(|(_, head)| node.entry(&head)),
-            );
-            if node.first < self.from {
-                self.next = 0;
-            }
-        }
-        self.batch.pop()
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ pub(crate) mod api;
 pub(crate) mod bit;
 mod bytecode;
 pub(crate) mod cjson;
+mod cjson_read;
+mod cjson_write;
 pub(crate) mod cmsgpack;
 pub(crate) mod flags;
 pub(crate) mod host;
