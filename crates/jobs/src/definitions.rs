@@ -1,6 +1,8 @@
 //! Cron definitions: jobs that fire again and again. A definition is a job whose `schedule` has `cron`; the
 //! sorted set `cron` holds when it fires next. Firing and setting the next time are one step.
 
+use std::collections::VecDeque;
+
 use kernel::reply;
 use serde::Serialize;
 
@@ -8,7 +10,15 @@ use crate::cron::{Cron, CronError};
 use crate::error::Error;
 use crate::jobs::{Jobs, cmd};
 use crate::model::{Job, NewJob, Status};
+use crate::options::Catchup;
 use crate::scripts::{FIRE_CRON, PUT_CRON};
+
+/// A firing later than this was missed: a leader that dies is followed sooner.
+const MISSED_MS: u64 = 60_000;
+/// Missed firings that are caught up with.
+const CATCHUP_MAX: usize = 100;
+/// More missed firings than this are not even counted.
+const CATCHUP_LOOK: usize = 100_000;
 
 /// Reads an expression; the refusal names its field.
 pub(crate) fn parse(expression: &str, timezone: Option<&str>) -> Result<Cron, Error> {
@@ -159,8 +169,13 @@ impl Jobs {
             // Somebody fired it between the two reads of `due_crons`: this is the time after.
             return Ok(Fired::Elsewhere);
         }
-        let next = cron.next_after(now_ms);
-        if !cron.is_occurrence(score) {
+        let catchup = self.options().cron_catchup;
+        let next = match catchup {
+            Catchup::All => caught_up(&cron, score, now_ms),
+            Catchup::None | Catchup::One => cron.next_after(now_ms),
+        };
+        let dropped = catchup == Catchup::None && now_ms - score > MISSED_MS;
+        if dropped || !cron.is_occurrence(score) {
             return self.fire_step(job, score, next, "rescore", "", job.text()).await;
         }
         self.fire(job, score, next, overlap).await
@@ -240,6 +255,26 @@ impl Jobs {
         }
         Ok(())
     }
+}
+
+/// What fires after `score` when everything missed does, but for the oldest beyond the limit.
+fn caught_up(cron: &Cron, score: u64, now_ms: u64) -> Option<u64> {
+    let mut missed = VecDeque::new();
+    let mut at = score;
+    for _ in 0..CATCHUP_LOOK {
+        match cron.next_after(at) {
+            Some(next) if next <= now_ms => {
+                missed.push_back(next);
+                // The one at `score` fires too.
+                if missed.len() >= CATCHUP_MAX {
+                    missed.pop_front();
+                }
+                at = next;
+            }
+            next => return missed.pop_front().or(next),
+        }
+    }
+    cron.next_after(now_ms)
 }
 
 pub(crate) fn contended(id: &str) -> Error {

@@ -57,7 +57,7 @@ pub use model::{
     WorkerFacts,
 };
 pub use numbers::{Queue, Queues, Stats};
-pub use options::Options;
+pub use options::{Catchup, Options};
 pub use outcome::{Claimed, Claims, Done, Ending, Finished, Scan, Wrote};
 pub use produce::{DISPATCH_MAX, Dispatched};
 pub use read::{JobView, LockView};

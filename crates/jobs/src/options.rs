@@ -2,6 +2,18 @@
 
 use std::time::Duration;
 
+/// What becomes of firings that were missed while no scheduler ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Catchup {
+    /// They are dropped; the next one fires at its time.
+    None,
+    /// One fires for all of them.
+    #[default]
+    One,
+    /// Each fires, the last 100 of them. Firings of one id coalesce, so this wants `cron_instances`.
+    All,
+}
+
 /// How a [`crate::Jobs`] behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // switches of the configuration, each on its own
@@ -32,6 +44,8 @@ pub struct Options {
     pub max_recoveries: u32,
     /// Whether each firing of a cron definition makes a job of its own.
     pub cron_instances: bool,
+    /// What becomes of firings that were missed.
+    pub cron_catchup: Catchup,
     /// How long a dispatch may take.
     pub enqueue_timeout: Duration,
     /// How long any other call may take.
@@ -54,6 +68,7 @@ impl Default for Options {
             dlq_max: 100_000,
             max_recoveries: 3,
             cron_instances: false,
+            cron_catchup: Catchup::One,
             enqueue_timeout: Duration::from_secs(5),
             call_timeout: Duration::from_secs(5),
         }

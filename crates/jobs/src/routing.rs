@@ -83,14 +83,14 @@ impl Route {
             items.map(|items| items.iter().map(text).collect()).unwrap_or_default()
         };
         let server = target.get("server").and_then(Value::as_str).filter(|id| !id.is_empty());
-        let mode = target.get("mode");
+        let mode = target.get("mode").and_then(Value::as_str);
         Route {
             server: server.map(str::to_owned),
             stack: list("stack"),
             capabilities: list("capabilities"),
             region: list("region"),
             // Any unknown mode counts as `all`, as in the seed's script.
-            all: mode.is_some_and(|mode| mode.as_str() != Some("any")),
+            all: mode.is_some_and(|mode| mode != "any"),
             kind: None,
             exclude: Vec::new(),
         }
@@ -239,7 +239,7 @@ mod tests {
             json!({"server": null}),
             json!({"server": 5}),
             json!({"stack": "node"}),
-            json!({"stack": null, "region": {"a": "b"}}),
+            json!({"stack": null, "region": {"a": "b"}, "mode": 5}),
         ] {
             assert!(Route::of(&target).admits(&worker), "{target}");
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jobs::metrics::Metrics;
 use jobs::worker::{Job, Worker};
-use jobs::{Jobs, NewJob, Scheduler, WorkerFacts};
+use jobs::{Catchup, Jobs, NewJob, Scheduler, WorkerFacts};
 use kernel::{Clock as _, Deadline};
 use serde_json::Value as Json;
 use testkit::{on_cluster, on_every_store};
@@ -270,4 +270,24 @@ on_every_store!(an_unreadable_job_stops_nobody_and_ends_among_the_dead, |store| 
     assert_eq!(runs.load(Ordering::SeqCst), 1);
     crate::hands::until("it is dead", || async { status(&jobs, "bad").await == "dead" }).await;
     assert_eq!(error_name(&jobs, "bad").await, "MalformedJob");
+});
+
+on_every_store!(missed_firings_are_dropped_joined_or_caught_up_with, |store| {
+    for (catchup, wanted) in [(Catchup::None, 0), (Catchup::One, 1), (Catchup::All, 100)] {
+        ask(&*store, &["FLUSHALL"]).await;
+        let clock = kernel::FakeClock::at(NOW);
+        let mut options = options();
+        (options.cron_instances, options.cron_catchup) = (true, catchup);
+        let jobs = queue_with(&store, Arc::new(clock.clone()), options);
+        send(&jobs, NewJob::new("do", &1).id("tick").cron("* * * * *", None)).await;
+        clock.advance(Duration::from_mins(150) + Duration::from_secs(70));
+        let mut one = scheduler(&jobs);
+        one.round().await;
+        one.round().await;
+        let waiting = jobs.stats().await.unwrap().waiting;
+        assert_eq!(waiting, wanted, "{catchup:?}");
+        let next = int(&*store, &["ZSCORE", &format!("{NS}:jobs:cron"), "tick"]).await;
+        let late = u64::try_from(next).unwrap() - clock.now_ms();
+        assert!(late <= 60_000, "{catchup:?}: the next one is the next minute");
+    }
 });
