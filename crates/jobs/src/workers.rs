@@ -153,7 +153,9 @@ impl Jobs {
                 held.entry(worker.to_owned()).or_default().push(id.to_owned());
             }
         }
-        held.values_mut().for_each(|ids| ids.sort_unstable());
+        for ids in held.values_mut() {
+            ids.sort_unstable();
+        }
         Ok(held)
     }
 

@@ -35,9 +35,9 @@ on_every_store!(a_view_has_all_that_belongs_to_a_job, |store| {
     let lock = view.lock.unwrap();
     assert_eq!(lock.owner, "w");
     assert!((29_000..=30_000).contains(&lock.ttl_ms));
-    assert_eq!(view.claimed_at, Some(NOW as i64));
+    assert_eq!(view.claimed_at, Some(NOW.cast_signed()));
     assert_eq!(bed.jobs.get("b").await.unwrap().unwrap().waits_for, ["a"]);
-    assert_eq!(bed.jobs.get("c").await.unwrap().unwrap().due_at, Some(NOW as i64 + 5_000));
+    assert_eq!(bed.jobs.get("c").await.unwrap().unwrap().due_at, Some(NOW.cast_signed() + 5_000));
     bed.line("SET bridge:jobs:data:odd nonsense").await;
     let odd = bed.jobs.get("odd").await.unwrap().unwrap();
     assert_eq!(odd.job.get(), "\"nonsense\"");
@@ -101,7 +101,7 @@ on_every_store!(numbers_and_types, |store| {
         shown,
         [
             ("mail", 1, 1, 0, None, Some(4)),
-            ("push", 0, 0, 0, Some(NOW as i64 + 5), None),
+            ("push", 0, 0, 0, Some(NOW.cast_signed() + 5), None),
             ("sms", 0, 0, 1, None, None),
         ]
     );
