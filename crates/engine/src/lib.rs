@@ -102,6 +102,8 @@ mod shared;
 mod stats;
 #[cfg(test)]
 mod tests_disk;
+#[cfg(test)]
+mod tests_power;
 mod tracking;
 
 use std::sync::Arc;
