@@ -59,7 +59,21 @@ impl Inside {
 
     /// One request, as if it had come over HTTP from somebody who may do everything.
     pub async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Answer {
+        self.ask_with(method, path, &[], body).await
+    }
+
+    /// The same with headers, such as those that choose a tenant.
+    pub async fn ask_with(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&'static str, String)],
+        body: Option<&Value>,
+    ) -> Answer {
         let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
         if body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }

@@ -8,6 +8,7 @@ pub mod access;
 pub mod app;
 pub mod caller;
 pub mod checks;
+pub mod demo_worlds;
 pub mod extract;
 pub mod guard;
 pub mod hub;

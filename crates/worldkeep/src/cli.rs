@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 pub mod jobs;
+pub mod reactors;
+pub mod worlds;
 
 /// The live state of multiplayer games, and the background jobs around them, in Redis or in this process.
 #[derive(Debug, Parser)]
@@ -148,6 +150,19 @@ pub enum Verb {
         worldkeep jobs doctor --redis redis://10.0.0.5\n\n\
         Asks the running server, or a store with --redis or --data. Guide: docs/jobs.md.")]
     Jobs(jobs::Jobs),
+    /// Look at reactors, make, strike and destroy them
+    #[command(after_help = "Examples:\n  \
+        worldkeep reactors ls                                     the demo field\n  \
+        worldkeep reactors ls --tenant 083839c6-c47c-42a6-9585-76492795d123 --field 0:1:1000000\n  \
+        worldkeep reactors create 2001 --at 231,253 --delay 5000\n  \
+        worldkeep reactors hit 1000000001 --character 7\n  \
+        worldkeep reactors templates --catalogue ./reactors\n\n\
+        Asks the running server, or a store with --redis or --data. Guide: docs/reactors.md.")]
+    Reactors {
+        /// What to do with them.
+        #[command(subcommand)]
+        verb: reactors::Reactors,
+    },
     /// Print a completion script for a shell
     #[command(after_help = "Examples:\n  \
         worldkeep completions bash > /etc/bash_completion.d/worldkeep\n  \

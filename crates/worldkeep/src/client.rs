@@ -54,9 +54,13 @@ impl Client {
         &self,
         method: Method,
         path: &str,
+        headers: &[(&'static str, String)],
         body: Option<&Value>,
     ) -> Result<Answer, Failure> {
         let mut request = self.http.request(method, format!("{}{path}", self.base));
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
         if let Some(token) = &self.token {
             request = request.bearer_auth(token);
         }

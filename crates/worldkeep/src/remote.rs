@@ -28,6 +28,8 @@ pub struct Ask {
     pub method: Method,
     /// Path and query.
     pub path: String,
+    /// Headers to send.
+    pub headers: Vec<(&'static str, String)>,
     /// JSON to send.
     pub body: Option<Value>,
     /// Items to gather over several pages, when the answer is a list.
@@ -36,7 +38,7 @@ pub struct Ask {
 
 impl Ask {
     fn new(method: Method, path: impl Into<String>) -> Self {
-        Ask { method, path: path.into(), body: None, up_to: None }
+        Ask { method, path: path.into(), headers: Vec::new(), body: None, up_to: None }
     }
 
     /// `GET path`.
@@ -66,6 +68,13 @@ impl Ask {
             let sign = if self.path.contains('?') { '&' } else { '?' };
             let _ = write!(self.path, "{sign}{name}={}", escape(&value.to_string()));
         }
+        self
+    }
+
+    /// Adds headers.
+    #[must_use]
+    pub fn headers(mut self, headers: Vec<(&'static str, String)>) -> Self {
+        self.headers.extend(headers);
         self
     }
 
@@ -143,9 +152,12 @@ impl Remote {
     pub async fn raw(&self, ask: &Ask) -> Result<Answer, Failure> {
         let answer = match &self.0 {
             Way::Server(client) => {
-                client.ask(ask.method.clone(), &ask.path, ask.body.as_ref()).await?
+                client.ask(ask.method.clone(), &ask.path, &ask.headers, ask.body.as_ref()).await?
             }
-            Way::Here(inside) => inside.ask(ask.method.clone(), &ask.path, ask.body.as_ref()).await,
+            Way::Here(inside) => {
+                let Ask { method, path, headers, body, .. } = ask;
+                inside.ask_with(method.clone(), path, headers, body.as_ref()).await
+            }
         };
         if (200..300).contains(&answer.status) { Ok(answer) } else { Err(refused(&answer)) }
     }

@@ -31,6 +31,8 @@ impl Drop for Running {
 pub(crate) async fn start(store: Arc<dyn Store>, settings: &[(&str, &str)]) -> Running {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut all = Settings::new();
+    // What a test counts is its own.
+    all.set("demo", "off", Source::Default).unwrap();
     for (name, text) in settings {
         all.set(name, text, Source::Default).unwrap();
     }

@@ -11,9 +11,11 @@ mod jobs;
 mod keys;
 mod log;
 mod man;
+mod reactors;
 mod serve;
 mod token;
 mod version;
+mod worlds;
 
 /// Does what the command line says.
 pub fn run(cli: Cli) -> Result<(), Failure> {
@@ -28,6 +30,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         Some(Verb::Token { verb }) => token::run(&global, verb),
         Some(Verb::Log { verb }) => log::run(&global, verb),
         Some(Verb::Jobs(flags)) => jobs::run(&global, flags),
+        Some(Verb::Reactors { verb }) => reactors::run(&global, verb),
         Some(Verb::Completions { shell }) => {
             completions::run(shell);
             Ok(())

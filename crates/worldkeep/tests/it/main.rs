@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod jobs;
+mod reactors;
 mod running;
 mod support;
 mod verbs;
