@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 
 use crate::app::App;
+use crate::modules::Checking;
 use crate::reply::{self, Refusal};
 
 /// What is known about checks.
@@ -122,8 +123,21 @@ pub async fn run(app: &Arc<App>, repair: bool) -> Result<CheckState, Refusal> {
             ..Options::new(this.keyspace.classifier.clone(), this.keyspace.layout)
         };
         let mut progress = |progress: Progress| this.checks.progress(progress, started);
+        let checking = Checking {
+            store: this.shared_store(),
+            clock: Arc::clone(&this.clock),
+            layout: this.keyspace.layout,
+            namespaces: this.settings.list("jobs.namespaces"),
+            repair,
+        };
+        let work = async {
+            let beyond = checking.beyond_keys(&this.modules).await?;
+            let mut report = check(this.store(), &options, &mut progress).await?;
+            report.merge(beyond, options.keep);
+            Ok(report)
+        };
         let result = tokio::select! {
-            result = check(this.store(), &options, &mut progress) => result,
+            result = work => result,
             () = this.stopping.cancelled() => Err(Fault::Unavailable("the server is stopping".into())),
         };
         this.checks.end(this.now_ms(), started, &result);

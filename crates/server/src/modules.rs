@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use kernel::check::Finding;
 use kernel::events::Feed;
 use kernel::keyspace::{KeyDef, Layout, Table, own};
-use kernel::{Fault, Store};
+use kernel::{Clock, Fault, Store};
 use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -32,6 +33,36 @@ pub struct Loop {
     pub run: fn(State, CancellationToken) -> BoxFuture<'static, ()>,
 }
 
+/// What a module checks beyond single keys, and repairs when asked to.
+pub type Checker = fn(Checking) -> BoxFuture<'static, Result<Vec<Finding>, Fault>>;
+
+/// Where a check looks.
+#[derive(Clone)]
+pub struct Checking {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// Its time.
+    pub clock: Arc<dyn Clock>,
+    /// How keys are spelled.
+    pub layout: Layout,
+    /// Job namespaces of the settings.
+    pub namespaces: Vec<String>,
+    /// Whether to put right what can be.
+    pub repair: bool,
+}
+
+impl Checking {
+    /// What these modules find beyond single keys. Run it before the walk over the keys, which then finds what
+    /// was repaired in order.
+    pub async fn beyond_keys(self, modules: &[&Module]) -> Result<Vec<Finding>, Fault> {
+        let mut found = Vec::new();
+        for check in modules.iter().filter_map(|module| module.check) {
+            found.extend(check(self.clone()).await?);
+        }
+        Ok(found)
+    }
+}
+
 /// One module, as the server sees it.
 pub struct Module {
     /// As in `--modules`, events and the dashboard.
@@ -54,6 +85,8 @@ pub struct Module {
     pub loops: &'static [Loop],
     /// Whether its plain keys work on a Cluster with these settings: no step spans slots.
     pub plain_on_cluster: fn(&Settings) -> bool,
+    /// What it checks beyond single keys.
+    pub check: Option<Checker>,
     /// Its tile on the front page, `None` until it has one.
     pub tile: Option<Work<Result<Tile, Refusal>>>,
     /// Runs once before the first request: scripts, indexes, the demo world.
@@ -174,6 +207,7 @@ impl Module {
             settings: &[],
             loops: &[],
             plain_on_cluster: |_| false,
+            check: None,
             tile: None,
             start: None,
             stop: None,

@@ -48,6 +48,7 @@ pub(crate) const MODULE: Module = Module {
         Loop { name: "jobs demo", run: demo::run },
     ],
     plain_on_cluster,
+    check: Some(|at| Box::pin(doctor::beyond_keys(at))),
     tile: Some(tile::tile),
     start: Some(|app| {
         Box::pin(async move { handle::Queues::of(&app).problem().map_or(Ok(()), Err) })

@@ -9,7 +9,7 @@ import '../base/table.js';
 const POLL_MS = 400;
 
 // What repair does by the word of the trouble. The others have no safe cure: somebody must look.
-const CURES = ['dangling', 'misplaced', 'missing', 'orphan', 'wrong_life'];
+const CURES = ['dangling', 'miscounted', 'misplaced', 'missing', 'orphan', 'unlisted', 'wrong_life', 'wrong_state'];
 
 /** The report as the page uses it. */
 export function readReport(r) {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use kernel::Store;
 use kernel::check::{Options, Progress, check};
 use kernel::keyspace::Classifier;
+use kernel::{Deadline, ServerClock, Store, SystemClock};
 use reqwest::Method;
 use serde_json::{Value, json};
+use server::modules::{Checking, MODULES, Module};
 
 use crate::cli::{Check, Global};
 use crate::client::Client;
@@ -45,11 +46,23 @@ async fn on_store(global: &Global, flags: &Check, store: Arc<dyn Store>) -> Resu
         repair: flags.repair,
         ..Options::new(classifier, global.layout.unwrap_or_default().into())
     };
+    let by = Deadline::after(options.wait);
+    let clock = ServerClock::start(&*store, Arc::new(SystemClock::new()), by).await?;
+    let checking = Checking {
+        store: Arc::clone(&store),
+        clock: Arc::new(clock),
+        layout: options.layout,
+        namespaces: settings.list("jobs.namespaces"),
+        repair: flags.repair,
+    };
+    let modules: Vec<&Module> = MODULES.iter().collect();
+    let beyond = checking.beyond_keys(&modules).await?;
     let bar = bar(global);
     let mut progress = |now: Progress| show(&bar, now.scanned, now.total, now.findings);
     let report = check(&*store, &options, &mut progress).await;
     bar.finish_and_clear();
-    let report = report?;
+    let mut report = report?;
+    report.merge(beyond, options.keep);
     let mut value = json!(report);
     value["findings_total"] = report.findings_total().into();
     Ok(value)

@@ -1,10 +1,9 @@
-//! The doctor: the jobs part of the consistency check, and what only the queue knows: counters that leaked, jobs nobody
-//! can read, workers that do not keep the rules. Looks at a bounded number of jobs beyond the check itself.
-
-use std::collections::BTreeMap;
+//! The doctor: the jobs part of the consistency check, what the queue knows about itself (`jobs::Jobs::doctor`), and
+//! workers that do not keep the rules.
 
 use axum::Json;
-use jobs::{Jobs, ListQuery, Sightings, Status};
+use jobs::{Jobs, ListQuery, Status};
+use kernel::Fault;
 use kernel::check::{Options, check};
 use kernel::keyspace::Classifier;
 use serde::{Deserialize, Serialize};
@@ -13,6 +12,7 @@ use super::handle::{Here, refuse};
 use super::produce::NsQuery;
 use crate::app::App;
 use crate::extract::Body;
+use crate::modules::Checking;
 use crate::reply::Refusal;
 
 /// Jobs that are looked at beyond the check, in each state.
@@ -23,7 +23,7 @@ const KEPT: usize = 500;
 /// Something wrong.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct Finding {
-    /// Such as `orphan_entry`, `counter`, `malformed`.
+    /// Such as `unlisted`, `wrong_state`, `miscounted`, `bad_value`.
     kind: String,
     sentence: String,
     /// The key or job it is about.
@@ -47,21 +47,27 @@ pub(crate) struct Report {
     sentence: String,
 }
 
-impl Report {
-    fn add(&mut self, kind: &str, about: String, sentence: String, repaired: bool) {
-        self.findings_total += 1;
-        self.repaired += u64::from(repaired);
-        if self.findings.len() < KEPT {
-            self.findings.push(Finding { kind: kind.to_owned(), sentence, about, repaired });
-        }
+/// What the queue knows about itself, in every namespace: the jobs part of the check.
+pub(crate) async fn beyond_keys(at: Checking) -> Result<Vec<kernel::check::Finding>, Fault> {
+    let mut found = Vec::new();
+    for ns in &at.namespaces {
+        let (store, clock) = (at.store.clone(), at.clock.clone());
+        // One that cannot be opened stops the server's start; here it has nothing to say.
+        let Ok(jobs) = Jobs::new(store, clock, ns, at.layout, jobs::Options::default()) else {
+            continue;
+        };
+        found.extend(jobs.doctor(at.repair).await.map_err(|error| match error {
+            jobs::Error::Fault(fault) => fault,
+            other => Fault::Corrupt { key: ns.clone(), detail: other.to_string() },
+        })?);
     }
+    Ok(found)
 }
 
 async fn examine(app: &App, jobs: &Jobs, repair: bool) -> Result<Report, Refusal> {
     let mut report = Report { namespace: jobs.namespace().to_owned(), ..Report::default() };
-    structures(app, jobs, repair, &mut report).await?;
-    malformed(jobs, repair, &mut report).await?;
-    counters(jobs, repair, &mut report).await?;
+    let beyond = jobs.doctor(repair).await.map_err(refuse)?;
+    structures(app, jobs, repair, beyond, &mut report).await?;
     strangers(jobs, &mut report).await?;
     report.remaining = report.findings_total - report.repaired;
     report.sentence = match (report.findings_total, report.remaining) {
@@ -79,11 +85,13 @@ async fn structures(
     app: &App,
     jobs: &Jobs,
     repair: bool,
+    beyond: Vec<kernel::check::Finding>,
     report: &mut Report,
 ) -> Result<(), Refusal> {
     let classifier = Classifier::new(&[&jobs::keys::TABLE], &[jobs.namespace().to_owned()]);
     let options = Options { repair, keep: KEPT, ..Options::new(classifier, jobs.layout()) };
-    let found = check(app.store(), &options, &mut |_| {}).await?;
+    let mut found = check(app.store(), &options, &mut |_| {}).await?;
+    found.merge(beyond, KEPT);
     report.scanned = found.scanned.saturating_sub(found.foreign);
     let (total, repaired) = (found.findings_total(), found.repaired);
     for finding in found.findings {
@@ -101,22 +109,6 @@ async fn structures(
     Ok(())
 }
 
-/// Waiting and delayed jobs that nobody can read; mended, they are dead letters.
-async fn malformed(jobs: &Jobs, repair: bool, report: &mut Report) -> Result<(), Refusal> {
-    for status in [Status::Waiting, Status::Delayed, Status::Cron] {
-        for found in walk(jobs, status).await? {
-            // A ghost is the check's business; this is about texts that are there.
-            if found.job.get() == "null" || found.read().is_some() {
-                continue;
-            }
-            let moved = repair && jobs.quarantine(&found.id).await.map_err(refuse)?;
-            let sentence = format!("the stored text of job {} is no job", found.id);
-            report.add("malformed", found.id, sentence, moved);
-        }
-    }
-    Ok(())
-}
-
 async fn walk(jobs: &Jobs, status: Status) -> Result<Vec<jobs::JobView>, Refusal> {
     let mut query = ListQuery { status: Some(status), limit: 500, ..ListQuery::default() };
     let mut all = Vec::new();
@@ -128,38 +120,6 @@ async fn walk(jobs: &Jobs, status: Status) -> Result<Vec<jobs::JobView>, Refusal
         }
         query.cursor = page.cursor;
     }
-}
-
-/// Counters of running jobs that do not count what runs.
-async fn counters(jobs: &Jobs, repair: bool, report: &mut Report) -> Result<(), Refusal> {
-    if repair {
-        // A counter is set right when it was wrong twice.
-        let seen = Sightings::default();
-        jobs.reconcile(&seen).await.map_err(refuse)?;
-        for wrong in jobs.reconcile(&seen).await.map_err(refuse)? {
-            let sentence = format!(
-                "the counter of {} said {}, and {} run",
-                wrong.kind, wrong.counter, wrong.active
-            );
-            report.add("counter", wrong.kind, sentence, wrong.repaired);
-        }
-        return Ok(());
-    }
-    let mut running: BTreeMap<String, u64> = BTreeMap::new();
-    for found in walk(jobs, Status::Active).await? {
-        if let Some(job) = found.read() {
-            *running.entry(job.kind).or_default() += 1;
-        }
-    }
-    for queue in jobs.queues().await.map_err(refuse)?.items {
-        let runs = running.get(&queue.kind).copied().unwrap_or(0);
-        if queue.running > runs {
-            let sentence =
-                format!("the counter of {} says {}, and {runs} run", queue.kind, queue.running);
-            report.add("counter", queue.kind, sentence, false);
-        }
-    }
-    Ok(())
 }
 
 /// Workers of other programs, which may not keep routes, pauses and limits.

@@ -116,3 +116,23 @@ testkit::on_every_store!(the_doctor_finds_and_mends_a_ghost, |store| {
     assert_eq!(report["remaining"], 0, "{report}");
     assert_eq!(queue.get("/api/jobs:doctor").await.1["remaining"], 0);
 });
+
+testkit::on_every_store!(the_check_finds_and_repairs_a_lost_job_and_a_leaked_counter, |store| {
+    let queue = queue(store).await;
+    let id = queue.dispatch(json!({ "type": "t" })).await;
+    let (waiting, counter) = (format!("{NS}:jobs:waiting"), format!("{NS}:ratelimit:concurrent:t"));
+    queue.running.store(&["LREM", &waiting, "1", &id]).await;
+    queue.running.store(&["SET", &counter, "3"]).await;
+    let (_, report) = queue.post("/api/check", json!({})).await;
+    assert_eq!(report["troubles"], json!({ "unlisted": 1, "miscounted": 1 }), "{report}");
+    let (_, report) = queue.post("/api/check", json!({ "repair": true })).await;
+    assert_eq!(
+        (&report["findings_total"], &report["repaired"]),
+        (&json!(2), &json!(2)),
+        "{report}"
+    );
+    let (_, report) = queue.post("/api/check", json!({})).await;
+    assert_eq!(report["findings_total"], 0, "{report}");
+    assert_eq!(queue.status_of(&id).await, "waiting");
+    assert_eq!(queue.claim().await.job.id, id);
+});
