@@ -112,6 +112,18 @@ export function logo() {
 /** The coloured square of a module. */
 export const square = (module) => h('i.square', { class: module ? `m-${module}` : '', 'aria-hidden': 'true' });
 
+/** A page's own looks, loaded once before it is drawn. */
+export function useStyle(href) {
+  if (document.querySelector(`link[href="${href}"]`)) return Promise.resolve();
+  return new Promise((resolve) => {
+    const link = h('link', { rel: 'stylesheet', href });
+    link.addEventListener('load', resolve);
+    // Without its looks a page still works.
+    link.addEventListener('error', resolve);
+    document.head.append(link);
+  });
+}
+
 /** Registers a custom element once, also when a page module is loaded twice in tests. */
 export function define(name, type) {
   if (!customElements.get(name)) customElements.define(name, type);

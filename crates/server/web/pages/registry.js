@@ -1,7 +1,10 @@
 // Which pages exist. A module adds its page with one entry in `nav`, its routes, and its sentences for events;
 // docs/dashboard.md shows how. Nothing here loads a page: `load` does, when someone goes there.
-import { h } from '../base/dom.js';
-import { has, rich } from '../base/i18n.js';
+import { h, useStyle } from '../base/dom.js';
+import { shortId } from '../base/format.js';
+import { addWords, has, rich, t } from '../base/i18n.js';
+
+addWords((code) => import(`/lang/jobs.${code}.js`));
 
 /** Sections of the sidebar, in order. */
 export const SECTIONS = ['', 'modules', 'store'];
@@ -9,6 +12,9 @@ export const SECTIONS = ['', 'modules', 'store'];
 /** How many things to look at lead to this page. */
 const looks = (path) => (overview) =>
   (overview.looks || []).filter((x) => (x.link || '').split('?')[0] === path).length;
+
+/** A page of jobs with its looks. */
+const jobs = (load) => () => Promise.all([load(), useStyle('/pages/jobs/jobs.css')]).then(([page]) => page);
 
 /**
  * id, section, icon (of base/icons.svg), label and short (keys of the catalogues; short for the phone's bar), path, chord (`g` then this letter),
@@ -26,6 +32,29 @@ export const nav = [
     chord: 'o',
     phone: 0,
     routes: [['/', () => import('./overview.js')]],
+  },
+  {
+    id: 'jobs',
+    section: 'modules',
+    icon: 'jobs',
+    label: 'nav.jobs',
+    short: 'nav.short.jobs',
+    path: '/jobs',
+    chord: 'j',
+    phone: 1,
+    module: ['jobs'],
+    count: (o) => o.tiles.find((x) => x.module === 'jobs')?.number,
+    look: (o) => (o.looks || []).filter((x) => (x.link || '').startsWith('/jobs')).length,
+    routes: [
+      ['/jobs', jobs(() => import('./jobs/list.js'))],
+      ['/jobs/types', jobs(() => import('./jobs/types.js'))],
+      ['/jobs/dead', jobs(() => import('./jobs/dead.js'))],
+      ['/jobs/delayed', jobs(() => import('./jobs/delayed.js'))],
+      ['/jobs/cron', jobs(() => import('./jobs/cron.js'))],
+      ['/jobs/workers', jobs(() => import('./jobs/workers.js'))],
+      ['/jobs/doctor', jobs(() => import('./jobs/doctor.js'))],
+      ['/jobs/job', jobs(() => import('./jobs/job.js'))],
+    ],
   },
   {
     id: 'rooms',
@@ -95,6 +124,15 @@ export function pageOf(module) {
 
 /** module → (event) → nodes or text, null for the plain sentence. */
 export const sentences = {
+  jobs: (e) => {
+    if (!has(`jobs.event.${e.type}`)) return null;
+    const what = t(`jobs.event.${e.type}`);
+    const link = (href, text) => h('a', { href }, h('b', {}, text));
+    if (['paused', 'resumed'].includes(e.type)) return rich('jobs.say.type', { id: h('b', {}, e.id), what });
+    if (/^(worker_|leader_)/.test(e.type)) return rich('jobs.say.worker', { id: link('/jobs/workers', e.id), what });
+    const id = link(`/jobs/job?id=${encodeURIComponent(e.id)}&ns=${encodeURIComponent(e.scope || '')}`, shortId(e.id));
+    return rich(e.body?.type ? 'jobs.say.jobtype' : 'jobs.say.job', { id, type: e.body?.type, what });
+  },
   rooms: (event) => {
     const key = `rooms.event.${event.type}`;
     if (!has(key) || !event.id) return null;

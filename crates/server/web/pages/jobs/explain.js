@@ -1,0 +1,54 @@
+// Why a job is not running: the first check that fails, then every check, then every worker. Live until it runs.
+import { h, icon } from '../../base/dom.js';
+import { t } from '../../base/i18n.js';
+
+/** What a worker says, grouped by its sentence, so that twenty equal ones are one line. */
+export function byVerdict(workers) {
+  const groups = new Map();
+  for (const w of workers) {
+    const key = `${w.matches && w.alive} ${w.sentence}`;
+    if (!groups.has(key)) groups.set(key, { ok: w.matches && w.alive, sentence: w.sentence, ids: [] });
+    groups.get(key).ids.push(w.serverId);
+  }
+  return [...groups.values()].sort((a, b) => Number(b.ok) - Number(a.ok));
+}
+
+export function workerLines(found) {
+  if (!found.workers.length) return h('p.quiet', {}, t('jobs.worker.none'));
+  return h(
+    'ul.checks',
+    {},
+    byVerdict(found.workers).map((g) =>
+      h(
+        'li',
+        {},
+        icon(g.ok ? 'tick' : 'cross', { class: g.ok ? 'ok' : 'bad', label: t(g.ok ? 'jobs.why.yes' : 'jobs.why.no') }),
+        h('span.mono', {}, g.ids.slice(0, 4).join(', '), g.ids.length > 4 && ` +${g.ids.length - 4}`),
+        h('span.quiet', {}, g.sentence),
+      ),
+    ),
+  );
+}
+
+export function checkLines(found) {
+  return h(
+    'ul.checks',
+    {},
+    found.checks.map((c) =>
+      h(
+        'li',
+        {},
+        icon(c.ok ? 'tick' : 'cross', { class: c.ok ? 'ok' : 'bad', label: t(c.ok ? 'jobs.why.yes' : 'jobs.why.no') }),
+        h('span.span2', {}, c.sentence),
+      ),
+    ),
+  );
+}
+
+/** The drawer's content. */
+export const explained = (found) => [
+  h('p.lead', {}, found.sentence),
+  checkLines(found),
+  h('h3', {}, t('jobs.why.workers', { n: found.workers.length })),
+  workerLines(found),
+];

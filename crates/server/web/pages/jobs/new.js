@@ -1,0 +1,79 @@
+// A new job, or one made after another: a form that shows the command it stands for.
+import { fill, h } from '../../base/dom.js';
+import { t } from '../../base/i18n.js';
+import { ask, toast } from '../../base/overlay.js';
+import { field } from '../../base/parts.js';
+import { jobHref } from './frame.js';
+
+/** Opens the form; `like` is a stored job to start from. */
+export function newJob(ctx, ns, done, like = null) {
+  const type = field({
+    label: t('jobs.type'),
+    hint: t('jobs.form.typehint'),
+    value: like?.type || '',
+    check: (v) => (v.trim() ? null : t('jobs.form.notype')),
+    attrs: { required: true, autocomplete: 'off', maxlength: 200 },
+  });
+  const payload = h('textarea', { rows: 8, spellcheck: 'false', 'aria-label': t('jobs.payload') });
+  payload.value = JSON.stringify(like?.payload ?? {}, null, 2);
+  const wrong = h('span.hint');
+  const priority = field({
+    label: t('jobs.priority'),
+    hint: t('jobs.form.priorityhint'),
+    type: 'number',
+    value: String(like?.priority ?? 5),
+    check: (v) => (/^\d+$/.test(v) && v >= 1 && v <= 10 ? null : t('jobs.form.badpriority')),
+    attrs: { min: 1, max: 10 },
+  });
+  const delay = field({
+    label: t('jobs.form.delay'),
+    hint: t('jobs.form.delayhint'),
+    value: '',
+    check: (v) => (v === '' || /^\d+$/.test(v) ? null : t('jobs.form.baddelay')),
+    attrs: { inputmode: 'numeric' },
+  });
+  const command = h('code.cmd');
+  const body = () => {
+    const out = { type: type.value.trim(), payload: JSON.parse(payload.value || '{}') };
+    if (priority.value !== '5') out.priority = Number(priority.value);
+    if (delay.value) out.schedule = { delay: Number(delay.value) * 1000 };
+    for (const part of ['retry', 'target', 'metadata', 'rateLimit']) if (like?.[part]) out[part] = like[part];
+    return out;
+  };
+  const draw = () => {
+    let text = '…';
+    try {
+      text = JSON.stringify(body().payload);
+      fill(wrong);
+    } catch (e) {
+      fill(wrong, t('jobs.form.badjson', { why: e.message }));
+    }
+    const flags = [
+      priority.value !== '5' && `--priority ${priority.value}`,
+      delay.value && `--delay ${delay.value}s`,
+    ].filter(Boolean);
+    fill(command, ['worldkeep jobs dispatch', type.value || 'TYPE', `'${text}'`, ...flags].join(' '));
+  };
+  for (const el of [type, payload, priority, delay]) el.addEventListener('input', draw);
+  draw();
+  return ask({
+    title: t(like ? 'jobs.form.copy' : 'jobs.new'),
+    content: h(
+      'div.form',
+      {},
+      type,
+      h('div.field', {}, h('label', {}, t('jobs.payload')), payload, wrong),
+      h('div.pair', {}, priority, delay),
+      command,
+    ),
+    verb: t('jobs.form.send'),
+    danger: false,
+    run: async () => {
+      if (![type, priority, delay].map((x) => x.valid()).every(Boolean)) throw new Error(t('jobs.form.look'));
+      const job = await ctx.api.post('/api/jobs', body(), { query: { ns } });
+      const id = job.jobId ?? job.job?.jobId;
+      toast(t('jobs.form.sent'), { action: t('jobs.see'), run: () => ctx.router.go(jobHref(id, ns)) });
+      done?.(job);
+    },
+  });
+}
