@@ -29,7 +29,6 @@ pub mod sessions;
 pub mod settings;
 pub mod tokens;
 mod wire;
-#[allow(dead_code)] // monsters come next
 mod worlds;
 
 pub use app::App;

@@ -84,6 +84,22 @@ impl Monsters {
         Ok(listed)
     }
 
+    /// How many timers of all tenants run.
+    pub async fn waiting(&self) -> Result<u64> {
+        let mut asks = Vec::new();
+        for scope in self.scopes.list(&*self.store, self.by()).await? {
+            let Ok(tenant) = scope.parse() else { continue };
+            let mut cmd = Cmd::new();
+            cmd.arg("ZCARD").arg(self.keys.due(tenant)?);
+            asks.push(cmd);
+        }
+        let answers = self.store.pipeline(&asks, self.by()).await?;
+        let count = |answer: &std::result::Result<Value, Fault>| {
+            answer.as_ref().ok().and_then(reply::int).unwrap_or(0).unsigned_abs()
+        };
+        Ok(answers.iter().map(count).sum())
+    }
+
     /// Monsters of a field inside a box, nearest to its centre first, of equals the lowest id; at most `max`.
     pub async fn in_rect(
         &self,

@@ -74,11 +74,6 @@ impl Attributes {
         self.all.get(name).filter(|value| !value.is_null())
     }
 
-    /// Whether the attribute is there and not null.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.get(name).is_some()
-    }
-
     /// A whole number in the range of its type, if there is one.
     pub(crate) fn number<T>(&self, name: &str) -> Result<Option<T>, Refusal>
     where
@@ -129,6 +124,15 @@ impl Attributes {
     pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
         let Some(value) = self.get(name) else { return Ok(None) };
         value.as_bool().map(Some).ok_or_else(|| refuse(name, "must be true or false"))
+    }
+
+    /// All of them at once, as one thing; the members it does not know are passed over.
+    pub(crate) fn fitted<T: serde::de::DeserializeOwned>(&self) -> Result<T, Refusal> {
+        let all = Value::Object(self.all.clone());
+        serde_json::from_value(all).map_err(|error| {
+            Refusal::new(reply::BAD_FIELD, format!("the attributes do not fit: {error}"))
+                .field("/data/attributes")
+        })
     }
 
     /// Anything that fits `T`, if there is any.

@@ -10,6 +10,7 @@ mod errors;
 mod events;
 mod jobs;
 mod keys;
+mod monsters;
 mod pages;
 mod reactors;
 mod rooms;

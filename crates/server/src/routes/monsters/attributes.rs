@@ -1,0 +1,286 @@
+//! A monster as the API shows it, and what comes in for one: everything is checked here, by name and range, before
+//! anything is written.
+
+use std::collections::BTreeMap;
+
+use field::Point;
+use monsters::{Attack, Blow, EffectBody, Monster, Move, NewEffect, Spawn};
+use serde::Serialize;
+
+use crate::reply::Refusal;
+use crate::worlds::attributes::Attributes;
+
+/// What the API shows of a monster.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MonsterAttributes {
+    world_id: u8,
+    channel_id: u8,
+    map_id: u32,
+    instance: String,
+    monster_id: u32,
+    control_character_id: u32,
+    x: i16,
+    y: i16,
+    fh: i16,
+    stance: u8,
+    team: i8,
+    max_hp: u32,
+    hp: u32,
+    max_mp: u32,
+    mp: u32,
+    damage_entries: Vec<EntryAttributes>,
+    status_effects: Vec<EffectAttributes>,
+}
+
+/// Damage of one character, all its hits together.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EntryAttributes {
+    character_id: u32,
+    damage: u64,
+}
+
+/// An active effect.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EffectAttributes {
+    source_skill_id: u32,
+    source_skill_level: u32,
+    statuses: BTreeMap<String, i32>,
+    /// Unix milliseconds.
+    expires_at: i64,
+}
+
+impl From<Monster> for MonsterAttributes {
+    fn from(from: Monster) -> Self {
+        let entry = |(character_id, damage)| EntryAttributes { character_id, damage };
+        MonsterAttributes {
+            world_id: from.field.world_id,
+            channel_id: from.field.channel_id,
+            map_id: from.field.map_id,
+            instance: from.field.instance.to_string(),
+            monster_id: from.monster_id,
+            control_character_id: from.control_character_id,
+            x: from.at.x,
+            y: from.at.y,
+            fh: from.fh,
+            stance: from.stance,
+            team: from.team,
+            max_hp: from.max_hp,
+            hp: from.hp,
+            max_mp: from.max_mp,
+            mp: from.mp,
+            damage_entries: from.summed().into_iter().map(entry).collect(),
+            status_effects: from
+                .status_effects
+                .iter()
+                .map(|effect| EffectAttributes {
+                    source_skill_id: effect.source_skill_id,
+                    source_skill_level: effect.source_skill_level,
+                    statuses: effect.statuses.clone(),
+                    expires_at: effect.expires_at_ms,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// What an attack did.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct BlowAttributes {
+    /// Hp left.
+    hp: u32,
+    /// Whether this attack killed.
+    killed: bool,
+    /// Each hit that was taken.
+    lines: Vec<LineAttributes>,
+    /// What came back to the attacker.
+    reflected: Option<ReflectedAttributes>,
+}
+
+/// One hit.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct LineAttributes {
+    /// As it was sent.
+    damage: u32,
+    /// As it was taken from the hp.
+    actual: u32,
+}
+
+/// What came back to the attacker.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct ReflectedAttributes {
+    damage: i32,
+    /// `PHYSICAL` or `MAGICAL`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+impl From<Blow> for BlowAttributes {
+    fn from(blow: Blow) -> Self {
+        let line =
+            |line: monsters::Line| LineAttributes { damage: line.damage, actual: line.actual };
+        BlowAttributes {
+            hp: blow.hp,
+            killed: blow.killed,
+            lines: blow.lines.into_iter().map(line).collect(),
+            reflected: blow
+                .reflected
+                .map(|back| ReflectedAttributes { damage: back.damage, kind: back.kind }),
+        }
+    }
+}
+
+/// An effect that was applied.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AppliedAttributes {
+    pub(crate) effect_id: String,
+}
+
+/// How many effects were taken away.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct CancelledAttributes {
+    pub(crate) cancelled: usize,
+}
+
+/// How a skill went.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UsedAttributes {
+    /// Whether the dice let it work.
+    pub(crate) worked: bool,
+    /// Milliseconds until its effect.
+    pub(crate) delay_ms: u64,
+    /// Mp left.
+    pub(crate) mp: u32,
+}
+
+/// How many monsters were taken away.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct TeardownAttributes {
+    pub(crate) destroyed: usize,
+}
+
+/// A body for a new monster, for the API's description.
+#[derive(utoipa::ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[allow(dead_code)] // read by its derive
+pub(crate) struct NewMonster {
+    /// A template of the catalogue, which also gives hp and mp.
+    monster_id: u32,
+    x: i16,
+    y: i16,
+    fh: Option<i16>,
+    team: Option<i8>,
+    /// What spawns it, for those who take them away together.
+    spawn_source_type: Option<String>,
+    spawn_source_id: Option<u32>,
+}
+
+/// A body for an attack.
+#[derive(utoipa::ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[allow(dead_code)] // read by its derive
+pub(crate) struct NewAttack {
+    character_id: u32,
+    /// Each hit; or one as `damage`.
+    damages: Option<Vec<u32>>,
+    damage: Option<u32>,
+    /// 0 melee, 1 ranged, 2 magic, 3 energy.
+    attack_type: Option<u8>,
+}
+
+/// A body for a movement.
+#[derive(utoipa::ToSchema)]
+#[allow(dead_code)] // read by its derive
+pub(crate) struct NewMovement {
+    x: i16,
+    y: i16,
+    stance: u8,
+    fh: Option<i16>,
+}
+
+/// A body for an effect.
+#[derive(utoipa::ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[allow(dead_code)] // read by its derive
+pub(crate) struct NewStatus {
+    /// `PLAYER_SKILL`, the default, or `MONSTER_SKILL`.
+    source_type: Option<String>,
+    source_character_id: Option<u32>,
+    source_skill_id: Option<u32>,
+    source_skill_level: Option<u32>,
+    /// Status to value.
+    statuses: BTreeMap<String, i32>,
+    /// Milliseconds.
+    duration: i64,
+    /// Milliseconds; poison and venom have 1000 without it.
+    tick_interval: Option<i64>,
+}
+
+/// A body for a skill.
+#[derive(utoipa::ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[allow(dead_code)] // read by its derive
+pub(crate) struct NewSkill {
+    skill_id: u16,
+    skill_level: u8,
+    /// A game master's use skips every check.
+    gm: Option<bool>,
+}
+
+/// A body for a character that comes in.
+#[derive(utoipa::ToSchema)]
+#[allow(dead_code)] // read by its derive
+pub(crate) struct NewPresence {
+    /// A hidden one controls nothing.
+    hidden: Option<bool>,
+}
+
+/// Reads a new monster. Stance, hp, mp and controller are not for the caller to say.
+pub(crate) fn new(given: &Attributes) -> Result<Spawn, Refusal> {
+    Ok(Spawn {
+        monster_id: given.need("monsterId")?,
+        x: given.need("x")?,
+        y: given.need("y")?,
+        fh: given.number("fh")?.unwrap_or(0),
+        team: given.number("team")?.unwrap_or(0),
+        source_type: given.text("spawnSourceType", 64)?.unwrap_or_default(),
+        source_id: given.number("spawnSourceId")?.unwrap_or(0),
+    })
+}
+
+/// Reads an attack.
+pub(crate) fn attack(given: &Attributes) -> Result<Attack, Refusal> {
+    let damages = match given.numbers::<u32>("damages", 64)? {
+        Some(damages) => damages,
+        None => given.number::<u32>("damage")?.into_iter().collect(),
+    };
+    let from = match (given.number("x")?, given.number("y")?) {
+        (Some(x), Some(y)) => Some(Point::new(x, y)),
+        _ => None,
+    };
+    Ok(Attack {
+        character_id: given.need("characterId")?,
+        damages,
+        attack_type: given.number("attackType")?.unwrap_or(0),
+        from,
+    })
+}
+
+/// Reads a movement.
+pub(crate) fn movement(given: &Attributes) -> Result<Move, Refusal> {
+    Ok(Move {
+        x: given.need("x")?,
+        y: given.need("y")?,
+        stance: given.need("stance")?,
+        fh: given.number("fh")?,
+    })
+}
+
+/// Reads an effect.
+pub(crate) fn effect(given: &Attributes) -> Result<NewEffect, Refusal> {
+    Ok(given.fitted::<EffectBody>()?.into_effect())
+}

@@ -1,0 +1,271 @@
+//! The monsters module on HTTP: its routes, access, errors, settings, loops and tile (see `modules.rs`). What it
+//! does is in the `monsters` crate; here is how it is asked for and how it answers.
+
+mod attributes;
+mod commands;
+mod routes;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use monsters::keys::{TABLE, def};
+use monsters::{
+    MonsterError, Monsters, Options, SHIPPED_SKILLS, SHIPPED_TEMPLATES, Skills, Templates,
+};
+use rand::RngExt as _;
+use tokio_util::sync::CancellationToken;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes as paths;
+
+use crate::access::{Access, Role, role};
+use crate::app::App;
+use crate::modules::{Loop, Module, State, Streams};
+use crate::overview::Tile;
+use crate::reply::{self, ErrorDef, Refusal};
+use crate::settings::{SettingDef, Shape};
+use crate::worlds;
+
+/// What monsters adds to the server.
+pub(crate) const MODULE: Module = Module {
+    streams: Streams::Tenants { scopes: &def::scopes, stream: &def::events },
+    routes: router,
+    access: ACCESS,
+    errors: ERRORS,
+    settings: SETTINGS,
+    loops: LOOPS,
+    tile: Some(|app| tile(app).boxed()),
+    start: Some(|app| async move { handle(&app).map(|_| ()).map_err(|told| told.message) }.boxed()),
+    stop: Some(|app| stop(app).boxed()),
+    ..Module::named("monsters", "monsters of a map: hp, damage, control, effects, drops", &TABLE)
+};
+
+const IN_FIELD: &str =
+    "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/monsters";
+const IN_RECT: &str =
+    "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/monsters/in-rect";
+const CHARACTERS: &str =
+    "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/characters/{character}";
+
+const ACCESS: &[Access] = &[
+    role("GET", "/api/monsters/templates", Role::Reader),
+    role("GET", "/api/monsters/{id}", Role::Reader),
+    role("DELETE", "/api/monsters/{id}", Role::Operator),
+    role("POST", "/api/monsters/{id}/damage", Role::Operator),
+    role("POST", "/api/monsters/{id}/movement", Role::Operator),
+    role("POST", "/api/monsters/{id}/status", Role::Operator),
+    role("DELETE", "/api/monsters/{id}/status", Role::Operator),
+    role("POST", "/api/monsters/{id}/skills", Role::Operator),
+    role("DELETE", "/api/monsters", Role::Admin),
+    role("GET", IN_FIELD, Role::Reader),
+    role("POST", IN_FIELD, Role::Operator),
+    role("DELETE", IN_FIELD, Role::Operator),
+    role("GET", IN_RECT, Role::Reader),
+    role("PUT", CHARACTERS, Role::Operator),
+    role("DELETE", CHARACTERS, Role::Operator),
+];
+
+fn router() -> OpenApiRouter<State> {
+    OpenApiRouter::new()
+        .routes(paths!(routes::templates))
+        .routes(paths!(routes::show, routes::destroy))
+        .routes(paths!(routes::damage))
+        .routes(paths!(routes::movement))
+        .routes(paths!(routes::apply, routes::cancel))
+        .routes(paths!(routes::skill))
+        .routes(paths!(routes::teardown))
+        .routes(paths!(routes::list, routes::spawn, routes::clear))
+        .routes(paths!(routes::in_rect))
+        .routes(paths!(routes::enter, routes::leave))
+}
+
+const NO_MONSTER: ErrorDef = ErrorDef {
+    code: "monster_not_found",
+    status: 404,
+    says: "this tenant has no such monster; it may have been killed",
+};
+const DEAD: ErrorDef = ErrorDef {
+    code: "monster_dead",
+    status: 409,
+    says: "the monster has no hp left; nothing was changed",
+};
+const UNKNOWN_TEMPLATE: ErrorDef = ErrorDef {
+    code: "unknown_template",
+    status: 400,
+    says: "the catalogue has no such template; add it to `monsters.catalogue`",
+};
+const IMMUNE: ErrorDef = ErrorDef {
+    code: "immune",
+    status: 409,
+    says: "the effect does not take on this monster; the message says which immunity it is",
+};
+const SKILL_REFUSED: ErrorDef = ErrorDef {
+    code: "skill_refused",
+    status: 409,
+    says: "a check before the skill failed; `meta.check` says which",
+};
+const REFLECT_STANDS: ErrorDef = ErrorDef {
+    code: "reflect_stands",
+    status: 409,
+    says: "a reflect of that class is active, and only it may be cancelled",
+};
+const ID_SPACE_BUSY: ErrorDef = ErrorDef {
+    code: "monster_ids_busy",
+    status: 503,
+    says: "64 ids in a row belong to living monsters; repeat it",
+};
+const BAD_CATALOGUE: ErrorDef = ErrorDef {
+    code: "bad_monster_catalogue",
+    status: 503,
+    says: "the files of `monsters.catalogue` or `monsters.skills` cannot be used; the message says where they are wrong",
+};
+const ERRORS: &[ErrorDef] = &[
+    NO_MONSTER,
+    DEAD,
+    UNKNOWN_TEMPLATE,
+    IMMUNE,
+    SKILL_REFUSED,
+    REFLECT_STANDS,
+    ID_SPACE_BUSY,
+    BAD_CATALOGUE,
+];
+
+const SETTINGS: &[SettingDef] = &[
+    SettingDef {
+        name: "monsters.catalogue",
+        shape: Shape::Text,
+        default: "",
+        says: "file or directory of monster templates, read again when it changes; empty is the shipped set",
+    },
+    SettingDef {
+        name: "monsters.skills",
+        shape: Shape::Text,
+        default: "",
+        says: "file or directory of monster skills, read again when it changes; empty is the shipped set",
+    },
+    SettingDef {
+        name: "monsters.decay",
+        shape: Shape::Flag,
+        default: "false",
+        says: "whether idle damage entries shrink; off keeps every hit",
+    },
+    SettingDef {
+        name: "monsters.aggro",
+        shape: Shape::Flag,
+        default: "true",
+        says: "whether a hit turns a monster on its controller",
+    },
+];
+
+const LOOPS: &[Loop] = &[
+    Loop { name: "monster timers", run: timers },
+    Loop { name: "monster commands", run: commands::serve },
+    Loop { name: "monster catalogue", run: catalogue },
+];
+
+impl From<MonsterError> for Refusal {
+    fn from(error: MonsterError) -> Self {
+        let says = error.to_string();
+        let with = |def| Refusal::new(def, says.clone());
+        match error {
+            MonsterError::Fault(fault) => fault.into(),
+            MonsterError::NotFound => with(NO_MONSTER),
+            MonsterError::Dead => with(DEAD),
+            MonsterError::UnknownTemplate(_) => {
+                with(UNKNOWN_TEMPLATE).field("/data/attributes/monsterId")
+            }
+            MonsterError::Immune(_) => with(IMMUNE),
+            MonsterError::Skill(check) => {
+                with(SKILL_REFUSED).details(serde_json::json!({ "check": check.word() }))
+            }
+            MonsterError::ReflectStands => with(REFLECT_STANDS),
+            MonsterError::IdSpaceBusy => with(ID_SPACE_BUSY).retry_after(1),
+            MonsterError::Bad { field, .. } => {
+                with(reply::BAD_FIELD).field(format!("/data/attributes/{field}"))
+            }
+            MonsterError::Contended => with(reply::BUSY).retry_after(1),
+            _ => with(reply::CONFLICT),
+        }
+    }
+}
+
+/// Kept as long as the server lives; a catalogue that was wrong at the start is told to whoever asks.
+struct Kept(Result<Arc<Monsters>, String>);
+
+/// The monsters of this server's store.
+pub(crate) fn handle(app: &App) -> Result<Arc<Monsters>, Refusal> {
+    let kept = app.kept(|| Kept(open(app).map(Arc::new)));
+    kept.0.clone().map_err(|told| Refusal::new(BAD_CATALOGUE, told))
+}
+
+fn open(app: &App) -> Result<Monsters, String> {
+    let path = |name: &str| app.settings.text(name).map(std::path::PathBuf::from);
+    let templates = Templates::open(path("monsters.catalogue").as_deref(), SHIPPED_TEMPLATES)
+        .map_err(|error| format!("monsters.catalogue cannot be used:\n{error}"))?;
+    let skills = Skills::open(path("monsters.skills").as_deref(), SHIPPED_SKILLS)
+        .map_err(|error| format!("monsters.skills cannot be used:\n{error}"))?;
+    let options = Options {
+        layout: app.keyspace.layout,
+        templates: Arc::new(templates),
+        skills: Arc::new(skills),
+        dice: Arc::new(|below| rand::rng().random_range(0..below.max(1))),
+        decay: app.settings.flag("monsters.decay"),
+        aggro: app.settings.flag("monsters.aggro"),
+    };
+    Ok(Monsters::new(app.shared_store(), app.clock.clone(), options))
+}
+
+fn timers(app: State, stop: CancellationToken) -> BoxFuture<'static, ()> {
+    async move {
+        if let Ok(monsters) = handle(&app) {
+            monsters.serve_timers(stop.cancelled()).await;
+        }
+    }
+    .boxed()
+}
+
+/// Reads templates and skills again when their files change.
+fn catalogue(app: State, stop: CancellationToken) -> BoxFuture<'static, ()> {
+    async move {
+        let Ok(monsters) = handle(&app) else { return };
+        let (templates, skills) = (Arc::clone(monsters.templates()), Arc::clone(monsters.skills()));
+        let refresh = move || Ok(templates.refresh()? | skills.refresh()?);
+        worlds::keep_fresh("monsters", refresh, Duration::from_secs(2), stop).await;
+    }
+    .boxed()
+}
+
+async fn tile(app: State) -> Result<Tile, Refusal> {
+    let monsters = handle(&app)?;
+    // No key counts all monsters: the walk over the keyspace does, and its last result is good enough here.
+    let census = app.keyspace.census(app.shared_store(), app.clock.clone()).await;
+    let keys = |name| census.by_def.get(&("monsters", name)).map_or(0, |count| count.keys);
+    let (number, fields) = (keys("monster"), keys("map"));
+    let sentence = match (number, monsters.waiting().await?) {
+        (0, _) => "no monster lives anywhere".to_owned(),
+        (_, 0) => format!("in {fields} fields, and no timer runs"),
+        (_, 1) => format!("in {fields} fields, one timer runs"),
+        (_, many) => format!("in {fields} fields, {many} timers run"),
+    };
+    Ok(Tile {
+        module: "monsters",
+        number,
+        unit: if number == 1 { "monster" } else { "monsters" }.into(),
+        sentence: sentence.replace("in 1 fields", "in one field"),
+        link: "/keys?module=monsters".into(),
+        looks: Vec::new(),
+    })
+}
+
+/// Their service calls them volatile: the last server to stop takes them away, if the settings say so.
+async fn stop(app: State) {
+    if !worlds::tears_down(&app) {
+        return;
+    }
+    let Ok(monsters) = handle(&app) else { return };
+    match monsters.teardown().await {
+        Ok(gone) => tracing::info!(gone = gone.destroyed, "monsters were torn down"),
+        Err(error) => tracing::warn!(%error, "monsters were not torn down"),
+    }
+}

@@ -1,0 +1,290 @@
+//! Monsters over HTTP and from the stream of commands.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::{Store, reply};
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use crate::support::{Running, start};
+
+const ONE: &str = "11111111-1111-4111-8111-111111111111";
+const TWO: &str = "22222222-2222-4222-8222-222222222222";
+const FIELD: &str =
+    "/api/worlds/0/channels/1/maps/40000/instances/00000000-0000-0000-0000-000000000000";
+
+fn of(tenant: &str, request: RequestBuilder) -> RequestBuilder {
+    request
+        .header("TENANT_ID", tenant)
+        .header("REGION", "GMS")
+        .header("MAJOR_VERSION", "83")
+        .header("MINOR_VERSION", "1")
+}
+
+#[allow(clippy::needless_pass_by_value)] // short to write
+fn body(attributes: Value) -> Value {
+    json!({ "data": { "attributes": attributes } })
+}
+
+async fn send(request: RequestBuilder) -> (u16, Value) {
+    let response = request.send().await.unwrap();
+    let status = response.status().as_u16();
+    let bytes = response.bytes().await.unwrap();
+    (status, serde_json::from_slice(&bytes).unwrap_or_default())
+}
+
+fn ask(running: &Running, method: Method, path: &str) -> RequestBuilder {
+    of(ONE, running.ask(method, path))
+}
+
+async fn post(running: &Running, path: &str, attributes: Value) -> (u16, Value) {
+    send(ask(running, Method::POST, path).json(&body(attributes))).await
+}
+
+async fn spawn(running: &Running, template: u32, x: i16) -> String {
+    let new = json!({ "monsterId": template, "x": x, "y": 0 });
+    let (status, made) = post(running, &format!("{FIELD}/monsters"), new).await;
+    assert_eq!(status, 201, "{made}");
+    made["data"]["id"].as_str().unwrap().to_owned()
+}
+
+testkit::on_every_store!(a_monster_is_spawned_seen_hit_and_killed_once, |store| {
+    let running = start(store, &[("demo", "off")]).await;
+    let path = format!("{FIELD}/characters/7");
+    assert_eq!(send(ask(&running, Method::PUT, &path)).await.0, 204);
+    let request = ask(&running, Method::POST, &format!("{FIELD}/monsters"));
+    let new = body(json!({ "monsterId": 9_300_018, "x": -5, "y": 6, "hp": 1, "stance": 9 }));
+    let response = request.json(&new).send().await.unwrap();
+    assert_eq!(response.status(), 201);
+    assert_eq!(response.headers()["location"], "/api/monsters/1000000000");
+    let (status, shown) = send(ask(&running, Method::GET, "/api/monsters/1000000000")).await;
+    assert_eq!(status, 200);
+    assert_eq!(
+        shown["data"]["attributes"],
+        json!({
+            "worldId": 0, "channelId": 1, "mapId": 40_000,
+            "instance": "00000000-0000-0000-0000-000000000000", "monsterId": 9_300_018,
+            "controlCharacterId": 7, "x": -5, "y": 6, "fh": 0, "stance": 5, "team": 0,
+            "maxHp": 100, "hp": 100, "maxMp": 50, "mp": 50, "damageEntries": [],
+            "statusEffects": [],
+        }),
+        "what the caller says of hp and stance does not count"
+    );
+    let path = "/api/monsters/1000000000/damage";
+    let (status, blow) =
+        post(&running, path, json!({ "characterId": 7, "damages": [30, 10] })).await;
+    assert_eq!(status, 200);
+    let lines = json!([{ "damage": 30, "actual": 30 }, { "damage": 10, "actual": 10 }]);
+    assert_eq!(
+        blow["data"]["attributes"],
+        json!({ "hp": 60, "killed": false, "lines": lines, "reflected": null })
+    );
+    let to = json!({ "x": 1, "y": 2, "stance": 3 });
+    assert_eq!(post(&running, "/api/monsters/1000000000/movement", to).await.0, 200);
+    let (_, blow) =
+        post(&running, path, json!({ "characterId": 8, "damage": 4_294_967_295_u32 })).await;
+    assert_eq!(blow["data"]["attributes"]["killed"], true);
+    let (status, gone) = post(&running, path, json!({ "characterId": 8, "damage": 1 })).await;
+    assert_eq!((status, &gone["errors"][0]["code"]), (404, &json!("MONSTER_NOT_FOUND")));
+});
+
+testkit::on_every_store!(effects_and_skills_answer_as_documented, |store| {
+    let running = start(store, &[("demo", "off")]).await;
+    let id = spawn(&running, 9_400_001, 0).await;
+    let path = format!("/api/monsters/{id}/status");
+    let poison = json!({ "statuses": { "POISON": 1 }, "duration": 5000, "sourceSkillLevel": 1 });
+    let (status, refused) = post(&running, &path, poison).await;
+    assert_eq!((status, &refused["errors"][0]["code"]), (409, &json!("IMMUNE")));
+    let stun = json!({ "statuses": { "STUN": 1 }, "duration": 5000 });
+    let (status, applied) = post(&running, &path, stun).await;
+    assert_eq!(status, 201);
+    assert_eq!(applied["data"]["attributes"]["effectId"].as_str().unwrap().len(), 36);
+    let (_, shown) = send(ask(&running, Method::GET, &format!("/api/monsters/{id}"))).await;
+    assert_eq!(shown["data"]["attributes"]["statusEffects"][0]["statuses"], json!({ "STUN": 1 }));
+    let (status, gone) =
+        send(ask(&running, Method::DELETE, &format!("{path}?types=STUN,SEAL"))).await;
+    assert_eq!((status, &gone["data"]["attributes"]["cancelled"]), (200, &json!(1)));
+    let boar = spawn(&running, 9_400_002, 0).await;
+    let path = format!("/api/monsters/{boar}/skills");
+    let (status, used) = post(&running, &path, json!({ "skillId": 100, "skillLevel": 1 })).await;
+    assert_eq!((status, &used["data"]["attributes"]["mp"]), (200, &json!(50)));
+    let (status, again) = post(&running, &path, json!({ "skillId": 100, "skillLevel": 1 })).await;
+    assert_eq!((status, &again["errors"][0]["meta"]["check"]), (409, &json!("on_cooldown")));
+});
+
+testkit::on_every_store!(fields_are_listed_paged_searched_and_cleared, |store| {
+    let running = start(store, &[("demo", "off")]).await;
+    for x in [0, 10, -4, 40] {
+        spawn(&running, 9_300_018, x).await;
+    }
+    let list = format!("{FIELD}/monsters");
+    let (_, page) =
+        send(ask(&running, Method::GET, &format!("{list}?page[size]=3&page[number]=2"))).await;
+    assert_eq!(page["data"].as_array().unwrap().len(), 1);
+    assert_eq!(page["data"][0]["id"], "1000000003");
+    assert_eq!(page["meta"]["total"], 4);
+    let (status, found) =
+        send(ask(&running, Method::GET, &format!("{list}/in-rect?x1=10&y1=5&x2=-10&y2=-5&max=2")))
+            .await;
+    assert_eq!(status, 200);
+    let at: Vec<i64> = found["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["attributes"]["x"].as_i64().unwrap())
+        .collect();
+    assert_eq!(at, [0, -4]);
+    for bad in ["limit=2", "page[size]=0", "monsterId=x"] {
+        assert_eq!(
+            send(ask(&running, Method::GET, &format!("{list}?{bad}"))).await.0,
+            400,
+            "{bad}"
+        );
+    }
+    for bad in ["x1=1&y1=1&x2=1", "x1=1&y1=1&x2=1&y2=40000", "x1=1&y1=1&x2=1&y2=1&limit=3"] {
+        let path = format!("{list}/in-rect?{bad}");
+        assert_eq!(send(ask(&running, Method::GET, &path)).await.0, 400, "{bad}");
+    }
+    assert_eq!(send(ask(&running, Method::DELETE, &list)).await.0, 202);
+    let (_, empty) = send(ask(&running, Method::GET, &list)).await;
+    assert_eq!(empty["meta"]["total"], 0);
+});
+
+testkit::on_every_store!(bad_input_is_named_and_changes_nothing, |store| {
+    let running = start(store, &[("demo", "off")]).await;
+    let list = format!("{FIELD}/monsters");
+    let id = spawn(&running, 9_300_018, 0).await;
+    let rows = [
+        (list.clone(), json!({ "monsterId": 1, "x": 0, "y": 0 }), "monsterId"),
+        (list.clone(), json!({ "x": 0, "y": 0 }), "monsterId"),
+        (list.clone(), json!({ "monsterId": 9_300_018, "x": 40_000, "y": 0 }), "x"),
+        (list.clone(), json!({ "monsterId": 9_300_018, "x": 0, "y": 0, "team": 200 }), "team"),
+        (format!("/api/monsters/{id}/damage"), json!({ "damage": 5 }), "characterId"),
+        (
+            format!("/api/monsters/{id}/damage"),
+            json!({ "characterId": 1, "damages": [-1] }),
+            "damages",
+        ),
+        (
+            format!("/api/monsters/{id}/damage"),
+            json!({ "characterId": 1, "damage": 1, "attackType": 9 }),
+            "attackType",
+        ),
+        (
+            format!("/api/monsters/{id}/movement"),
+            json!({ "x": 0, "y": 0, "stance": 256 }),
+            "stance",
+        ),
+        (
+            format!("/api/monsters/{id}/status"),
+            json!({ "statuses": {}, "duration": 5 }),
+            "statuses",
+        ),
+        (
+            format!("/api/monsters/{id}/status"),
+            json!({ "statuses": { "STUN": 1 }, "duration": 0 }),
+            "duration",
+        ),
+        (
+            format!("/api/monsters/{id}/skills"),
+            json!({ "skillId": 70_000, "skillLevel": 1 }),
+            "skillId",
+        ),
+    ];
+    for (path, attributes, field) in rows {
+        let (status, answer) = post(&running, &path, attributes.clone()).await;
+        assert_eq!(status, 400, "{attributes}: {answer}");
+        let pointer = format!("/data/attributes/{field}");
+        assert_eq!(answer["errors"][0]["source"]["pointer"], pointer, "{attributes}: {answer}");
+    }
+    for path in [
+        "/api/monsters/x".to_owned(),
+        "/api/monsters/4294967296".to_owned(),
+        FIELD.replace("worlds/0", "worlds/256") + "/monsters",
+        FIELD.replace("00000000-", "0-") + "/monsters",
+    ] {
+        assert_eq!(send(ask(&running, Method::GET, &path)).await.0, 400, "{path}");
+    }
+    assert_eq!(send(ask(&running, Method::PUT, &format!("{FIELD}/characters/0"))).await.0, 400);
+    let (status, answer) = send(running.ask(Method::GET, &list)).await;
+    assert_eq!((status, &answer["errors"][0]["source"]["parameter"]), (400, &json!("REGION")));
+    let (_, shown) = send(ask(&running, Method::GET, &list)).await;
+    assert_eq!(
+        (&shown["meta"]["total"], &shown["data"][0]["attributes"]["hp"]),
+        (&json!(1), &json!(100))
+    );
+});
+
+testkit::on_every_store!(tenants_see_only_their_own, |store| {
+    let running = start(store, &[("demo", "off")]).await;
+    let id = spawn(&running, 9_300_018, 0).await;
+    let path = format!("/api/monsters/{id}");
+    assert_eq!(send(of(TWO, running.ask(Method::GET, &path))).await.0, 404);
+    assert_eq!(send(of(TWO, running.ask(Method::DELETE, &path))).await.0, 404);
+    let (_, list) = send(of(TWO, running.ask(Method::GET, &format!("{FIELD}/monsters")))).await;
+    assert_eq!(list["meta"]["total"], 0);
+    assert_eq!(send(ask(&running, Method::GET, &path)).await.0, 200);
+});
+
+testkit::on_every_store!(commands_of_other_services_are_done_and_acknowledged, |store| {
+    let running = start(Arc::clone(&store), &[("demo", "off")]).await;
+    let id = spawn(&running, 9_300_018, 0).await;
+    let by = || kernel::Deadline::after(Duration::from_secs(5));
+    let stream = format!("wk:monsters:{ONE}:commands");
+    let tenant = r#"{"region":"GMS","majorVersion":83,"minorVersion":1}"#;
+    for (kind, message) in [
+        ("DAMAGE", format!(r#"{{"monsterId":{id},"body":{{"characterId":7,"damage":30}}}}"#)),
+        ("DANCE", "{}".to_owned()),
+        ("DAMAGE", format!(r#"{{"monsterId":{id},"body":{{"characterId":7,"damages":[5,6]}}}}"#)),
+    ] {
+        let mut add = kernel::Cmd::new();
+        add.arg("XADD").arg(&stream).arg("*").arg("tenant").arg(tenant);
+        add.arg("type").arg(kind).arg("body").arg(message);
+        store.call(&add, by()).await.unwrap();
+    }
+    let wanted = json!(59);
+    for _ in 0..200 {
+        let (_, shown) = send(ask(&running, Method::GET, &format!("/api/monsters/{id}"))).await;
+        let mut left = kernel::Cmd::new();
+        left.arg("XLEN").arg(&stream);
+        let left = reply::int(&store.call(&left, by()).await.unwrap());
+        if shown["data"]["attributes"]["hp"] == wanted && left == Some(0) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("the commands were not done in five seconds");
+});
+
+testkit::on_every_store!(teardown_templates_and_the_tile_have_routes, |store| {
+    let running = start(store, &[("demo", "off")]).await;
+    spawn(&running, 9_300_018, 0).await;
+    let (_, overview) = send(running.get("/api/overview")).await;
+    let tiles = overview["tiles"].as_array().cloned().unwrap_or_default();
+    assert!(tiles.iter().any(|tile| tile["module"] == "monsters"), "{overview}");
+    let (status, done) = send(running.ask(Method::DELETE, "/api/monsters")).await;
+    assert_eq!((status, &done["data"]["attributes"]["destroyed"]), (200, &json!(1)));
+    let (_, templates) = send(running.get("/api/monsters/templates")).await;
+    let all = templates["data"].as_array().unwrap();
+    assert!(all.iter().any(|one| one["id"] == "9300018"), "{templates}");
+});
+
+#[tokio::test]
+async fn the_last_server_to_stop_tears_monsters_down_unless_it_is_told_to_keep() {
+    for (word, left) in [("teardown", 0), ("keep", 1)] {
+        let store: Arc<dyn Store> = testkit::open("memory").await;
+        let settings = [("demo", "off"), ("worlds.on_stop", word)];
+        let mut running = start(store, &settings).await;
+        spawn(&running, 9_300_018, 0).await;
+        running.stop.cancel();
+        running.done.take().unwrap().await.unwrap().unwrap();
+        for module in &running.app.modules {
+            if let Some(stop) = module.stop {
+                stop(Arc::clone(&running.app)).await;
+            }
+        }
+        let key = format!("atlas:monster:{ONE}:1000000000");
+        assert_eq!(reply::int(&running.store(&["EXISTS", &key]).await), Some(left), "{word}");
+    }
+}
