@@ -15,7 +15,8 @@ const HASH_PREFIX: &str = "sha256:";
 /// A new room code: eight symbols, five random bits each.
 pub fn draw_code() -> String {
     let bits = u64::from_le_bytes(random());
-    (0..8).map(|n| ALPHABET[(bits >> (5 * n)) as usize & 31] as char).collect()
+    let symbol = |n: u32| usize::try_from((bits >> (5 * n)) & 31).unwrap_or(0);
+    (0..8).map(|n| ALPHABET[symbol(n)] as char).collect()
 }
 
 /// A code as people write it: spaces and hyphens removed, upper case. `None` when it cannot be one.

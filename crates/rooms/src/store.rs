@@ -177,7 +177,8 @@ impl Rooms {
             if let Some(done) = self.attempt(code, caller, command, by).await? {
                 return Ok(done);
             }
-            metrics::counter!("worldkeep_rooms_retries_total", "type" => command.name()).increment(1);
+            metrics::counter!("worldkeep_rooms_retries_total", "type" => command.name())
+                .increment(1);
             if attempt < TRIES {
                 let pause = rand::rng().random_range(PAUSE_MS);
                 tokio::time::sleep(Duration::from_millis(pause)).await;
@@ -396,6 +397,7 @@ impl Desk<'_> {
     }
 
     /// A document's key or the sentence of a wrong id, which the edge has refused already.
+    #[allow(clippy::unused_self)] // reads well where it is used
     fn key(&self, key: std::result::Result<Key, kernel::keyspace::BadId>) -> Result<Key> {
         Ok(key.map_err(bad_id)?)
     }

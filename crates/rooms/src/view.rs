@@ -127,6 +127,7 @@ struct GameView<'a> {
     rounds_total: usize,
     item: Option<ItemView<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[allow(clippy::option_option)] // left out for others, null for a player who has not voted
     my_vote: Option<Option<&'a Vote>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_player_ids: Option<&'a [String]>,

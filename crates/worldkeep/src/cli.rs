@@ -8,6 +8,9 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 pub mod jobs;
 pub mod reactors;
 pub mod worlds;
+mod rooms;
+
+pub use rooms::Rooms;
 
 /// The live state of multiplayer games, and the background jobs around them, in Redis or in this process.
 #[derive(Debug, Parser)]
@@ -131,6 +134,17 @@ pub enum Verb {
         /// What to do with them.
         #[command(subcommand)]
         verb: Token,
+    },
+    /// List, show, close and make rooms of the party game
+    #[command(after_help = "Examples:\n  \
+        worldkeep rooms ls\n  \
+        worldkeep rooms show ABCD-2345\n  \
+        worldkeep rooms close ABCD-2345 --yes\n  \
+        worldkeep rooms create party.json")]
+    Rooms {
+        /// What to do with them.
+        #[command(subcommand)]
+        verb: Rooms,
     },
     /// Check or repair the log of a data directory that no server uses
     #[command(after_help = "Examples:\n  \

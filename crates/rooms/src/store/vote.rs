@@ -225,8 +225,8 @@ impl Rooms {
         let code = timer.member.split(':').next().unwrap_or_default();
         match self.close_due(code).await {
             Ok(Some(later)) => Verdict::Again(later),
-            Ok(None) => Verdict::Done,
-            Err(RoomError::Refused(_)) => Verdict::Done,
+            // Nothing is open any more, or the room is gone.
+            Ok(None) | Err(RoomError::Refused(_)) => Verdict::Done,
             Err(RoomError::Fault(fault)) => {
                 tracing::warn!(%fault, code, "a forced close has to wait");
                 Verdict::Failed

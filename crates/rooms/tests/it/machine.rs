@@ -44,9 +44,10 @@ async fn only(party: &Party, state: &str, allowed: &[&str], wrong_phase: &[&str]
             continue;
         }
         let before = everything(party).await;
-        let said = match master {
-            true => party.master(kind, payload).await,
-            false => party.play(&device(0), kind, payload).await,
+        let said = if master {
+            party.master(kind, payload).await
+        } else {
+            party.play(&device(0), kind, payload).await
         };
         let expected = if wrong_phase.contains(&kind) {
             "not_in_phase/not_in_phase"

@@ -164,7 +164,7 @@ on_every_store!(a_seat_given_up_during_the_start_either_stays_or_stops_it, |stor
         match said[1].as_str() {
             "ok" => assert_eq!((seats, phase), (2, json!("game")), "{said:?}"),
             "forbidden/unclaimed_players" => {
-                assert_eq!((seats, phase), (1, json!("lobby")), "{said:?}")
+                assert_eq!((seats, phase), (1, json!("lobby")), "{said:?}");
             }
             other => panic!("{other}"),
         }

@@ -126,7 +126,7 @@ impl Party {
     ) -> rooms::Result<Done> {
         let proof = if master { Proof::Key(&self.key) } else { Proof::None };
         let caller = Caller { device, proof, expires_at: None };
-        self.rooms.act(&self.code, &caller, &command(kind, payload)).await
+        self.rooms.act(&self.code, &caller, &command(kind, &payload)).await
     }
 
     pub(crate) async fn play(
@@ -206,7 +206,7 @@ pub(crate) fn device(n: usize) -> String {
     format!("device-{n}")
 }
 
-pub(crate) fn command(kind: &str, payload: serde_json::Value) -> Command {
+pub(crate) fn command(kind: &str, payload: &serde_json::Value) -> Command {
     let text = json!({"type": kind, "payload": payload}).to_string();
     match Ask::read(&text).unwrap().wish {
         Wish::Do(command) => command,

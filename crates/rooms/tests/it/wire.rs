@@ -3,6 +3,8 @@
 
 #![allow(clippy::needless_raw_string_hashes)] // as expect-test records them
 
+use std::fmt::Write as _;
+
 use expect_test::expect;
 use kernel::FakeClock;
 use rooms::{Caller, Proof, Rooms, Setup};
@@ -34,7 +36,7 @@ on_every_store!(a_new_room_is_spelled_exactly_so, |store| {
     for name in ["meta", "senders", "players", "game", "round:r1", "round:r2"] {
         let value = text(&*store, &["GET", &format!("room:{}:{name}", made.code)]).await;
         let value = value.replace(&made.code, "CODE").replace(&hash, "HASH");
-        seen += &format!("{name} {value}\n");
+        writeln!(seen, "{name} {value}").unwrap();
     }
     expect![[r#"
         meta {"code":"CODE","created_at":1730000000000,"expires_at":1730043200000,"phase":"lobby","version":1,"master_key_hash":"HASH"}
@@ -129,7 +131,7 @@ on_every_store!(every_command_takes_two_round_trips_and_a_sync_one, |store| {
             let id = party.json("players").await[3]["player_id"].clone();
             wire.take();
             assert_eq!(recorded.master("DELETE_PLAYER", json!({"player_id": id})).await, "ok");
-            seen += &format!("DELETE_PLAYER {}\n", calls(&wire.take_commands()));
+            writeln!(seen, "DELETE_PLAYER {}", calls(&wire.take_commands())).unwrap();
         }
         wire.take();
         let said = match who {
@@ -140,7 +142,7 @@ on_every_store!(every_command_takes_two_round_trips_and_a_sync_one, |store| {
         let count = calls(&wire.take_commands());
         assert!(count <= 2, "{kind} took {count}");
         if !seen.contains(kind) {
-            seen += &format!("{kind} {count}\n");
+            writeln!(seen, "{kind} {count}").unwrap();
         }
         recorded.state(Some(&device(0)), true).await;
         assert_eq!(calls(&wire.take_commands()), 1, "STATE_SYNC after {kind}");
@@ -148,7 +150,7 @@ on_every_store!(every_command_takes_two_round_trips_and_a_sync_one, |store| {
     let caller = Caller { device: Some("device-9"), proof: Proof::None, expires_at: None };
     wire.take();
     recorded.rooms.join(&party.code, &caller).await.unwrap();
-    seen += &format!("JOIN_ROOM {}\n", calls(&wire.take_commands()));
+    writeln!(seen, "JOIN_ROOM {}", calls(&wire.take_commands())).unwrap();
     expect![[r#"
         TAKE_PLAYER 2
         RELEASE_PLAYER 2
@@ -184,7 +186,7 @@ on_every_store!(events_tell_operators_ids_and_counts_and_no_secret, |store| {
         let fields: Vec<&str> =
             kernel::reply::list(fields).unwrap().iter().filter_map(kernel::reply::text).collect();
         assert_eq!(fields[4..6], ["id", party.code.as_str()]);
-        seen += &format!("{} {}\n", fields[1], fields[7].replace(&party.code, "CODE"));
+        writeln!(seen, "{} {}", fields[1], fields[7].replace(&party.code, "CODE")).unwrap();
     }
     for secret in ["device-", &party.key, "n0", "\"s1\""] {
         assert!(!seen.contains(secret), "{secret} in {seen}");

@@ -12,6 +12,7 @@ mod keys;
 mod log;
 mod man;
 mod reactors;
+mod rooms;
 mod serve;
 mod token;
 mod version;
@@ -28,6 +29,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         Some(Verb::Check(flags)) => check::run(&global, &flags),
         Some(Verb::Config { verb }) => config::run(&global, &verb),
         Some(Verb::Token { verb }) => token::run(&global, verb),
+        Some(Verb::Rooms { verb }) => rooms::run(&global, &verb),
         Some(Verb::Log { verb }) => log::run(&global, verb),
         Some(Verb::Jobs(flags)) => jobs::run(&global, flags),
         Some(Verb::Reactors { verb }) => reactors::run(&global, verb),

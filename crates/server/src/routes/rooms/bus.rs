@@ -104,13 +104,13 @@ pub(super) async fn upkeep(app: State, stop: CancellationToken) {
         }
         tick = tick.wrapping_add(1);
         hall.expire(app.now_ms());
-        if tick % RENEW_EVERY == 0 {
+        if tick.is_multiple_of(RENEW_EVERY) {
             let here = hall.everybody();
             if let Err(error) = hall.rooms.renew(&hall.server, &here).await {
                 tracing::debug!(%error, "renewing presence");
             }
         }
-        if tick % 60 == 0 {
+        if tick.is_multiple_of(60) {
             hall.rates.sweep(app.clock.monotonic());
         }
     }

@@ -14,7 +14,7 @@ use crate::modules::State;
 
 const PLAYERS: [&str; 6] = ["Red", "Blue", "Green", "Amber", "Violet", "Teal"];
 const ITEMS: usize = 4;
-const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_mins(1);
 const STEP: Duration = Duration::from_secs(5);
 
 /// Plays one game after the other until the server stops, then takes its room away.

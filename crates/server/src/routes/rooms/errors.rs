@@ -36,6 +36,7 @@ pub(super) fn refusal(refused: Refused) -> Refusal {
 }
 
 /// The same for whatever a verb returned; a fault goes to the log.
+#[allow(clippy::needless_pass_by_value)] // as `map_err` hands it over
 pub(super) fn failed(error: RoomError) -> Refusal {
     if let RoomError::Fault(fault) = &error {
         tracing::warn!(%fault, "store fault in a room");

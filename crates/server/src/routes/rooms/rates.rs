@@ -21,7 +21,7 @@ pub(super) struct Rates {
     pub(super) sockets: Rate<IpAddr>,
 }
 
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 
 impl Rates {
     pub(super) fn new(settings: &Settings) -> Self {

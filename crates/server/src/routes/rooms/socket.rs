@@ -23,7 +23,7 @@ use crate::outbox::End;
 use crate::reply::{self, Refusal};
 
 const PING_EVERY: Duration = Duration::from_secs(25);
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_mins(1);
 /// How long a write may wait for a client that does not read.
 const WRITE_WAIT: Duration = Duration::from_secs(10);
 /// Small buffers: most sockets are phones that wait.
