@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
+mod bench;
 pub mod jobs;
 pub mod reactors;
 pub mod worlds;
 mod rooms;
 
+pub use bench::Bench;
 pub use rooms::Rooms;
 
 /// The live state of multiplayer games, and the background jobs around them, in Redis or in this process.
@@ -134,6 +136,15 @@ pub enum Verb {
         /// What to do with them.
         #[command(subcommand)]
         verb: Token,
+    },
+    /// Measure on this machine, beside what others offer
+    #[command(after_help = "Examples:\n  \
+        worldkeep bench rooms\n  \
+        worldkeep bench rooms --json")]
+    Bench {
+        /// What to measure.
+        #[command(subcommand)]
+        verb: Bench,
     },
     /// List, show, close and make rooms of the party game
     #[command(after_help = "Examples:\n  \

@@ -5,6 +5,7 @@
 mod bad_input;
 mod jobs;
 mod reactors;
+mod rooms;
 mod running;
 mod support;
 mod verbs;

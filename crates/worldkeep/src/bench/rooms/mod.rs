@@ -1,0 +1,239 @@
+//! `worldkeep bench rooms`: broadcast, latency, connects and memory beside a plain Node `ws` server and Colyseus
+//! in the same run, with one driver for all; and votes in a thousand rooms. Rate and socket limits are off.
+
+mod line;
+mod peer;
+mod votes;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::own_redis::OwnRedis;
+use super::{Figure, Tell};
+use line::Line;
+use peer::{Kind, Peer};
+
+/// Broadcasts under way at once in the throughput run.
+const WINDOW: usize = 16;
+/// Sockets that are opened at once.
+const OPENING: usize = 32;
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Amounts {
+    /// Sockets of the throughput run.
+    pub(crate) sockets: usize,
+    /// Sockets of the latency run.
+    pub(crate) many: usize,
+    /// Seconds of the throughput run.
+    pub(crate) seconds: u64,
+    /// Rooms of eight that vote.
+    pub(crate) rooms: usize,
+}
+
+/// What one server did.
+#[derive(Debug, Clone, Copy, Default)]
+struct Took {
+    connects_per_s: f64,
+    bytes_per_socket: f64,
+    delivered_per_s: f64,
+    p50_ms: f64,
+    p99_ms: f64,
+    size: usize,
+}
+
+/// All of it. The peers are measured in turns with our own server, in the same run.
+pub(crate) async fn run(amounts: Amounts, tell: &mut Tell<'_>) -> Result<(), String> {
+    let dir = peer::programs()?;
+    let said = |error: io::Error| error.to_string();
+    let started = async |kind, size| match kind {
+        Kind::Worldkeep => Peer::worldkeep(None).await,
+        _ => Peer::node(kind, &dir, size),
+    };
+    let mut took = Vec::new();
+    let mut size = 0;
+    for kind in [Kind::Worldkeep, Kind::Ws, Kind::Colyseus] {
+        let mut peer = started(kind, size).await.map_err(said)?;
+        let one = measure(&mut peer, amounts).await.map_err(|e| format!("{}: {e}", kind.name()))?;
+        size = one.size;
+        report(tell, kind, &one);
+        took.push(one);
+    }
+    let [ours, ws, colyseus] = took[..] else { return Err("three are measured".into()) };
+    for figure in [
+        Figure::at_least(
+            "broadcast delivered, of ws",
+            ours.delivered_per_s / ws.delivered_per_s,
+            "x",
+            1.5,
+        ),
+        Figure::at_most(
+            "broadcast p99 with many sockets, of colyseus",
+            ours.p99_ms / colyseus.p99_ms,
+            "x",
+            0.7,
+        ),
+        Figure::at_least(
+            "connects, of colyseus",
+            ours.connects_per_s / colyseus.connects_per_s,
+            "x",
+            3.0,
+        ),
+        Figure::at_most(
+            "memory per socket, of colyseus",
+            ours.bytes_per_socket / colyseus.bytes_per_socket,
+            "x",
+            0.5,
+        ),
+    ] {
+        tell(figure);
+    }
+    for figure in votes::run(amounts.rooms, None, "embedded", 20.0).await.map_err(said)? {
+        tell(figure);
+    }
+    let Some(redis) = OwnRedis::start() else { return Ok(()) };
+    redis.open().await.ok_or("redis-server does not answer")?;
+    for figure in votes::run(amounts.rooms, Some(redis.url()), "redis", 50.0).await.map_err(said)? {
+        tell(figure);
+    }
+    Ok(())
+}
+
+fn report(tell: &mut Tell<'_>, kind: Kind, took: &Took) {
+    let name = kind.name();
+    for figure in [
+        Figure::plain(format!("{name}: connects"), took.connects_per_s, "/s"),
+        Figure::plain(format!("{name}: memory per socket"), took.bytes_per_socket / 1024.0, "KiB"),
+        Figure::plain(format!("{name}: broadcast delivered"), took.delivered_per_s, "messages/s"),
+        Figure::plain(format!("{name}: broadcast p50 with many sockets"), took.p50_ms, "ms"),
+        Figure::plain(format!("{name}: broadcast p99 with many sockets"), took.p99_ms, "ms"),
+    ] {
+        tell(figure);
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // figures for people
+async fn measure(peer: &mut Peer, amounts: Amounts) -> io::Result<Took> {
+    let mut host = peer.host().await?;
+    host.shout().await?;
+    let size = host.hear().await?;
+    let before = peer.memory();
+    let started = Instant::now();
+    let lines = open(peer, 0..amounts.sockets).await?;
+    let connects_per_s = amounts.sockets as f64 / started.elapsed().as_secs_f64();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let bytes_per_socket = peer.memory().saturating_sub(before) as f64 / amounts.sockets as f64;
+    let (delivered_per_s, mut lines) =
+        throughput(peer.kind, &mut host, lines, amounts.seconds).await?;
+    lines.extend(open(peer, amounts.sockets..amounts.many).await?);
+    let mut took = latency(peer.kind, &mut host, lines).await?;
+    took.sort_unstable();
+    let at = |part: usize| took.get(took.len() * part / 100).copied().unwrap_or(0) as f64 / 1000.0;
+    Ok(Took {
+        connects_per_s,
+        bytes_per_socket,
+        delivered_per_s,
+        p50_ms: at(50),
+        p99_ms: at(99),
+        size,
+    })
+}
+
+/// Opens sockets, some at once.
+async fn open(peer: &Peer, numbers: std::ops::Range<usize>) -> io::Result<Vec<Line>> {
+    use futures_util::{StreamExt as _, TryStreamExt as _};
+    let opening = futures_util::stream::iter(numbers.map(|number| peer.enter(number)));
+    opening.buffer_unordered(OPENING).try_collect().await
+}
+
+/// As many broadcasts as it can take, a window of them under way at once.
+#[allow(clippy::cast_precision_loss)] // figures for people
+async fn throughput(
+    kind: Kind,
+    host: &mut peer::Host,
+    lines: Vec<Line>,
+    seconds: u64,
+) -> io::Result<(f64, Vec<Line>)> {
+    let delivered = Arc::new(AtomicU64::new(0));
+    let stop = tokio_util::sync::CancellationToken::new();
+    let mut listeners = JoinSet::new();
+    for mut line in lines {
+        let (delivered, stop) = (Arc::clone(&delivered), stop.clone());
+        listeners.spawn(async move {
+            let stopped = stop.cancelled_owned();
+            tokio::pin!(stopped);
+            loop {
+                tokio::select! {
+                    biased;
+                    heard = line.next(|message| kind.is_broadcast(message)) => match heard {
+                        Ok(true) => { delivered.fetch_add(1, Ordering::Relaxed); }
+                        Ok(false) => {}
+                        Err(error) => return Err(error),
+                    },
+                    () = &mut stopped => return Ok(line),
+                }
+            }
+        });
+    }
+    for _ in 0..WINDOW {
+        host.shout().await?;
+    }
+    let (started, from) = (Instant::now(), delivered.load(Ordering::Relaxed));
+    while started.elapsed() < Duration::from_secs(seconds) {
+        host.hear().await?;
+        host.shout().await?;
+    }
+    let per_s = (delivered.load(Ordering::Relaxed) - from) as f64 / started.elapsed().as_secs_f64();
+    for _ in 0..WINDOW {
+        host.hear().await?;
+    }
+    // Whatever is still on its way is heard before the next run counts.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    stop.cancel();
+    let mut lines = Vec::new();
+    while let Some(line) = listeners.join_next().await {
+        lines.push(line.map_err(io::Error::other)??);
+    }
+    Ok((per_s, lines))
+}
+
+/// One broadcast after the other; microseconds from its cause to each socket.
+async fn latency(kind: Kind, host: &mut peer::Host, lines: Vec<Line>) -> io::Result<Vec<u64>> {
+    const ROUNDS: usize = 20;
+    let stamps: Arc<Mutex<Vec<Instant>>> = Arc::default();
+    let (heard, mut all) = mpsc::unbounded_channel();
+    let count = lines.len();
+    let mut listeners = JoinSet::new();
+    for mut line in lines {
+        let (stamps, heard) = (Arc::clone(&stamps), heard.clone());
+        listeners.spawn(async move {
+            for round in 0..ROUNDS {
+                while !line.next(|message| kind.is_broadcast(message)).await? {}
+                let now = Instant::now();
+                let sent = stamps.lock()[round];
+                let took = u64::try_from((now - sent).as_micros()).unwrap_or(u64::MAX);
+                let _ = heard.send(took);
+            }
+            io::Result::Ok(line)
+        });
+    }
+    let mut took = Vec::with_capacity(count * ROUNDS);
+    for _ in 0..ROUNDS {
+        stamps.lock().push(Instant::now());
+        host.shout().await?;
+        host.hear().await?;
+        for _ in 0..count {
+            let one = tokio::time::timeout(Duration::from_secs(30), all.recv()).await;
+            took.push(one.ok().flatten().ok_or_else(|| io::Error::other("a broadcast was lost"))?);
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    listeners.abort_all();
+    Ok(took)
+}

@@ -1,0 +1,30 @@
+//! `worldkeep bench`: measures on servers and stores of its own and says which bars are reached.
+
+use serde_json::json;
+
+use crate::bench::{Figure, rooms};
+use crate::cli::{Bench, Global};
+use crate::exit::Failure;
+use crate::print;
+
+pub(super) fn run(global: &Global, verb: &Bench) -> Result<(), Failure> {
+    let mut all: Vec<Figure> = Vec::new();
+    super::wait(async {
+        let mut tell = |figure: Figure| {
+            if !global.json {
+                print::line(figure.line());
+            }
+            all.push(figure);
+        };
+        match *verb {
+            Bench::Rooms { sockets, many, rooms, seconds } => {
+                let amounts = rooms::Amounts { sockets, many: many.max(sockets), seconds, rooms };
+                rooms::run(amounts, &mut tell).await.map_err(Failure::failed)
+            }
+        }
+    })?;
+    if global.json {
+        print::json(&json!(all));
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! The rooms from the command line, and two real servers on one Redis of which one is killed.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::support::{command, serve, told};
+
+fn setup() -> Value {
+    let item = json!({"item_id": "i1", "reel": {"reel_id": "a", "url": "https://example.org/1"}, "true_sender_ids": ["s0"]});
+    json!({
+        "senders": [{"sender_id": "s0", "name": "Ann"}, {"sender_id": "s1", "name": "Bea"}],
+        "rounds": [{"round_id": "r1", "items": [item]}]
+    })
+}
+
+#[test]
+fn rooms_are_made_listed_shown_and_closed() {
+    let served = serve(&["--no-demo", "--modules", "rooms"]);
+    let server = format!("http://{}", served.addr);
+    let file = served.dir.path().join("party.json");
+    std::fs::write(&file, setup().to_string()).unwrap();
+    let run = |args: &[&str]| {
+        let mut all = vec!["rooms"];
+        all.extend(args);
+        all.extend(["--server", &server]);
+        told(&command(&served.dir, &all).output().unwrap())
+    };
+    let (code, made, errors) = run(&["create", file.to_str().unwrap(), "--json"]);
+    assert_eq!(code, 0, "{errors}");
+    let made: Value = serde_json::from_str(&made).unwrap();
+    let room = made["code"].as_str().unwrap();
+    assert_eq!(made["master_key"].as_str().unwrap().len(), 32);
+    let (code, listed, _) = run(&["ls"]);
+    assert_eq!(code, 0);
+    let shown = format!("{}-{}", &room[..4], &room[4..]);
+    assert!(listed.contains(&shown) && listed.contains("lobby"), "{listed}");
+    let (code, one, _) = run(&["show", &shown.to_lowercase(), "--json"]);
+    assert_eq!(code, 0);
+    assert_eq!(serde_json::from_str::<Value>(&one).unwrap()["players_free"], 2);
+    let (code, state, _) = run(&["show", room, "--state"]);
+    assert_eq!(code, 0);
+    assert!(state.contains("\"players_visible\"") && !state.contains("players_all"), "{state}");
+    assert_eq!(run(&["close", room]).0, 2, "without --yes it asks, and nobody answers");
+    let (code, _, errors) = run(&["close", room, "--yes"]);
+    assert_eq!(code, 0, "{errors}");
+    assert_eq!(run(&["show", room]).0, 3);
+    std::fs::write(&file, "{\"senders\":[]}").unwrap();
+    let (code, _, errors) = run(&["create", file.to_str().unwrap()]);
+    assert_eq!(code, 2, "{errors}");
+}
+
+type Socket =
+    tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<tokio::net::TcpStream>>;
+
+async fn open(at: std::net::SocketAddr) -> Socket {
+    tokio_tungstenite::connect_async(format!("ws://{at}/ws/rooms")).await.unwrap().0
+}
+
+async fn wait(socket: &mut Socket, kind: &str) -> Value {
+    loop {
+        let frame = tokio::time::timeout(Duration::from_secs(20), socket.next()).await;
+        let Ok(Some(Ok(frame))) = frame else { panic!("no {kind}: {frame:?}") };
+        if let Message::Text(text) = frame {
+            let message: Value = serde_json::from_str(&text).unwrap();
+            assert_ne!(message["type"], "ERROR", "{message}");
+            if message["type"] == kind {
+                return message["payload"].clone();
+            }
+        }
+    }
+}
+
+async fn ask(socket: &mut Socket, kind: &str, payload: Value, answer: &str) -> Value {
+    let text = json!({"type": kind, "payload": payload}).to_string();
+    socket.send(Message::text(text)).await.unwrap();
+    wait(socket, answer).await
+}
+
+#[test]
+fn a_killed_server_takes_only_its_sockets_along() {
+    for program in testkit::programs() {
+        let redis = testkit::Lent::take(program);
+        let url = redis.server().url();
+        let args = ["--redis", &url, "--modules", "rooms"];
+        let (mut dying, living) = (serve(&args), serve(&args));
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let mut master = open(dying.addr).await;
+            let made = ask(&mut master, "CREATE_ROOM", setup(), "ROOM_CREATED").await;
+            let (code, key) = (made["code"].clone(), made["master_key"].clone());
+            let mut phones = Vec::new();
+            for (n, at) in [dying.addr, living.addr].into_iter().enumerate() {
+                let mut phone = open(at).await;
+                let join = json!({"code": code, "device_id": format!("device-{n}")});
+                ask(&mut phone, "JOIN_ROOM", join, "JOIN_OK").await;
+                let take = json!({"player_id": format!("p{n}")});
+                ask(&mut phone, "TAKE_PLAYER", take, "TAKE_PLAYER_OK").await;
+                phones.push(phone);
+            }
+            ask(&mut master, "START_GAME", json!({}), "NEW_ITEM").await;
+            let item = json!({"round_id": "r1", "item_id": "i1"});
+            ask(&mut master, "REEL_OPENED", item, "START_VOTE").await;
+            let vote = json!({"round_id": "r1", "item_id": "i1", "selections": ["s0"]});
+            ask(&mut phones[1], "SUBMIT_VOTE", vote, "VOTE_ACK").await;
+            let force = json!({"round_id": "r1", "item_id": "i1", "delay_ms": 800});
+            ask(&mut master, "FORCE_CLOSE_VOTE", force, "VOTE_FORCE_CLOSE_STARTED").await;
+            // No goodbye: the process is gone, with its sockets and its promise.
+            dying.child.kill().unwrap();
+            dying.child.wait().unwrap();
+            wait(&mut phones[1], "VOTE_CLOSED").await;
+            let mut master = open(living.addr).await;
+            let sync = json!({"code": code, "master_key": key});
+            let state = ask(&mut master, "STATE_SYNC", sync, "STATE_SYNC_RESPONSE").await;
+            assert_eq!(state["game"]["status"], "reveal_wait");
+            assert_eq!(state["scores"], json!({"p0": 0, "p1": 1}));
+            let mut phone = open(living.addr).await;
+            let sync = json!({"code": code, "device_id": "device-0"});
+            let state = ask(&mut phone, "STATE_SYNC", sync, "STATE_SYNC_RESPONSE").await;
+            assert_eq!(state["my_player_id"], "p0", "the seat is kept");
+            let item = json!({"round_id": "r1", "item_id": "i1"});
+            ask(&mut master, "END_ITEM", item, "ROUND_RECAP").await;
+            ask(&mut master, "START_NEXT_ROUND", json!({}), "GAME_OVER").await;
+            wait(&mut phone, "GAME_OVER").await;
+        });
+    }
+}
