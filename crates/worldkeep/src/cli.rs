@@ -8,8 +8,8 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 mod bench;
 pub mod jobs;
 pub mod reactors;
-pub mod worlds;
 mod rooms;
+pub mod worlds;
 
 pub use bench::Bench;
 pub use rooms::Rooms;

@@ -68,11 +68,11 @@ impl Line {
         match payload.len() {
             len @ 0..=125 => frame.push(0x80 | u8::try_from(len).unwrap_or(0)),
             len @ 126..=65_535 => {
-                frame.push(0x80 | 126);
+                frame.push(0x80 | 0x7e);
                 frame.extend(u16::try_from(len).unwrap_or(0).to_be_bytes());
             }
             len => {
-                frame.push(0x80 | 127);
+                frame.push(0x80 | 0x7f);
                 frame.extend((len as u64).to_be_bytes());
             }
         }

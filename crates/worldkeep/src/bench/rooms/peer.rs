@@ -158,7 +158,7 @@ impl Peer {
                 let mut line = Line::open(self.at, "/ws/rooms").await?;
                 let made = line.ask(&create(), "ROOM_CREATED").await?;
                 let made: Value = serde_json::from_str(&made).map_err(io::Error::other)?;
-                self.code = made["payload"]["code"].as_str().unwrap_or_default().to_owned();
+                made["payload"]["code"].as_str().unwrap_or_default().clone_into(&mut self.code);
                 let join = format!(
                     r#"{{"type":"JOIN_ROOM","payload":{{"code":"{}","device_id":"bench-host"}}}}"#,
                     self.code
@@ -227,7 +227,7 @@ impl Host {
             Kind::Ws => self.line.send(TEXT, b"x").await,
             Kind::Colyseus => self.line.send(BINARY, &[DATA, 0xa1, b'm']).await,
             Kind::Worldkeep => {
-                let name = if self.sent % 2 == 0 { "Ann" } else { "Bea" };
+                let name = if self.sent.is_multiple_of(2) { "Ann" } else { "Bea" };
                 let rename =
                     format!(r#"{{"type":"RENAME_PLAYER","payload":{{"new_name":"{name}"}}}}"#);
                 self.line.send(TEXT, rename.as_bytes()).await
