@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use redis::Cmd;
 use tokio::sync::Notify;
 
@@ -107,6 +109,8 @@ impl Timer {
 pub enum Verdict {
     /// Its work is done or there was none: it goes away. Also right after [`Timer::finish`].
     Done,
+    /// Its end was part of the step that did its work ([`Timer::finish`], [`Timer::rearm`]): nothing is left to settle.
+    Finished,
     /// Again at that time, with the same payload.
     Again(u64),
     /// It could not be done now: it stays leased and comes again when the lease has run out.
@@ -232,7 +236,7 @@ impl Timers {
         by: Deadline,
     ) -> Result<bool, Fault> {
         let again = match verdict {
-            Verdict::Failed => return Ok(true),
+            Verdict::Failed | Verdict::Finished => return Ok(true),
             Verdict::Done => String::new(),
             Verdict::Again(at_ms) => at_ms.to_string(),
         };
@@ -316,21 +320,35 @@ impl Timers {
         F: Future<Output = Verdict>,
     {
         let until = self.clock.monotonic() + self.lease * 9 / 10;
-        for timer in self.take(scope, patience()).await? {
-            let left = until.saturating_sub(self.clock.monotonic());
-            if left.is_zero() {
-                return Ok(());
-            }
-            let verdict = tokio::select! {
-                biased;
-                verdict = act(timer.clone()) => verdict,
-                () = self.clock.sleep(left) => Verdict::Failed,
-            };
-            if !self.settle(&timer, verdict, patience()).await? {
-                tracing::debug!(member = %timer.member, "timer was finished, armed anew or taken over");
+        // Side by side: on a network most of a timer's time is waiting for the store.
+        let mut work: FuturesUnordered<_> = self
+            .take(scope, patience())
+            .await?
+            .into_iter()
+            .map(|timer| (act(timer.clone()), timer))
+            .map(|(acting, timer)| async move {
+                let left = until.saturating_sub(self.clock.monotonic());
+                let verdict = tokio::select! {
+                    biased;
+                    verdict = acting => verdict,
+                    () = self.clock.sleep(left) => Verdict::Failed,
+                };
+                let settled = self.settle(&timer, verdict, patience()).await;
+                settled.map(|had| (had, timer))
+            })
+            .collect();
+        let mut failed = None;
+        while let Some(settled) = work.next().await {
+            match settled {
+                Ok((true, _)) => {}
+                Ok((false, timer)) => {
+                    tracing::debug!(member = %timer.member, "timer was finished, armed anew or taken over");
+                }
+                // The others are under way already: let them end.
+                Err(fault) => failed = Some(fault),
             }
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
     async fn due_scopes(&self, by: Deadline) -> Result<Vec<(String, u64)>, Fault> {

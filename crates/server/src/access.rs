@@ -65,6 +65,7 @@ pub const ACCESS: &[Access] = &[
     role("GET", "/api/events", Role::Reader),
     role("GET", "/api/check", Role::Reader),
     role("POST", "/api/check", Role::Operator),
+    role("GET", "/api/worlds", Role::Reader),
     role("GET", "/api/config", Role::Admin),
     role("GET", "/api/tokens", Role::Admin),
     role("POST", "/api/tokens", Role::Admin),

@@ -5,7 +5,7 @@ use kernel::timers::Scopes;
 use kernel::{Effects as _, Fault, Timer, Timers, Verdict};
 use uuid::Uuid;
 
-use super::hit::Blow;
+use super::hit::{Blow, Struck};
 use super::{Drop, Reactors, TRIES, state_timer};
 use crate::error::ReactorError;
 use crate::events;
@@ -43,10 +43,11 @@ impl Reactors {
         let done = match parts {
             Some((("state", id), tenant)) => self.time_out(tenant, id.parse().ok(), &timer).await,
             Some((("item", id), tenant)) => self.take_item(tenant, id.parse().ok(), &timer).await,
-            _ => Ok(()),
+            _ => Ok(false),
         };
         match done {
-            Ok(()) | Err(ReactorError::NotFound(_) | ReactorError::Answered) => Verdict::Done,
+            Ok(true) => Verdict::Finished,
+            Ok(false) | Err(ReactorError::NotFound(_) | ReactorError::Answered) => Verdict::Done,
             Err(ReactorError::Fault(fault @ Fault::Corrupt { .. })) => {
                 // Nothing will make it readable: what stands there is the check's to report.
                 tracing::warn!(member = timer.member, %fault, "a timer was given up");
@@ -59,24 +60,24 @@ impl Reactors {
         }
     }
 
-    /// A state ends by itself. It never destroys, whatever comes next.
+    /// A state ends by itself. It never destroys, whatever comes next. `false`: there was nothing to do.
     async fn time_out(
         &self,
         tenant: Uuid,
         id: Option<u32>,
         timer: &Timer,
-    ) -> Result<(), ReactorError> {
-        let (Some(id), Ok(armed)) = (id, timer.payload.parse::<i8>()) else { return Ok(()) };
+    ) -> Result<bool, ReactorError> {
+        let (Some(id), Ok(armed)) = (id, timer.payload.parse::<i8>()) else { return Ok(false) };
         let mut before: Option<String> = None;
         for _ in 0..TRIES {
-            let Some(seen) = self.load(tenant, id).await? else { return Ok(()) };
+            let Some(seen) = self.load(tenant, id).await? else { return Ok(false) };
             if seen.reactor.state != armed {
-                return Ok(());
+                return Ok(false);
             }
             if before.as_ref() == Some(&seen.text) {
                 return Err(ReactorError::Answered);
             }
-            let Some((_, next)) = seen.reactor.data.timeout(armed) else { return Ok(()) };
+            let Some((_, next)) = seen.reactor.data.timeout(armed) else { return Ok(false) };
             let (step, reactor) = self.moving(&seen, next)?;
             let (now_ms, stream) = (self.clock.now_ms(), self.events(tenant));
             let step = step
@@ -91,7 +92,7 @@ impl Reactors {
             };
             if self.run(step, None).await? {
                 self.wake.notify_one();
-                return Ok(());
+                return Ok(true);
             }
             before = Some(seen.text);
         }
@@ -104,10 +105,11 @@ impl Reactors {
         tenant: Uuid,
         id: Option<u32>,
         timer: &Timer,
-    ) -> Result<(), ReactorError> {
+    ) -> Result<bool, ReactorError> {
         let (Some(id), Ok(drop)) = (id, serde_json::from_str::<Drop>(&timer.payload)) else {
-            return Ok(());
+            return Ok(false);
         };
-        self.strike(tenant, id, &Blow::Item { drop: &drop, timer }, None).await.map(|_| ())
+        let struck = self.strike(tenant, id, &Blow::Item { drop: &drop, timer }, None).await?;
+        Ok(!matches!(struck, Struck::NoMatch { .. }))
     }
 }

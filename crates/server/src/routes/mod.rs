@@ -87,6 +87,7 @@ pub(crate) fn core() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(session::ticket))
         .routes(routes!(tokens::list, tokens::make))
         .routes(routes!(tokens::remove))
+        .routes(routes!(crate::worlds::fields::fields))
 }
 
 /// The API's pages, from files inside the binary.

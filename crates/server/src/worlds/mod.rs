@@ -5,6 +5,7 @@
 pub(crate) mod attributes;
 pub(crate) mod commands;
 pub(crate) mod document;
+pub(crate) mod fields;
 pub(crate) mod paging;
 
 use std::collections::HashMap;

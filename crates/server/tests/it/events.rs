@@ -92,7 +92,7 @@ testkit::on_every_store!(events_arrive_live_as_envelopes, |store| {
 });
 
 testkit::on_every_store!(filters_take_only_what_they_name, |store| {
-    let running = start(store, &[]).await;
+    let running = start(store, &[("jobs.scheduler", "false")]).await;
     let mut socket = open(&running, "", &[]).await.ok().unwrap();
     let ask = json!({ "type": "subscribe", "modules": ["galaxy", "rooms"], "types": ["b"], "where": { "n": 2 } });
     let streams = socket.subscribe(ask).await;
@@ -260,7 +260,7 @@ testkit::on_every_store!(a_slow_reader_is_closed_and_others_go_on, |store| {
 });
 
 testkit::on_every_store!(older_events_are_read_without_a_socket, |store| {
-    let running = start(store, &[]).await;
+    let running = start(store, &[("jobs.scheduler", "false")]).await;
     for n in 1..=5 {
         add(&running, ROOMS, &format!("{n}-0"), "tick", "{}").await;
         add(&running, "galaxy:admin", &format!("{n}-1"), "paused", "{}").await;

@@ -19,7 +19,7 @@ async fn tree(running: &Running) -> Value {
 }
 
 testkit::on_every_store!(the_tree_has_every_pattern_and_counts_live_keys, |store| {
-    let running = start(store, &[]).await;
+    let running = start(store, &[("jobs.scheduler", "false")]).await;
     running.store(&["SET", "room:ABCD2345:meta", "{}", "EX", "100"]).await;
     running.store(&["SET", "somebody:else", "x"]).await;
     running.store(&["SET", "wk:rooms:what:is:this", "x"]).await;

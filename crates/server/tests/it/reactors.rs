@@ -279,6 +279,27 @@ testkit::on_every_store!(lists_have_pages_and_filters, |store| {
     assert_eq!((status, &answer["errors"][0]["code"]), (500, &json!("CORRUPT_VALUE")));
 });
 
+testkit::on_every_store!(fields_that_hold_something_are_found, |store| {
+    let running = start_strict(store).await;
+    let token = running.limited_token(Role::Operator, None, None).await;
+    let narrow = running.limited_token(Role::Reader, Some(&[TWO]), None).await;
+    for tenant in [ONE, TWO] {
+        let made = of(tenant, running.ask(Method::POST, &format!("{FIELD}/reactors")));
+        assert_eq!(send(made.bearer_auth(&token).json(&body(a_box()))).await.0, 201);
+    }
+    let (_, all) = send(running.get("/api/worlds").bearer_auth(&token)).await;
+    assert_eq!(all["meta"], json!({ "total": 2, "complete": true }));
+    let first = &all["data"][0]["attributes"];
+    assert_eq!(
+        first["tenant"],
+        json!({ "id": ONE, "region": "GMS", "majorVersion": 83, "minorVersion": 1 })
+    );
+    assert_eq!((&first["reactors"], &first["monsters"]), (&json!(1), &json!(0)));
+    let (_, own) = send(running.get("/api/worlds").bearer_auth(&narrow)).await;
+    assert_eq!(own["data"].as_array().unwrap().len(), 1);
+    assert!(!own.to_string().contains(ONE), "{own}");
+});
+
 /// Waits until the store answers this to the words.
 async fn until(running: &Running, words: &[&str], wanted: i64) {
     for _ in 0..1_000 {
