@@ -413,6 +413,7 @@ test('rounds: the same word gives the same rounds, and every rule holds', () => 
     buildRounds(people, { rounds: 4, seed: 'a' }).rounds,
     buildRounds(people, { rounds: 4, seed: 'b' }).rounds,
   );
+  assert.equal(buildRounds(people, { rounds: 1, seed: 'a' }).sharedLeft, 2, 'two shared reels find no round');
   const body = roomBody(people, buildRounds(people, { rounds: 2, seed: 'a' }).rounds);
   assert.deepEqual(body.senders[8], { sender_id: 's9', name: 'N8', active: false, reels_count: 9 });
   for (const r of body.rounds) for (const i of r.items) assert.match(i.true_sender_ids[0], /^s\d+$/);

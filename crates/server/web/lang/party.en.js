@@ -78,7 +78,7 @@ export default {
   'setup.all': 'Nothing is left out.',
   'setup.why.off': 'off',
   'setup.why.limit': 'one per round',
-  'setup.why.shared': 'one shared reel per round',
+  'setup.shared': ['{n} sent by several people', '{n} sent by several people'],
   'setup.why.played': 'already played',
   'setup.create': 'Create room',
   'setup.replay': 'Use played reels again',

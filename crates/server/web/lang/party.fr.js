@@ -79,7 +79,7 @@ export default {
   'setup.all': 'Rien n’est laissé de côté.',
   'setup.why.off': 'hors jeu',
   'setup.why.limit': 'un par manche',
-  'setup.why.shared': 'un reel commun par manche',
+  'setup.shared': ['{n} envoyé par plusieurs personnes', '{n} envoyés par plusieurs personnes'],
   'setup.why.played': 'déjà joués',
   'setup.create': 'Créer le salon',
   'setup.replay': 'Rejouer les reels déjà vus',

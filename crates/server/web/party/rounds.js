@@ -36,7 +36,8 @@ export function byReel(people) {
 
 /**
  * `people`: [{id, active, urls}]. `played`: reels of earlier games, left out.
- * Gives `{rounds: [[{url, senders}]], used, left: {off, limit, shared, played}}` where each of left is Map(id → count).
+ * Gives `{rounds: [[{url, senders}]], used, left: {off, limit, shared, played}, sharedLeft}` where each of left is
+ * Map(id → count) and sharedLeft counts reels of several people that found no round.
  */
 export function buildRounds(people, { rounds, seed, played = new Set() }) {
   const roll = dice(seed);
@@ -87,16 +88,16 @@ export function buildRounds(people, { rounds, seed, played = new Set() }) {
       ),
     ])
     .filter((items) => items.length);
-  return { rounds: filled, used: filled.reduce((n, items) => n + items.length, 0), left };
+  const sharedLeft = Math.max(0, several.length - rounds);
+  return { rounds: filled, used: filled.reduce((n, items) => n + items.length, 0), left, sharedLeft };
 }
 
-/** A good number of rounds: as many as the second busiest sender has reels, at most ten. */
+/** A good number of rounds: as many as the second busiest sender or the shared reels can fill, at most ten. */
 export function suggestRounds(people) {
-  const counts = people
-    .filter((p) => p.active)
-    .map((p) => p.urls.length)
-    .sort((a, b) => b - a);
-  return Math.max(1, Math.min(10, counts[1] ?? counts[0] ?? 1));
+  const active = people.filter((p) => p.active);
+  const counts = active.map((p) => p.urls.length).sort((a, b) => b - a);
+  const shared = [...byReel(active).values()].filter((who) => who.length > 1).length;
+  return Math.max(1, Math.min(10, Math.max(counts[1] ?? counts[0] ?? 1, shared)));
 }
 
 /** The body of `POST /api/rooms`. */

@@ -182,7 +182,7 @@ function roundsSide(ctx, get, change) {
         headline,
         t('setup.sum', { reels: t('reels', { n: built.used }), rounds: t('rounds', { n: built.rounds.length }) }),
       );
-      text(left, leftOut(built.left, byId));
+      text(left, leftOut(built, byId));
     }
     again.hidden = !model.played.length;
   }
@@ -223,15 +223,18 @@ function roundsSide(ctx, get, change) {
 }
 
 /** "7 left out: 4 of Camille and 2 of Nico (one per round), 1 of Tango (off)". */
-export function leftOut(left, byId) {
+export function leftOut({ left, sharedLeft }, byId) {
   const groups = [];
-  let total = 0;
+  let total = sharedLeft;
   for (const [word, map] of Object.entries(left)) {
     if (!map.size) continue;
+    // A reel of several people is one reel, and nobody's alone.
+    if (word === 'shared') {
+      groups.push(`${t('setup.shared', { n: sharedLeft })} (${t('setup.why.limit')})`);
+      continue;
+    }
     const counts = [...map].sort((a, b) => b[1] - a[1]);
-    const sum = counts.reduce((n, [, c]) => n + c, 0);
-    // A reel of several people is one reel.
-    total += word === 'shared' ? Math.max(...counts.map(([, c]) => c)) : sum;
+    total += counts.reduce((n, [, c]) => n + c, 0);
     const names = counts.slice(0, 3).map(([id, n]) => t('setup.of', { n, who: byId.get(id).name }));
     if (counts.length > 3) names.push(t('setup.others', { n: counts.length - 3 }));
     groups.push(`${listed(names)} (${t(`setup.why.${word}`)})`);
