@@ -21,6 +21,7 @@
 -- BUILDS {ns}:jobs:progress:{jobId} {ns}:jobs:active {ns}:jobs:delayed {ns}:jobs:cron {ns}:jobs:deadletter
 -- BUILDS {ns}:queues:paused {ns}:ratelimit:concurrent:{jobType} {ns}:ratelimit:minute:{jobType} {ns}:events:stream
 -- BUILDS {ns}:x:leases {ns}:x:claimed {ns}:x:recoveries {ns}:x:cancelled {ns}:x:wake
+-- BUILDS {ns}:x:slide:{jobType}
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
 -- GIVES a word per outcome (written, cancelled, lost, changed); jobs as id and text; what was looked at; unreadable ids; what to remember
 local kit = {}

@@ -136,6 +136,8 @@ kernel::keyspace! {
     /// Counters and callback of a batch.
     own batch(ns: Namespace, batch_id: Host) = "{ns}:x:batch:{batchId}", Hash,
         Life::Sometimes("none while the batch runs; it may expire after its end");
+    /// Claims of a type in the last minute, where its jobs ask for a sliding limit: score = Unix ms.
+    own slide(ns: Namespace, job_type: JobType) = "{ns}:x:slide:{jobType}", Zset, Life::Secs(60);
     /// Types paused until a time: score = Unix ms at which they resume.
     own paused_until(ns: Namespace) = "{ns}:x:paused_until", Zset, Life::None;
 }

@@ -66,13 +66,27 @@ local function rules()
     return memo[name] + changed
   end
 
-  kit.limited = function(limit, kind, memo, changed)
+  -- How many were claimed in the sixty seconds before now, for jobs that ask for it so exactly.
+  local function slid(kind)
+    local key = ns .. 'x:slide:' .. kind
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', string.format('%.0f', tonumber(now) - 60000))
+    return redis.call('ZCARD', key)
+  end
+
+  kit.slides = function(job)
+    return type(job.x) == 'table' and job.x.limiter == 'sliding'
+  end
+
+  kit.limited = function(job, kind, memo, changed)
+    local limit = job.rateLimit
     if type(limit) ~= 'table' then return false end
     local most, per_minute = limit.maxConcurrent, limit.maxPerMinute
     if type(most) == 'number' and counted(memo, 'running', ns .. 'ratelimit:concurrent:' .. kind, changed) >= most then
       return true
     end
-    return type(per_minute) == 'number' and counted(memo, 'minute', ns .. 'ratelimit:minute:' .. kind, 0) >= per_minute
+    if type(per_minute) ~= 'number' then return false end
+    if kit.slides(job) then return slid(kind) >= per_minute end
+    return counted(memo, 'minute', ns .. 'ratelimit:minute:' .. kind, 0) >= per_minute
   end
 end
 
@@ -132,7 +146,7 @@ kit.claim = function(worker, count, ttl, types, limit, head, last, index, more)
     if job then
       rules()
       if not kit.suits(job, worker) then return TARGET end
-      if kit.limited(job.rateLimit, kind, memo, more[kind] or 0) then return LIMITED, true end
+      if kit.limited(job, kind, memo, more[kind] or 0) then return LIMITED, true end
     end
     local limit_of = job and job.rateLimit
     if not redis.call('SET', ns .. 'jobs:lock:' .. id, worker.id, 'NX', 'EX', ttl) then return LOCKED, true end
@@ -143,6 +157,10 @@ kit.claim = function(worker, count, ttl, types, limit, head, last, index, more)
       local minute = redis.pcall('INCR', ns .. 'ratelimit:minute:' .. kind)
       if minute == 1 then redis.call('EXPIRE', ns .. 'ratelimit:minute:' .. kind, 60) end
       memo.minute = type(minute) == 'number' and minute or nil
+      if kit.slides(job) then
+        redis.call('ZADD', ns .. 'x:slide:' .. kind, now, id .. ' ' .. now)
+        redis.call('EXPIRE', ns .. 'x:slide:' .. kind, 60)
+      end
     end
     return nil
   end

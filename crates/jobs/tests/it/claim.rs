@@ -350,3 +350,23 @@ on_every_store!(limits_hold_under_a_race, |store| {
     }
     assert_eq!(total, 3);
 });
+
+on_every_store!(a_sliding_limit_allows_no_burst_across_the_edge_of_a_minute, |store| {
+    let bed = bed(store);
+    let facts = worker("w");
+    for n in 0..6 {
+        let mut new = job("t", &format!("j{n}")).max_per_minute(2);
+        new.x.limiter = Some("sliding".into());
+        bed.put(new).await;
+    }
+    assert_eq!(bed.claimed_id(&facts).await, "j0");
+    bed.pass(50_000);
+    assert_eq!(bed.claimed_id(&facts).await, "j1");
+    assert_eq!(bed.claimed_id(&facts).await, "-");
+    bed.pass(10_000);
+    assert_eq!(bed.claimed_id(&facts).await, "j2", "the first is a minute ago");
+    assert_eq!(bed.claimed_id(&facts).await, "-", "a fixed window would allow one more");
+    bed.pass(50_000);
+    assert_eq!(bed.claimed_id(&facts).await, "j3");
+    assert_eq!(bed.claimed_id(&facts).await, "-");
+});

@@ -17,6 +17,7 @@ mod refuse;
 mod routes;
 mod running;
 mod scheduling;
+mod seed;
 mod support;
 mod torture;
 mod vectors;
