@@ -127,6 +127,27 @@ async function vote(page, names) {
   const more = page.locator('dialog[open] .btn.primary');
   if (await page.locator('dialog[open]').count()) await more.click();
 }
+/** A room of Camille and Nico with a reel of each, made over HTTP. */
+async function twoPlayers(server) {
+  const senders = ['Camille', 'Nico'].map((name, i) => ({
+    sender_id: `s${i + 1}`,
+    name,
+    active: true,
+    reels_count: 1,
+  }));
+  const items = [1, 2].map((n) => ({
+    item_id: `i${n}`,
+    reel: { reel_id: `x${n}`, url: `${server.url}/version?reel=${n}` },
+    true_sender_ids: [`s${n}`],
+  }));
+  const made = await fetch(`${server.url}/api/rooms`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ senders, rounds: [{ round_id: 'r1', items }] }),
+  });
+  assert.equal(made.status, 201);
+  return made.json();
+}
 /** The state as a page sees it, from the server. */
 const stateOf = (server, code, key) =>
   fetch(`${server.url}/api/rooms/${code}/state`, { headers: key ? { authorization: `Bearer ${key}` } : {} }).then((r) =>
@@ -423,24 +444,7 @@ test(
   async (t) => {
     const server = await Server.start();
     t.after(() => server.stop());
-    const senders = ['Camille', 'Nico'].map((name, i) => ({
-      sender_id: `s${i + 1}`,
-      name,
-      active: true,
-      reels_count: 1,
-    }));
-    const items = [1, 2].map((n) => ({
-      item_id: `i${n}`,
-      reel: { reel_id: `x${n}`, url: `${server.url}/version?reel=${n}` },
-      true_sender_ids: [`s${n}`],
-    }));
-    const made = await fetch(`${server.url}/api/rooms`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ senders, rounds: [{ round_id: 'r1', items }] }),
-    });
-    assert.equal(made.status, 201);
-    const { code, master_key: key } = await made.json();
+    const { code, master_key: key } = await twoPlayers(server);
     const [a, b] = await Promise.all([1, 2].map(() => device(server, `/r/${code}`)));
     await seat(a, 'Camille').click();
     await seat(b, 'Nico').click();
@@ -518,6 +522,49 @@ test(
     for (const page of [master, stranger, a, b, c]) assert.deepEqual(await page.done(), []);
   },
 );
+
+test('a reload brings back the very screen, wherever the game is', { timeout: 240000 }, async (t) => {
+  const server = await Server.start();
+  t.after(() => server.stop());
+  const { code, master_key: key } = await twoPlayers(server);
+  const [master, a, b] = await Promise.all(
+    [`/party#take=${code}.${key}`, `/r/${code}`, `/r/${code}`].map((at) => device(server, at)),
+  );
+  const look = (p) =>
+    p.evaluate(() => [document.documentElement.dataset.screen, document.querySelector('h1')?.textContent].join(': '));
+  const again = async (...screens) => {
+    for (const [i, page] of [master, a, b].entries()) {
+      await until(`${screens[i]} on ${i}`, async () => (await look(page)).startsWith(`${screens[i]}:`));
+      const before = await look(page);
+      await page.reload();
+      await until(`${before} again`, async () => (await look(page)) === before);
+    }
+  };
+  const press = (word) => master.locator('.btn.primary', { hasText: word }).click();
+  await again('lobby', 'pick', 'pick');
+  await seat(a, 'Camille').click();
+  await seat(b, 'Nico').click();
+  await titled(master, /2 of 2 are in/);
+  await again('lobby', 'wait', 'wait');
+  await press('Start');
+  await again('idle', 'look', 'look');
+  await press('Show the reel');
+  await vote(a, ['Camille']);
+  await titled(master, /1 of 2 voted/);
+  await again('vote', 'voted', 'vote');
+  await vote(b, ['Nico']);
+  await again('reveal', 'voted', 'voted');
+  await press('Next');
+  await again('idle', 'result', 'result');
+  await press('Show the reel');
+  await Promise.all([a, b].map((p) => vote(p, ['Nico'])));
+  await titled(master, /It was Nico/);
+  await press('Next');
+  await again('recap', 'round', 'round');
+  await press('Final results');
+  await again('podium', 'final', 'final');
+  for (const page of [master, a, b]) assert.deepEqual(await page.done(), []);
+});
 
 test('setup: exports, two spellings, someone left out, and nothing sent before the room is created', async (t) => {
   const server = await Server.start();
