@@ -58,7 +58,7 @@ async fn main() {
     println!(
         "{} waiting, none due: {:?} of CPU in {:?}",
         WAITING + DUE,
-        cpu() - before,
+        cpu().saturating_sub(before),
         idle.elapsed()
     );
 
