@@ -1,0 +1,370 @@
+//! `worldkeep bench jobs`: dispatch, process and pick up no-op jobs, on one Redis, beside BullMQ and bee-queue, with
+//! repetitions taken in turns, so that what the machine does meanwhile meets all alike.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use jobs::worker::{Job, Worker};
+use jobs::{Jobs, NewJob, Options, Target};
+use kernel::keyspace::Layout;
+use kernel::{Cmd, Deadline, Store, SystemClock, reply};
+use tokio::sync::Notify;
+
+use super::own_redis::OwnRedis;
+use super::peers::{Peers, Said};
+use super::{Figure, Tell};
+
+const KIND: &str = "noop";
+
+/// How much to do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Size {
+    /// Repetitions, of which the median counts.
+    pub(crate) rounds: usize,
+    /// Jobs of the shorter measurements; the longer ones take ten times as many.
+    pub(crate) count: usize,
+    /// Waiting jobs of the measurement with a long queue.
+    pub(crate) long: usize,
+}
+
+/// All figures of jobs.
+pub(crate) async fn run(size: Size, tell: &mut Tell<'_>) -> Result<Vec<Figure>, String> {
+    let redis = OwnRedis::start().ok_or("redis-server does not start; install it (apt-get install redis-server)")?;
+    let store = redis.open().await.ok_or("redis-server does not answer")?;
+    let port = redis.port().to_string();
+    let peers = Peers::ready("queues", "queues.mjs")?;
+    let mut figures = Vec::new();
+    let bench = Bench { store, peers, port, size };
+    bench.dispatching(&mut figures, tell).await?;
+    bench.processing(&mut figures, tell).await?;
+    bench.picking_up(&mut figures, tell).await?;
+    bench.embedded(&mut figures, tell).await?;
+    bench.memory(&mut figures, tell).await?;
+    bench.long_queue(&mut figures, tell).await?;
+    bench.unroutable(&mut figures, tell).await?;
+    Ok(figures)
+}
+
+struct Bench {
+    store: Arc<dyn Store>,
+    peers: Peers,
+    port: String,
+    size: Size,
+}
+
+/// Three measured in turns: ours, BullMQ, bee-queue.
+#[derive(Default)]
+struct Three {
+    ours: Vec<Said>,
+    bullmq: Vec<Said>,
+    bee: Vec<Said>,
+}
+
+impl Bench {
+    fn queue(&self, options: Options) -> Result<Jobs, String> {
+        open(Arc::clone(&self.store), options)
+    }
+
+    async fn clear(&self) -> Result<(), String> {
+        ask(&*self.store, &["FLUSHALL"]).await.map(drop)
+    }
+
+    fn peer(&self, which: &str, task: &str, count: usize, slots: usize) -> Result<Said, String> {
+        let (count, slots) = (count.to_string(), slots.to_string());
+        self.peers.run(&[which, &self.port, task, &count, &slots])
+    }
+
+    /// CPU of the server and time of some work on `count` jobs.
+    async fn timed(&self, count: usize, work: impl Future<Output = Result<(), String>>) -> Result<Said, String> {
+        let cpu = server_cpu_us(&*self.store).await?;
+        let began = Instant::now();
+        work.await?;
+        let seconds = began.elapsed().as_secs_f64();
+        let cpu = server_cpu_us(&*self.store).await? - cpu;
+        Ok(Said { per_s: number(count) / seconds, cpu_us: cpu / number(count), ..Said::default() })
+    }
+
+    async fn dispatching(&self, out: &mut Vec<Figure>, tell: &mut Tell<'_>) -> Result<(), String> {
+        let (mut one, mut bulk) = (Three::default(), Three::default());
+        let (few, many) = (self.size.count, self.size.count * 10);
+        for round in 0..self.size.rounds {
+            tell(&format!("dispatch, round {}", round + 1));
+            let jobs = self.queue(Options::default())?;
+            self.clear().await?;
+            one.ours.push(self.timed(few, dispatch_each(&jobs, few)).await?);
+            self.clear().await?;
+            bulk.ours.push(self.timed(many, dispatch_bulk(&jobs, many)).await?);
+            for (which, one, bulk) in
+                [("bullmq", &mut one.bullmq, &mut bulk.bullmq), ("bee", &mut one.bee, &mut bulk.bee)]
+            {
+                one.push(self.peer(which, "one", few, 1)?);
+                bulk.push(self.peer(which, "bulk", many, 1)?);
+            }
+        }
+        one.figures(out, "dispatch one by one", Some(2.5), None);
+        bulk.figures(out, "dispatch in bulk", Some(4.0), None);
+        Ok(())
+    }
+
+    async fn processing(&self, out: &mut Vec<Figure>, tell: &mut Tell<'_>) -> Result<(), String> {
+        for (slots, count, bars) in [
+            (1, self.size.count * 2, (2.0, None)),
+            (100, self.size.count * 10, (3.0, Some(1.5))),
+        ] {
+            let mut three = Three::default();
+            for round in 0..self.size.rounds {
+                tell(&format!("process with concurrency {slots}, round {}", round + 1));
+                self.clear().await?;
+                let jobs = self.queue(Options::default())?;
+                dispatch_bulk(&jobs, count).await?;
+                three.ours.push(self.timed(count, work_off(&jobs, count, slots)).await?);
+                three.bullmq.push(self.peer("bullmq", "work", count, slots)?);
+                three.bee.push(self.peer("bee", "work", count, slots)?);
+            }
+            three.figures(out, &format!("process, concurrency {slots}"), Some(bars.0), bars.1);
+            if slots == 100 {
+                let ratio = median(&three.ours, |said| said.cpu_us) / median(&three.bullmq, |said| said.cpu_us);
+                out.push(Figure::plain("Redis CPU per job, ours", median(&three.ours, |said| said.cpu_us), "µs"));
+                out.push(Figure::at_most("Redis CPU per job, ours to BullMQ", ratio, "×", 0.6));
+            }
+        }
+        Ok(())
+    }
+
+    async fn picking_up(&self, out: &mut Vec<Figure>, tell: &mut Tell<'_>) -> Result<(), String> {
+        tell("pick-up by an idle worker");
+        let count = 200;
+        let mut three = Three::default();
+        for _ in 0..self.size.rounds {
+            self.clear().await?;
+            three.ours.push(pickup(&self.queue(Options::default())?, count).await?);
+            three.bullmq.push(self.peer("bullmq", "pickup", count, 1)?);
+            three.bee.push(self.peer("bee", "pickup", count, 1)?);
+        }
+        let p50 = median(&three.ours, |said| said.p50_ms);
+        let p99 = median(&three.ours, |said| said.p99_ms);
+        out.push(Figure::plain("pick-up p50, ours", p50, "ms"));
+        out.push(Figure::plain("pick-up p50, BullMQ", median(&three.bullmq, |said| said.p50_ms), "ms"));
+        out.push(Figure::at_most("pick-up p50, ours to bee-queue", p50 / median(&three.bee, |said| said.p50_ms), "×", 1.1));
+        out.push(Figure::at_most("pick-up p99, ours to bee-queue", p99 / median(&three.bee, |said| said.p99_ms), "×", 2.0));
+        Ok(())
+    }
+
+    async fn embedded(&self, out: &mut Vec<Figure>, tell: &mut Tell<'_>) -> Result<(), String> {
+        let count = self.size.count * 5;
+        let (mut ours, mut peer) = (Vec::new(), Vec::new());
+        for round in 0..self.size.rounds {
+            tell(&format!("embedded engine, round {}", round + 1));
+            let jobs = open(link::Embedded::memory().store(), Options::default())?;
+            dispatch_bulk(&jobs, count).await?;
+            let began = Instant::now();
+            work_off(&jobs, count, 1).await?;
+            let per_s = number(count) / began.elapsed().as_secs_f64();
+            ours.push(Said { per_s, ..Said::default() });
+            peer.push(self.peer("bullmq", "work", self.size.count * 2, 1)?);
+        }
+        let (ours, peer) = (median(&ours, |said| said.per_s), median(&peer, |said| said.per_s));
+        out.push(Figure::plain("embedded engine, concurrency 1", ours, "jobs/s"));
+        out.push(Figure::at_least("embedded, ours to BullMQ on Redis", ours / peer, "×", 10.0));
+        Ok(())
+    }
+
+    async fn memory(&self, out: &mut Vec<Figure>, tell: &mut Tell<'_>) -> Result<(), String> {
+        tell("memory of a waiting job");
+        self.clear().await?;
+        let count = self.size.count * 10;
+        let jobs = self.queue(Options { events: false, ..Options::default() })?;
+        let before = info(&*self.store, "memory", "used_memory:").await?;
+        dispatch_bulk(&jobs, count).await?;
+        let after = info(&*self.store, "memory", "used_memory:").await?;
+        out.push(Figure::at_most("Redis memory of a waiting job", (after - before) / number(count), "bytes", 650.0));
+        Ok(())
+    }
+
+    /// Claim and dispatch with a long queue against the same with a short one.
+    async fn long_queue(&self, out: &mut Vec<Figure>, tell: &mut Tell<'_>) -> Result<(), String> {
+        let count = self.size.count;
+        let mut rates = Vec::new();
+        for waiting in [1_000, self.size.long] {
+            tell(&format!("{waiting} waiting jobs"));
+            self.clear().await?;
+            let jobs = self.queue(Options { events: false, ..Options::default() })?;
+            dispatch_bulk(&jobs, waiting + count).await?;
+            let worked = self.timed(count, work_off(&jobs, count, 16)).await?;
+            let sent = self.timed(count, dispatch_each(&jobs, count)).await?;
+            rates.push((worked.per_s, sent.per_s));
+        }
+        let long = self.size.long;
+        out.push(Figure::at_least(format!("claims with {long} waiting, to 1000"), rates[1].0 / rates[0].0, "×", 0.7));
+        out.push(Figure::at_least(format!("dispatch with {long} waiting, to 1000"), rates[1].1 / rates[0].1, "×", 0.7));
+        self.clear().await
+    }
+
+    /// A thousand jobs at the head that this worker may not run.
+    async fn unroutable(&self, out: &mut Vec<Figure>, tell: &mut Tell<'_>) -> Result<(), String> {
+        tell("unroutable jobs at the head");
+        self.clear().await?;
+        let jobs = self.queue(Options { scan_limit: 2_000, ..Options::default() })?;
+        let elsewhere = || NewJob::raw(KIND, "{}").target(Target { region: vec!["mars".into()], ..Target::default() });
+        let all: Vec<_> = (0..1_000).map(|_| elsewhere()).collect();
+        for sent in jobs.dispatch_many(all).await.map_err(told)? {
+            sent.map_err(told)?;
+        }
+        let facts = jobs::WorkerFacts::new("bench").map_err(told)?;
+        let mut spent = Vec::new();
+        for _ in 0..11 {
+            jobs.dispatch(NewJob::raw(KIND, "{}")).await.map_err(told)?;
+            let cpu = server_cpu_us(&*self.store).await?;
+            let claims = jobs.claim(&facts, 1).await.map_err(told)?;
+            spent.push((server_cpu_us(&*self.store).await? - cpu) / 1e3);
+            let Some(claimed) = claims.jobs.into_iter().next() else {
+                return Err("the routable job behind a thousand others was not found".into());
+            };
+            jobs.complete(&facts, claimed.job, None, 0).await.map_err(told)?;
+        }
+        out.push(Figure::at_most("first claim past 1000 unroutable jobs", spent[0], "ms of Redis", 8.0));
+        let later = &mut spent[1..];
+        later.sort_by(f64::total_cmp);
+        out.push(Figure::at_most("later claims past them", later[later.len() / 2], "ms of Redis", 1.0));
+        Ok(())
+    }
+}
+
+impl Three {
+    fn figures(&self, out: &mut Vec<Figure>, what: &str, bullmq: Option<f64>, bee: Option<f64>) {
+        let ours = median(&self.ours, |said| said.per_s);
+        out.push(Figure::plain(format!("{what}, ours"), ours, "jobs/s"));
+        for (name, said, bar) in [("BullMQ", &self.bullmq, bullmq), ("bee-queue", &self.bee, bee)] {
+            let theirs = median(said, |said| said.per_s);
+            out.push(Figure::plain(format!("{what}, {name}"), theirs, "jobs/s"));
+            let ratio = ours / theirs;
+            let name = format!("{what}, ours to {name}");
+            out.push(match bar {
+                Some(bar) => Figure::at_least(name, ratio, "×", bar),
+                None => Figure::plain(name, ratio, "×"),
+            });
+        }
+    }
+}
+
+fn open(store: Arc<dyn Store>, options: Options) -> Result<Jobs, String> {
+    Jobs::new(store, Arc::new(SystemClock::new()), "bench", Layout::Plain, options).map_err(told)
+}
+
+fn new_job() -> NewJob {
+    NewJob::raw(KIND, r#"{"to":"a@b.c"}"#)
+}
+
+async fn dispatch_each(jobs: &Jobs, count: usize) -> Result<(), String> {
+    for _ in 0..count {
+        jobs.dispatch(new_job()).await.map_err(told)?;
+    }
+    Ok(())
+}
+
+async fn dispatch_bulk(jobs: &Jobs, count: usize) -> Result<(), String> {
+    let mut left = count;
+    while left > 0 {
+        let part = left.min(500);
+        for sent in jobs.dispatch_many((0..part).map(|_| new_job()).collect()).await.map_err(told)? {
+            sent.map_err(told)?;
+        }
+        left -= part;
+    }
+    Ok(())
+}
+
+/// Runs `count` no-op jobs with so many slots.
+async fn work_off(jobs: &Jobs, count: usize, slots: usize) -> Result<(), String> {
+    let (done, all) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+    let (seen, finished) = (Arc::clone(&done), Arc::clone(&all));
+    let worker = Worker::builder(jobs)
+        .concurrency(slots)
+        .random_suffix(true)
+        .handle(KIND, move |_: Job<serde::de::IgnoredAny>, _| {
+            if seen.fetch_add(1, Ordering::Relaxed) + 1 == count {
+                finished.notify_one();
+            }
+            std::future::ready(Ok(()))
+        })
+        .build()
+        .await
+        .map_err(told)?;
+    let patience = Duration::from_secs(120);
+    let until = async { drop(tokio::time::timeout(patience, all.notified()).await) };
+    worker.run_until(until).await.map_err(told)?;
+    if done.load(Ordering::Relaxed) >= count {
+        Ok(())
+    } else {
+        Err("the jobs were not done within two minutes".into())
+    }
+}
+
+/// How long a job waits for an idle worker, from before its dispatch to its handler.
+async fn pickup(jobs: &Jobs, count: usize) -> Result<Said, String> {
+    let arrived = Arc::new(Notify::new());
+    let told_arrived = Arc::clone(&arrived);
+    let worker = Worker::builder(jobs)
+        .random_suffix(true)
+        .handle(KIND, move |_: Job<serde::de::IgnoredAny>, _| {
+            told_arrived.notify_one();
+            std::future::ready(Ok(()))
+        })
+        .build()
+        .await
+        .map_err(told)?;
+    let stopper = worker.stopper();
+    let running = tokio::spawn(worker.run());
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let mut took = Vec::with_capacity(count);
+    for _ in 0..count {
+        let began = Instant::now();
+        jobs.dispatch(new_job()).await.map_err(told)?;
+        arrived.notified().await;
+        took.push(began.elapsed().as_secs_f64() * 1e3);
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    stopper.stop();
+    running.await.map_err(|error| error.to_string())?.map_err(told)?;
+    took.sort_by(f64::total_cmp);
+    let at = |percent: usize| took[(took.len() * percent / 100).min(took.len() - 1)];
+    Ok(Said { p50_ms: at(50), p99_ms: at(99), ..Said::default() })
+}
+
+fn median(all: &[Said], pick: impl Fn(&Said) -> f64) -> f64 {
+    let mut values: Vec<f64> = all.iter().map(pick).collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+async fn server_cpu_us(store: &dyn Store) -> Result<f64, String> {
+    let system = info(store, "cpu", "used_cpu_sys:").await?;
+    Ok((system + info(store, "cpu", "used_cpu_user:").await?) * 1e6)
+}
+
+/// A number of `INFO`.
+async fn info(store: &dyn Store, section: &str, name: &str) -> Result<f64, String> {
+    let answer = ask(store, &["INFO", section]).await?;
+    let text = reply::text(&answer).unwrap_or_default().to_owned();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let digits = line.unwrap_or_default().split(|c: char| c != '.' && !c.is_ascii_digit()).next();
+    digits.unwrap_or_default().parse().map_err(|_| format!("INFO {section} has no {name}"))
+}
+
+async fn ask(store: &dyn Store, words: &[&str]) -> Result<kernel::Value, String> {
+    let mut cmd = Cmd::new();
+    for word in words {
+        cmd.arg(*word);
+    }
+    store.call(&cmd, Deadline::after(Duration::from_secs(30))).await.map_err(|fault| fault.to_string())
+}
+
+fn told(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+#[allow(clippy::cast_precision_loss)] // figures for people
+fn number(count: usize) -> f64 {
+    count as f64
+}

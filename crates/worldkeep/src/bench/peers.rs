@@ -1,0 +1,59 @@
+//! Programs of others that are measured beside ours: Node packages in `peers/`, installed when they are missing.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+
+/// What a measurement of a peer prints.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Said {
+    pub(crate) per_s: f64,
+    pub(crate) cpu_us: f64,
+    pub(crate) p50_ms: f64,
+    pub(crate) p99_ms: f64,
+    pub(crate) bytes: f64,
+}
+
+/// A folder of `peers/` with a `package.json`.
+pub(crate) struct Peers {
+    folder: PathBuf,
+    script: &'static str,
+}
+
+impl Peers {
+    /// Installs what is missing; says why there are none.
+    pub(crate) fn ready(name: &str, script: &'static str) -> Result<Self, String> {
+        let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/peers")).join(name);
+        if !folder.join("package.json").exists() {
+            return Err("peers are measured from a checkout of the sources only".into());
+        }
+        if !folder.join("node_modules").exists() {
+            let done = Command::new("npm")
+                .args(["ci", "--no-audit", "--no-fund", "--loglevel=error"])
+                .current_dir(&folder)
+                .stdout(Stdio::null())
+                .status();
+            if !done.is_ok_and(|status| status.success()) {
+                return Err(format!("npm ci failed in {}; install Node 20 or later", folder.display()));
+            }
+        }
+        Ok(Peers { folder, script })
+    }
+
+    /// One measurement, in a process of its own.
+    pub(crate) fn run(&self, args: &[&str]) -> Result<Said, String> {
+        let out = Command::new("node")
+            .arg(self.script)
+            .args(args)
+            .current_dir(&self.folder)
+            .stderr(Stdio::piped())
+            .output()
+            .map_err(|error| format!("node does not start: {error}"))?;
+        let text = String::from_utf8_lossy(&out.stdout);
+        text.lines().rev().find_map(|line| serde_json::from_str(line).ok()).ok_or_else(|| {
+            format!("{} said: {}", args.join(" "), String::from_utf8_lossy(&out.stderr).trim())
+        })
+    }
+}
