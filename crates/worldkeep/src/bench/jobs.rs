@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::own_redis::OwnRedis;
 use super::peers::{Peers, Said};
-use super::{Figure, Tell};
+use super::Figure;
 
 const KIND: &str = "noop";
 
@@ -29,21 +29,19 @@ pub(crate) struct Size {
 }
 
 /// All figures of jobs.
-pub(crate) async fn run(size: Size, tell: &mut Tell<'_>) -> Result<Vec<Figure>, String> {
+pub(crate) async fn run(size: Size, tell: &mut dyn FnMut(Figure)) -> Result<(), String> {
     let redis = OwnRedis::start().ok_or("redis-server does not start; install it (apt-get install redis-server)")?;
     let store = redis.open().await.ok_or("redis-server does not answer")?;
     let port = redis.port().to_string();
     let peers = Peers::ready("queues", "queues.mjs")?;
-    let mut figures = Vec::new();
     let bench = Bench { store, peers, port, size };
-    bench.dispatching(&mut figures, tell).await?;
-    bench.processing(&mut figures, tell).await?;
-    bench.picking_up(&mut figures, tell).await?;
-    bench.embedded(&mut figures, tell).await?;
-    bench.memory(&mut figures, tell).await?;
-    bench.long_queue(&mut figures, tell).await?;
-    bench.unroutable(&mut figures, tell).await?;
-    Ok(figures)
+    bench.dispatching(tell).await?;
+    bench.processing(tell).await?;
+    bench.picking_up(tell).await?;
+    bench.embedded(tell).await?;
+    bench.memory(tell).await?;
+    bench.long_queue(tell).await?;
+    bench.unroutable(tell).await
 }
 
 struct Bench {
@@ -85,11 +83,10 @@ impl Bench {
         Ok(Said { per_s: number(count) / seconds, cpu_us: cpu / number(count), ..Said::default() })
     }
 
-    async fn dispatching(&self, out: &mut Vec<Figure>, tell: &mut Tell<'_>) -> Result<(), String> {
+    async fn dispatching(&self, tell: &mut dyn FnMut(Figure)) -> Result<(), String> {
         let (mut one, mut bulk) = (Three::default(), Three::default());
         let (few, many) = (self.size.count, self.size.count * 10);
-        for round in 0..self.size.rounds {
-            tell(&format!("dispatch, round {}", round + 1));
+        for _ in 0..self.size.rounds {
             let jobs = self.queue(Options::default())?;
             self.clear().await?;
             one.ours.push(self.timed(few, dispatch_each(&jobs, few)).await?);
@@ -102,38 +99,36 @@ impl Bench {
                 bulk.push(self.peer(which, "bulk", many, 1)?);
             }
         }
-        one.figures(out, "dispatch one by one", Some(2.5), None);
-        bulk.figures(out, "dispatch in bulk", Some(4.0), None);
+        one.figures(tell, "dispatch one by one", Some(2.5), None);
+        bulk.figures(tell, "dispatch in bulk", Some(4.0), None);
         Ok(())
     }
 
-    async fn processing(&self, out: &mut Vec<Figure>, tell: &mut Tell<'_>) -> Result<(), String> {
+    async fn processing(&self, tell: &mut dyn FnMut(Figure)) -> Result<(), String> {
         for (slots, count, bars) in [
             (1, self.size.count * 2, (2.0, None)),
             (100, self.size.count * 10, (3.0, Some(1.5))),
         ] {
             let mut three = Three::default();
-            for round in 0..self.size.rounds {
-                tell(&format!("process with concurrency {slots}, round {}", round + 1));
-                self.clear().await?;
+            for _ in 0..self.size.rounds {
+                    self.clear().await?;
                 let jobs = self.queue(Options::default())?;
                 dispatch_bulk(&jobs, count).await?;
                 three.ours.push(self.timed(count, work_off(&jobs, count, slots)).await?);
                 three.bullmq.push(self.peer("bullmq", "work", count, slots)?);
                 three.bee.push(self.peer("bee", "work", count, slots)?);
             }
-            three.figures(out, &format!("process, concurrency {slots}"), Some(bars.0), bars.1);
+            three.figures(tell, &format!("process, concurrency {slots}"), Some(bars.0), bars.1);
             if slots == 100 {
                 let ratio = median(&three.ours, |said| said.cpu_us) / median(&three.bullmq, |said| said.cpu_us);
-                out.push(Figure::plain("Redis CPU per job, ours", median(&three.ours, |said| said.cpu_us), "µs"));
-                out.push(Figure::at_most("Redis CPU per job, ours to BullMQ", ratio, "×", 0.6));
+                tell(Figure::plain("Redis CPU per job, ours", median(&three.ours, |said| said.cpu_us), "µs"));
+                tell(Figure::at_most("Redis CPU per job, ours to BullMQ", ratio, "×", 0.6));
             }
         }
         Ok(())
     }
 
-    async fn picking_up(&self, out: &mut Vec<Figure>, tell: &mut Tell<'_>) -> Result<(), String> {
-        tell("pick-up by an idle worker");
+    async fn picking_up(&self, tell: &mut dyn FnMut(Figure)) -> Result<(), String> {
         let count = 200;
         let mut three = Three::default();
         for _ in 0..self.size.rounds {
@@ -144,18 +139,17 @@ impl Bench {
         }
         let p50 = median(&three.ours, |said| said.p50_ms);
         let p99 = median(&three.ours, |said| said.p99_ms);
-        out.push(Figure::plain("pick-up p50, ours", p50, "ms"));
-        out.push(Figure::plain("pick-up p50, BullMQ", median(&three.bullmq, |said| said.p50_ms), "ms"));
-        out.push(Figure::at_most("pick-up p50, ours to bee-queue", p50 / median(&three.bee, |said| said.p50_ms), "×", 1.1));
-        out.push(Figure::at_most("pick-up p99, ours to bee-queue", p99 / median(&three.bee, |said| said.p99_ms), "×", 2.0));
+        tell(Figure::plain("pick-up p50, ours", p50, "ms"));
+        tell(Figure::plain("pick-up p50, BullMQ", median(&three.bullmq, |said| said.p50_ms), "ms"));
+        tell(Figure::at_most("pick-up p50, ours to bee-queue", p50 / median(&three.bee, |said| said.p50_ms), "×", 1.1));
+        tell(Figure::at_most("pick-up p99, ours to bee-queue", p99 / median(&three.bee, |said| said.p99_ms), "×", 2.0));
         Ok(())
     }
 
-    async fn embedded(&self, out: &mut Vec<Figure>, tell: &mut Tell<'_>) -> Result<(), String> {
+    async fn embedded(&self, tell: &mut dyn FnMut(Figure)) -> Result<(), String> {
         let count = self.size.count * 5;
         let (mut ours, mut peer) = (Vec::new(), Vec::new());
-        for round in 0..self.size.rounds {
-            tell(&format!("embedded engine, round {}", round + 1));
+        for _ in 0..self.size.rounds {
             let jobs = open(link::Embedded::memory().store(), Options::default())?;
             dispatch_bulk(&jobs, count).await?;
             let began = Instant::now();
@@ -165,29 +159,27 @@ impl Bench {
             peer.push(self.peer("bullmq", "work", self.size.count * 2, 1)?);
         }
         let (ours, peer) = (median(&ours, |said| said.per_s), median(&peer, |said| said.per_s));
-        out.push(Figure::plain("embedded engine, concurrency 1", ours, "jobs/s"));
-        out.push(Figure::at_least("embedded, ours to BullMQ on Redis", ours / peer, "×", 10.0));
+        tell(Figure::plain("embedded engine, concurrency 1", ours, "jobs/s"));
+        tell(Figure::at_least("embedded, ours to BullMQ on Redis", ours / peer, "×", 10.0));
         Ok(())
     }
 
-    async fn memory(&self, out: &mut Vec<Figure>, tell: &mut Tell<'_>) -> Result<(), String> {
-        tell("memory of a waiting job");
+    async fn memory(&self, tell: &mut dyn FnMut(Figure)) -> Result<(), String> {
         self.clear().await?;
         let count = self.size.count * 10;
         let jobs = self.queue(Options { events: false, ..Options::default() })?;
         let before = info(&*self.store, "memory", "used_memory:").await?;
         dispatch_bulk(&jobs, count).await?;
         let after = info(&*self.store, "memory", "used_memory:").await?;
-        out.push(Figure::at_most("Redis memory of a waiting job", (after - before) / number(count), "bytes", 650.0));
+        tell(Figure::at_most("Redis memory of a waiting job", (after - before) / number(count), "bytes", 650.0));
         Ok(())
     }
 
     /// Claim and dispatch with a long queue against the same with a short one.
-    async fn long_queue(&self, out: &mut Vec<Figure>, tell: &mut Tell<'_>) -> Result<(), String> {
+    async fn long_queue(&self, tell: &mut dyn FnMut(Figure)) -> Result<(), String> {
         let count = self.size.count;
         let mut rates = Vec::new();
         for waiting in [1_000, self.size.long] {
-            tell(&format!("{waiting} waiting jobs"));
             self.clear().await?;
             let jobs = self.queue(Options { events: false, ..Options::default() })?;
             dispatch_bulk(&jobs, waiting + count).await?;
@@ -196,14 +188,13 @@ impl Bench {
             rates.push((worked.per_s, sent.per_s));
         }
         let long = self.size.long;
-        out.push(Figure::at_least(format!("claims with {long} waiting, to 1000"), rates[1].0 / rates[0].0, "×", 0.7));
-        out.push(Figure::at_least(format!("dispatch with {long} waiting, to 1000"), rates[1].1 / rates[0].1, "×", 0.7));
+        tell(Figure::at_least(format!("claims with {long} waiting, to 1000"), rates[1].0 / rates[0].0, "×", 0.7));
+        tell(Figure::at_least(format!("dispatch with {long} waiting, to 1000"), rates[1].1 / rates[0].1, "×", 0.7));
         self.clear().await
     }
 
     /// A thousand jobs at the head that this worker may not run.
-    async fn unroutable(&self, out: &mut Vec<Figure>, tell: &mut Tell<'_>) -> Result<(), String> {
-        tell("unroutable jobs at the head");
+    async fn unroutable(&self, tell: &mut dyn FnMut(Figure)) -> Result<(), String> {
         self.clear().await?;
         let jobs = self.queue(Options { scan_limit: 2_000, ..Options::default() })?;
         let elsewhere = || NewJob::raw(KIND, "{}").target(Target { region: vec!["mars".into()], ..Target::default() });
@@ -223,24 +214,24 @@ impl Bench {
             };
             jobs.complete(&facts, claimed.job, None, 0).await.map_err(told)?;
         }
-        out.push(Figure::at_most("first claim past 1000 unroutable jobs", spent[0], "ms of Redis", 8.0));
+        tell(Figure::at_most("first claim past 1000 unroutable jobs", spent[0], "ms of Redis", 8.0));
         let later = &mut spent[1..];
         later.sort_by(f64::total_cmp);
-        out.push(Figure::at_most("later claims past them", later[later.len() / 2], "ms of Redis", 1.0));
+        tell(Figure::at_most("later claims past them", later[later.len() / 2], "ms of Redis", 1.0));
         Ok(())
     }
 }
 
 impl Three {
-    fn figures(&self, out: &mut Vec<Figure>, what: &str, bullmq: Option<f64>, bee: Option<f64>) {
+    fn figures(&self, tell: &mut dyn FnMut(Figure), what: &str, bullmq: Option<f64>, bee: Option<f64>) {
         let ours = median(&self.ours, |said| said.per_s);
-        out.push(Figure::plain(format!("{what}, ours"), ours, "jobs/s"));
+        tell(Figure::plain(format!("{what}, ours"), ours, "jobs/s"));
         for (name, said, bar) in [("BullMQ", &self.bullmq, bullmq), ("bee-queue", &self.bee, bee)] {
             let theirs = median(said, |said| said.per_s);
-            out.push(Figure::plain(format!("{what}, {name}"), theirs, "jobs/s"));
+            tell(Figure::plain(format!("{what}, {name}"), theirs, "jobs/s"));
             let ratio = ours / theirs;
             let name = format!("{what}, ours to {name}");
-            out.push(match bar {
+            tell(match bar {
                 Some(bar) => Figure::at_least(name, ratio, "×", bar),
                 None => Figure::plain(name, ratio, "×"),
             });
