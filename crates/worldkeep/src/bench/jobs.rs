@@ -1,4 +1,4 @@
-//! `worldkeep bench jobs`: dispatch, process and pick up no-op jobs, on one Redis, beside BullMQ and bee-queue, with
+//! `worldkeep bench jobs`: dispatch, process and pick up no-op jobs, on one Redis, beside `BullMQ` and bee-queue, with
 //! repetitions taken in turns, so that what the machine does meanwhile meets all alike.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::own_redis::OwnRedis;
 use super::peers::{Peers, Said};
-use super::Figure;
+use super::{Figure, Tell};
 
 const KIND: &str = "noop";
 
@@ -29,10 +29,11 @@ pub(crate) struct Size {
 }
 
 /// All figures of jobs.
-pub(crate) async fn run(size: Size, tell: &mut dyn FnMut(Figure)) -> Result<(), String> {
-    let redis = OwnRedis::start().ok_or("redis-server does not start; install it (apt-get install redis-server)")?;
+pub(crate) async fn run(size: Size, tell: &mut Tell<'_>) -> Result<(), String> {
+    let redis = OwnRedis::start()
+        .ok_or("redis-server does not start; install it (apt-get install redis-server)")?;
     let store = redis.open().await.ok_or("redis-server does not answer")?;
-    let port = redis.port().to_string();
+    let port = redis.url().rsplit(':').next().unwrap_or_default().to_owned();
     let peers = Peers::ready("queues", "queues.mjs")?;
     let bench = Bench { store, peers, port, size };
     bench.dispatching(tell).await?;
@@ -51,7 +52,7 @@ struct Bench {
     size: Size,
 }
 
-/// Three measured in turns: ours, BullMQ, bee-queue.
+/// Three measured in turns: ours, `BullMQ`, bee-queue.
 #[derive(Default)]
 struct Three {
     ours: Vec<Said>,
@@ -74,7 +75,11 @@ impl Bench {
     }
 
     /// CPU of the server and time of some work on `count` jobs.
-    async fn timed(&self, count: usize, work: impl Future<Output = Result<(), String>>) -> Result<Said, String> {
+    async fn timed(
+        &self,
+        count: usize,
+        work: impl Future<Output = Result<(), String>>,
+    ) -> Result<Said, String> {
         let cpu = server_cpu_us(&*self.store).await?;
         let began = Instant::now();
         work.await?;
@@ -83,7 +88,7 @@ impl Bench {
         Ok(Said { per_s: number(count) / seconds, cpu_us: cpu / number(count), ..Said::default() })
     }
 
-    async fn dispatching(&self, tell: &mut dyn FnMut(Figure)) -> Result<(), String> {
+    async fn dispatching(&self, tell: &mut Tell<'_>) -> Result<(), String> {
         let (mut one, mut bulk) = (Three::default(), Three::default());
         let (few, many) = (self.size.count, self.size.count * 10);
         for _ in 0..self.size.rounds {
@@ -92,9 +97,10 @@ impl Bench {
             one.ours.push(self.timed(few, dispatch_each(&jobs, few)).await?);
             self.clear().await?;
             bulk.ours.push(self.timed(many, dispatch_bulk(&jobs, many)).await?);
-            for (which, one, bulk) in
-                [("bullmq", &mut one.bullmq, &mut bulk.bullmq), ("bee", &mut one.bee, &mut bulk.bee)]
-            {
+            for (which, one, bulk) in [
+                ("bullmq", &mut one.bullmq, &mut bulk.bullmq),
+                ("bee", &mut one.bee, &mut bulk.bee),
+            ] {
                 one.push(self.peer(which, "one", few, 1)?);
                 bulk.push(self.peer(which, "bulk", many, 1)?);
             }
@@ -104,14 +110,13 @@ impl Bench {
         Ok(())
     }
 
-    async fn processing(&self, tell: &mut dyn FnMut(Figure)) -> Result<(), String> {
-        for (slots, count, bars) in [
-            (1, self.size.count * 2, (2.0, None)),
-            (100, self.size.count * 10, (3.0, Some(1.5))),
-        ] {
+    async fn processing(&self, tell: &mut Tell<'_>) -> Result<(), String> {
+        for (slots, count, bars) in
+            [(1, self.size.count * 2, (2.0, None)), (100, self.size.count * 10, (3.0, Some(1.5)))]
+        {
             let mut three = Three::default();
             for _ in 0..self.size.rounds {
-                    self.clear().await?;
+                self.clear().await?;
                 let jobs = self.queue(Options::default())?;
                 dispatch_bulk(&jobs, count).await?;
                 three.ours.push(self.timed(count, work_off(&jobs, count, slots)).await?);
@@ -120,15 +125,20 @@ impl Bench {
             }
             three.figures(tell, &format!("process, concurrency {slots}"), Some(bars.0), bars.1);
             if slots == 100 {
-                let ratio = median(&three.ours, |said| said.cpu_us) / median(&three.bullmq, |said| said.cpu_us);
-                tell(Figure::plain("Redis CPU per job, ours", median(&three.ours, |said| said.cpu_us), "µs"));
+                let ratio = median(&three.ours, |said| said.cpu_us)
+                    / median(&three.bullmq, |said| said.cpu_us);
+                tell(Figure::plain(
+                    "Redis CPU per job, ours",
+                    median(&three.ours, |said| said.cpu_us),
+                    "µs",
+                ));
                 tell(Figure::at_most("Redis CPU per job, ours to BullMQ", ratio, "×", 0.6));
             }
         }
         Ok(())
     }
 
-    async fn picking_up(&self, tell: &mut dyn FnMut(Figure)) -> Result<(), String> {
+    async fn picking_up(&self, tell: &mut Tell<'_>) -> Result<(), String> {
         let count = 200;
         let mut three = Three::default();
         for _ in 0..self.size.rounds {
@@ -141,12 +151,22 @@ impl Bench {
         let p99 = median(&three.ours, |said| said.p99_ms);
         tell(Figure::plain("pick-up p50, ours", p50, "ms"));
         tell(Figure::plain("pick-up p50, BullMQ", median(&three.bullmq, |said| said.p50_ms), "ms"));
-        tell(Figure::at_most("pick-up p50, ours to bee-queue", p50 / median(&three.bee, |said| said.p50_ms), "×", 1.1));
-        tell(Figure::at_most("pick-up p99, ours to bee-queue", p99 / median(&three.bee, |said| said.p99_ms), "×", 2.0));
+        tell(Figure::at_most(
+            "pick-up p50, ours to bee-queue",
+            p50 / median(&three.bee, |said| said.p50_ms),
+            "×",
+            1.1,
+        ));
+        tell(Figure::at_most(
+            "pick-up p99, ours to bee-queue",
+            p99 / median(&three.bee, |said| said.p99_ms),
+            "×",
+            2.0,
+        ));
         Ok(())
     }
 
-    async fn embedded(&self, tell: &mut dyn FnMut(Figure)) -> Result<(), String> {
+    async fn embedded(&self, tell: &mut Tell<'_>) -> Result<(), String> {
         let count = self.size.count * 5;
         let (mut ours, mut peer) = (Vec::new(), Vec::new());
         for _ in 0..self.size.rounds {
@@ -164,19 +184,24 @@ impl Bench {
         Ok(())
     }
 
-    async fn memory(&self, tell: &mut dyn FnMut(Figure)) -> Result<(), String> {
+    async fn memory(&self, tell: &mut Tell<'_>) -> Result<(), String> {
         self.clear().await?;
         let count = self.size.count * 10;
         let jobs = self.queue(Options { events: false, ..Options::default() })?;
         let before = info(&*self.store, "memory", "used_memory:").await?;
         dispatch_bulk(&jobs, count).await?;
         let after = info(&*self.store, "memory", "used_memory:").await?;
-        tell(Figure::at_most("Redis memory of a waiting job", (after - before) / number(count), "bytes", 650.0));
+        tell(Figure::at_most(
+            "Redis memory of a waiting job",
+            (after - before) / number(count),
+            "bytes",
+            650.0,
+        ));
         Ok(())
     }
 
     /// Claim and dispatch with a long queue against the same with a short one.
-    async fn long_queue(&self, tell: &mut dyn FnMut(Figure)) -> Result<(), String> {
+    async fn long_queue(&self, tell: &mut Tell<'_>) -> Result<(), String> {
         let count = self.size.count;
         let mut rates = Vec::new();
         for waiting in [1_000, self.size.long] {
@@ -188,16 +213,29 @@ impl Bench {
             rates.push((worked.per_s, sent.per_s));
         }
         let long = self.size.long;
-        tell(Figure::at_least(format!("claims with {long} waiting, to 1000"), rates[1].0 / rates[0].0, "×", 0.7));
-        tell(Figure::at_least(format!("dispatch with {long} waiting, to 1000"), rates[1].1 / rates[0].1, "×", 0.7));
+        tell(Figure::at_least(
+            format!("claims with {long} waiting, to 1000"),
+            rates[1].0 / rates[0].0,
+            "×",
+            0.7,
+        ));
+        tell(Figure::at_least(
+            format!("dispatch with {long} waiting, to 1000"),
+            rates[1].1 / rates[0].1,
+            "×",
+            0.7,
+        ));
         self.clear().await
     }
 
     /// A thousand jobs at the head that this worker may not run.
-    async fn unroutable(&self, tell: &mut dyn FnMut(Figure)) -> Result<(), String> {
+    async fn unroutable(&self, tell: &mut Tell<'_>) -> Result<(), String> {
         self.clear().await?;
         let jobs = self.queue(Options { scan_limit: 2_000, ..Options::default() })?;
-        let elsewhere = || NewJob::raw(KIND, "{}").target(Target { region: vec!["mars".into()], ..Target::default() });
+        let elsewhere = || {
+            NewJob::raw(KIND, "{}")
+                .target(Target { region: vec!["mars".into()], ..Target::default() })
+        };
         let all: Vec<_> = (0..1_000).map(|_| elsewhere()).collect();
         for sent in jobs.dispatch_many(all).await.map_err(told)? {
             sent.map_err(told)?;
@@ -214,7 +252,12 @@ impl Bench {
             };
             jobs.complete(&facts, claimed.job, None, 0).await.map_err(told)?;
         }
-        tell(Figure::at_most("first claim past 1000 unroutable jobs", spent[0], "ms of Redis", 8.0));
+        tell(Figure::at_most(
+            "first claim past 1000 unroutable jobs",
+            spent[0],
+            "ms of Redis",
+            8.0,
+        ));
         let later = &mut spent[1..];
         later.sort_by(f64::total_cmp);
         tell(Figure::at_most("later claims past them", later[later.len() / 2], "ms of Redis", 1.0));
@@ -223,7 +266,7 @@ impl Bench {
 }
 
 impl Three {
-    fn figures(&self, tell: &mut dyn FnMut(Figure), what: &str, bullmq: Option<f64>, bee: Option<f64>) {
+    fn figures(&self, tell: &mut Tell<'_>, what: &str, bullmq: Option<f64>, bee: Option<f64>) {
         let ours = median(&self.ours, |said| said.per_s);
         tell(Figure::plain(format!("{what}, ours"), ours, "jobs/s"));
         for (name, said, bar) in [("BullMQ", &self.bullmq, bullmq), ("bee-queue", &self.bee, bee)] {
@@ -258,7 +301,9 @@ async fn dispatch_bulk(jobs: &Jobs, count: usize) -> Result<(), String> {
     let mut left = count;
     while left > 0 {
         let part = left.min(500);
-        for sent in jobs.dispatch_many((0..part).map(|_| new_job()).collect()).await.map_err(told)? {
+        for sent in
+            jobs.dispatch_many((0..part).map(|_| new_job()).collect()).await.map_err(told)?
+        {
             sent.map_err(told)?;
         }
         left -= part;
@@ -282,7 +327,7 @@ async fn work_off(jobs: &Jobs, count: usize, slots: usize) -> Result<(), String>
         .build()
         .await
         .map_err(told)?;
-    let patience = Duration::from_secs(120);
+    let patience = Duration::from_mins(2);
     let until = async { drop(tokio::time::timeout(patience, all.notified()).await) };
     worker.run_until(until).await.map_err(told)?;
     if done.load(Ordering::Relaxed) >= count {
@@ -348,7 +393,10 @@ async fn ask(store: &dyn Store, words: &[&str]) -> Result<kernel::Value, String>
     for word in words {
         cmd.arg(*word);
     }
-    store.call(&cmd, Deadline::after(Duration::from_secs(30))).await.map_err(|fault| fault.to_string())
+    store
+        .call(&cmd, Deadline::after(Duration::from_secs(30)))
+        .await
+        .map_err(|fault| fault.to_string())
 }
 
 fn told(error: impl std::fmt::Display) -> String {

@@ -1,7 +1,9 @@
 //! `worldkeep bench`: figures that matter to users, measured on their machine, each beside what it is compared
 //! with in the same run. Stores are its own: the engine in memory, and a Redis that is started for the run.
 
+pub(crate) mod jobs;
 mod own_redis;
+mod peers;
 pub(crate) mod rooms;
 
 use serde::Serialize;

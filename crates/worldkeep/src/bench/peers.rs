@@ -1,6 +1,6 @@
 //! Programs of others that are measured beside ours: Node packages in `peers/`, installed when they are missing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
@@ -16,30 +16,33 @@ pub(crate) struct Said {
     pub(crate) bytes: f64,
 }
 
-/// A folder of `peers/` with a `package.json`.
+/// Installs the packages of a folder of `peers/` when they are missing; says where they are, or why there are none.
+pub(crate) fn installed(name: &str) -> Result<PathBuf, String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name);
+    if !folder.join("package.json").is_file() {
+        return Err("peers are measured from a checkout of the sources only".into());
+    }
+    if !folder.join("node_modules").is_dir() {
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]);
+        let done = npm.current_dir(&folder).stdout(Stdio::null()).status();
+        if !done.is_ok_and(|status| status.success()) {
+            return Err(format!("npm ci failed in peers/{name}; install Node 20 or later"));
+        }
+    }
+    Ok(folder)
+}
+
+/// A script of such a folder that measures and prints one line of JSON.
 pub(crate) struct Peers {
     folder: PathBuf,
     script: &'static str,
 }
 
 impl Peers {
-    /// Installs what is missing; says why there are none.
+    /// Ready to measure.
     pub(crate) fn ready(name: &str, script: &'static str) -> Result<Self, String> {
-        let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/peers")).join(name);
-        if !folder.join("package.json").exists() {
-            return Err("peers are measured from a checkout of the sources only".into());
-        }
-        if !folder.join("node_modules").exists() {
-            let done = Command::new("npm")
-                .args(["ci", "--no-audit", "--no-fund", "--loglevel=error"])
-                .current_dir(&folder)
-                .stdout(Stdio::null())
-                .status();
-            if !done.is_ok_and(|status| status.success()) {
-                return Err(format!("npm ci failed in {}; install Node 20 or later", folder.display()));
-            }
-        }
-        Ok(Peers { folder, script })
+        Ok(Peers { folder: installed(name)?, script })
     }
 
     /// One measurement, in a process of its own.

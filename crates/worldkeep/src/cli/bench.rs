@@ -5,6 +5,22 @@ use clap::Subcommand;
 /// What to measure.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Bench {
+    /// Dispatch, process and pick up no-op jobs, beside `BullMQ` and bee-queue on one Redis
+    #[command(after_help = "Examples:\n  \
+        worldkeep bench jobs\n  \
+        worldkeep bench jobs --rounds 1 --count 500 --long 10000 --json\n\n\
+        The peers are Node packages (crates/worldkeep/peers/queues) and are installed when they are missing.")]
+    Jobs {
+        /// Repetitions, taken in turns; the median counts
+        #[arg(long, value_name = "COUNT", default_value_t = 3)]
+        rounds: usize,
+        /// Jobs of the short measurements; the long ones take ten times as many
+        #[arg(long, value_name = "COUNT", default_value_t = 3000)]
+        count: usize,
+        /// Waiting jobs of the long queue
+        #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
+        long: usize,
+    },
     /// Broadcast, latency, connects, memory and votes of the rooms, beside Node `ws` and Colyseus
     #[command(after_help = "Examples:\n  \
         worldkeep bench rooms\n  \

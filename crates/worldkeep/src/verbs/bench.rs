@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::bench::{Figure, rooms};
+use crate::bench::{Figure, jobs, rooms};
 use crate::cli::{Bench, Global};
 use crate::exit::Failure;
 use crate::print;
@@ -17,6 +17,10 @@ pub(super) fn run(global: &Global, verb: &Bench) -> Result<(), Failure> {
             all.push(figure);
         };
         match *verb {
+            Bench::Jobs { rounds, count, long } => {
+                let size = jobs::Size { rounds: rounds.max(1), count: count.max(100), long };
+                jobs::run(size, &mut tell).await.map_err(Failure::failed)
+            }
             Bench::Rooms { sockets, many, rooms, seconds } => {
                 let amounts = rooms::Amounts { sockets, many: many.max(sockets), seconds, rooms };
                 rooms::run(amounts, &mut tell).await.map_err(Failure::failed)

@@ -3,7 +3,7 @@
 
 use std::io::{self, BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
@@ -74,19 +74,7 @@ fn free_port() -> io::Result<u16> {
 
 /// Where the peers' programs are; their packages are installed when they are missing.
 pub(super) fn programs() -> Result<PathBuf, String> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/rooms");
-    if !dir.join("package.json").is_file() {
-        return Err("peers are measured from a checkout of the sources only".into());
-    }
-    if !dir.join("node_modules").is_dir() {
-        let mut npm = Command::new("npm");
-        npm.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]);
-        let done = npm.current_dir(&dir).stdout(Stdio::null()).status();
-        if !done.is_ok_and(|status| status.success()) {
-            return Err("npm ci failed in peers/rooms; install Node 20 or later".into());
-        }
-    }
-    Ok(dir)
+    crate::bench::peers::installed("rooms")
 }
 
 impl Peer {
