@@ -8,7 +8,6 @@ use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderValue, Method, Request, header};
 use kernel::{Clock, Store};
-use serde_json::Value;
 use tower::ServiceExt as _;
 
 use crate::app::{App, router};
@@ -57,8 +56,8 @@ impl Inside {
         &self.app
     }
 
-    /// One request, as if it had come over HTTP from somebody who may do everything.
-    pub async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Answer {
+    /// One request, as if it had come over HTTP from somebody who may do everything. `body` is JSON text.
+    pub async fn ask(&self, method: Method, path: &str, body: Option<&str>) -> Answer {
         self.ask_with(method, path, &[], body).await
     }
 
@@ -68,7 +67,7 @@ impl Inside {
         method: Method,
         path: &str,
         headers: &[(&'static str, String)],
-        body: Option<&Value>,
+        body: Option<&str>,
     ) -> Answer {
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
@@ -77,7 +76,7 @@ impl Inside {
         if body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
-        let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
+        let body = body.map_or_else(Body::empty, |body| Body::from(body.to_owned()));
         let Ok(mut request) = request.body(body) else {
             return Answer { status: 400, body: Bytes::from_static(b"{}") };
         };

@@ -30,8 +30,8 @@ pub struct Ask {
     pub path: String,
     /// Headers to send.
     pub headers: Vec<(&'static str, String)>,
-    /// JSON to send.
-    pub body: Option<Value>,
+    /// JSON text to send.
+    pub body: Option<String>,
     /// Items to gather over several pages, when the answer is a list.
     up_to: Option<usize>,
 }
@@ -80,8 +80,15 @@ impl Ask {
 
     /// Sends this.
     #[must_use]
-    pub fn body(mut self, body: Value) -> Self {
-        self.body = Some(body);
+    #[allow(clippy::needless_pass_by_value)] // Reads better where it is called.
+    pub fn body(self, body: Value) -> Self {
+        self.text(body.to_string())
+    }
+
+    /// Sends this JSON text as it is: numbers keep their spelling.
+    #[must_use]
+    pub fn text(mut self, json: String) -> Self {
+        self.body = Some(json);
         self
     }
 
@@ -152,11 +159,12 @@ impl Remote {
     pub async fn raw(&self, ask: &Ask) -> Result<Answer, Failure> {
         let answer = match &self.0 {
             Way::Server(client) => {
-                client.ask(ask.method.clone(), &ask.path, &ask.headers, ask.body.as_ref()).await?
+                let Ask { method, path, headers, body, .. } = ask;
+                client.ask(method.clone(), path, headers, body.as_deref()).await?
             }
             Way::Here(inside) => {
                 let Ask { method, path, headers, body, .. } = ask;
-                inside.ask_with(method.clone(), path, headers, body.as_ref()).await
+                inside.ask_with(method.clone(), path, headers, body.as_deref()).await
             }
         };
         if (200..300).contains(&answer.status) { Ok(answer) } else { Err(refused(&answer)) }

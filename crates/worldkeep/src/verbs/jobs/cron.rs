@@ -34,17 +34,15 @@ pub(super) fn run(cx: &Cx<'_>, verb: Cron) -> Result<(), Failure> {
                 "type": flags.kind,
                 "schedule": { "cron": flags.expression },
             });
-            if let Some(payload) = payload {
-                body["payload"] = payload;
-            }
             if let Some(zone) = flags.timezone {
                 body["schedule"]["timezone"] = zone.into();
             }
+            let body = super::produce::with_raw(&body, [("payload", payload)]);
             let says = |made: &Value| {
                 let next = when(&made["nextAt"]);
                 format!("{}: {}, next {next}", plain(&flags.id), text(&made["sentence"]))
             };
-            cx.run(Ask::put(path!("/api/cron/{}", flags.id)).body(body), &Show::Says(&says))
+            cx.run(Ask::put(path!("/api/cron/{}", flags.id)).text(body), &Show::Says(&says))
         }
         Cron::Ls { limit } => cx.run(
             Ask::get("/api/cron").up_to(limit),

@@ -46,9 +46,10 @@ pub(super) fn run(cx: &Cx<'_>, verb: Dlq) -> Result<(), Failure> {
             Ask::delete("/api/dlq").body(body)
         }),
         Dlq::Edit { id, payload } => {
-            let body = json!({ "payload": super::produce::payload(&payload)? });
+            let payload = Some(super::produce::payload(&payload)?);
+            let body = super::produce::with_raw(&json!({}), [("payload", payload)]);
             let says = |_: &Value| format!("changed and requeued {}", plain(&id));
-            cx.run(Ask::post(path!("/api/dlq/{}:edit", id)).body(body), &Show::Says(&says))
+            cx.run(Ask::post(path!("/api/dlq/{}:edit", id)).text(body), &Show::Says(&says))
         }
     }
 }

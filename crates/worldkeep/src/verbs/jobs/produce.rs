@@ -2,6 +2,8 @@
 
 use std::io::Read as _;
 
+use kernel::json::{Change, edit};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::Cx;
@@ -24,23 +26,26 @@ pub(super) fn dispatch(cx: &Cx<'_>, flags: Dispatch) -> Result<(), Failure> {
     }
     let wait = flags.wait;
     let job = job(flags)?;
-    let made = crate::verbs::wait(async {
-        cx.open().await?.json(&cx.named(Ask::post("/api/jobs").body(job))).await
+    let answer = crate::verbs::wait(async {
+        cx.open().await?.raw(&cx.named(Ask::post("/api/jobs").text(job))).await
     })?;
+    let made: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let id = text(&made["jobId"]);
     if wait {
         return super::read::wait(cx, &id, u64::MAX);
     }
     if cx.global.json {
-        print::json(&made);
+        print::raw_json(&answer.body);
     } else {
         print::line(id);
     }
     Ok(())
 }
 
-/// A job as the API takes it.
-fn job(flags: Dispatch) -> Result<Value, Failure> {
+/// A job as the API takes it. Payload and metadata go as they were written.
+fn job(flags: Dispatch) -> Result<String, Failure> {
+    let payload = flags.payload.map(|text| payload(&text)).transpose()?;
+    let metadata = flags.metadata.map(|text| json_of("--metadata", &text)).transpose()?;
     let mut job = Map::new();
     let mut set = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -49,7 +54,6 @@ fn job(flags: Dispatch) -> Result<Value, Failure> {
     };
     set("type", flags.kind.map(Value::from));
     set("jobId", flags.id.map(Value::from));
-    set("payload", flags.payload.map(|text| payload(&text)).transpose()?);
     set("priority", flags.priority.map(Value::from));
     set("schedule", object([("delay", json!(flags.delay)), ("runAt", json!(flags.at))]));
     let backoff = flags.backoff.map(|text| backoff(&text)).transpose()?;
@@ -74,9 +78,21 @@ fn job(flags: Dispatch) -> Result<Value, Failure> {
     );
     set("unique", object([("key", json!(flags.unique)), ("windowMs", json!(flags.unique_for))]));
     set("dependsOn", some(flags.depends_on).map(Value::from));
-    set("metadata", flags.metadata.map(|text| json_of("--metadata", &text)).transpose()?);
     set("x", object([("timeoutMs", json!(flags.run_timeout))]));
-    Ok(job.into())
+    let raw = [("payload", payload), ("metadata", metadata)];
+    Ok(with_raw(&Value::from(job), raw))
+}
+
+/// A JSON object with members added as they are.
+pub(super) fn with_raw<const N: usize>(
+    object: &Value,
+    members: [(&str, Option<Box<RawValue>>); N],
+) -> String {
+    let given: Vec<_> = members
+        .iter()
+        .filter_map(|(name, raw)| Some((*name, Change::Set(raw.as_ref()?.get()))))
+        .collect();
+    edit(&object.to_string(), &given).expect("an object and JSON texts make an object")
 }
 
 /// The members that have a value; `None` when none has.
@@ -90,7 +106,7 @@ fn object<const N: usize>(members: [(&str, Value); N]) -> Option<Value> {
 }
 
 /// JSON, or what comes from the input when it is `-`.
-pub(super) fn payload(text: &str) -> Result<Value, Failure> {
+pub(super) fn payload(text: &str) -> Result<Box<RawValue>, Failure> {
     if text != "-" {
         return json_of("the payload", text);
     }
@@ -101,7 +117,7 @@ pub(super) fn payload(text: &str) -> Result<Value, Failure> {
     json_of("the input", &input)
 }
 
-fn json_of(what: &str, text: &str) -> Result<Value, Failure> {
+fn json_of(what: &str, text: &str) -> Result<Box<RawValue>, Failure> {
     serde_json::from_str(text).map_err(|error| {
         Failure::usage(format!("{what} is not JSON: {error}; put texts in quotes"))
     })
@@ -116,7 +132,7 @@ fn backoff(text: &str) -> Result<Value, Failure> {
 }
 
 /// One JSON per line, or one list.
-fn jobs_of(text: &str) -> Result<Vec<Value>, Failure> {
+fn jobs_of(text: &str) -> Result<Vec<Box<RawValue>>, Failure> {
     if text.trim_start().starts_with('[') {
         let list = serde_json::from_str(text);
         return list
@@ -126,12 +142,14 @@ fn jobs_of(text: &str) -> Result<Vec<Value>, Failure> {
     lines.map(|(n, line)| json_of(&format!("line {}", n + 1), line)).collect()
 }
 
-fn many(cx: &Cx<'_>, jobs: &[Value]) -> Result<(), Failure> {
+fn many(cx: &Cx<'_>, jobs: &[Box<RawValue>]) -> Result<(), Failure> {
     let mut refused = 0;
     crate::verbs::wait(async {
         let remote = cx.open().await?;
         for chunk in jobs.chunks(BATCH) {
-            let ask = cx.named(Ask::post("/api/jobs:batch").body(json!({ "jobs": chunk })));
+            let list: Vec<&str> = chunk.iter().map(|job| job.get()).collect();
+            let body = format!("{{\"jobs\":[{}]}}", list.join(","));
+            let ask = cx.named(Ask::post("/api/jobs:batch").text(body));
             let answer = remote.json(&ask).await?;
             for item in answer["items"].as_array().into_iter().flatten() {
                 if cx.global.json {
