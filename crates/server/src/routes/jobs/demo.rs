@@ -44,7 +44,7 @@ pub(crate) fn run(app: State, stop: CancellationToken) -> BoxFuture<'static, ()>
                 .region(region)
                 .capabilities(can.iter().copied())
                 .concurrency(4)
-                .grace(Duration::from_secs(3))
+                .grace(Duration::from_millis(500))
                 .metrics(std::sync::Arc::clone(&metrics))
                 .handle("email", email)
                 .handle("thumbnail", thumbnail)
@@ -151,9 +151,13 @@ fn next(count: u64) -> NewJob {
     }
 }
 
-async fn pause(from: u64, to: u64) {
+/// A while, or until the job is cancelled or the server stops.
+async fn pause(cx: &JobCx, from: u64, to: u64) {
     let ms = rand::rng().random_range(from..to);
-    tokio::time::sleep(Duration::from_millis(ms)).await;
+    tokio::select! {
+        () = tokio::time::sleep(Duration::from_millis(ms)) => {}
+        _ = cx.cancelled() => {}
+    }
 }
 
 fn chance(percent: u32) -> bool {
@@ -161,7 +165,7 @@ fn chance(percent: u32) -> bool {
 }
 
 async fn email(job: Job<Value>, cx: JobCx) -> Result<Value, JobError> {
-    pause(20, 250).await;
+    pause(&cx, 20, 250).await;
     if chance(12) {
         return Err(JobError::retry("SmtpTimeout", "no answer from mail.example.org in 10 s"));
     }
@@ -170,7 +174,7 @@ async fn email(job: Job<Value>, cx: JobCx) -> Result<Value, JobError> {
 
 async fn thumbnail(job: Job<Value>, cx: JobCx) -> Result<Value, JobError> {
     for step in 1..=10_u32 {
-        pause(100, 400).await;
+        pause(&cx, 100, 400).await;
         let _ = cx.progress(f64::from(step) * 10.0, format!("tile {step} of 10")).await;
         if cx.is_cancelled().is_some() {
             return Err(JobError::discard("Stopped", "asked to stop"));
@@ -181,21 +185,21 @@ async fn thumbnail(job: Job<Value>, cx: JobCx) -> Result<Value, JobError> {
 
 async fn report(_: Job<Value>, cx: JobCx) -> Result<Value, JobError> {
     for part in ["rows", "charts", "pages"] {
-        pause(300, 1200).await;
+        pause(&cx, 300, 1200).await;
         let _ = cx.progress(if part == "rows" { 33.0 } else { 66.0 }, part).await;
     }
     Ok(json!({ "pages": 12 }))
 }
 
-async fn invoice(job: Job<Value>, _: JobCx) -> Result<Value, JobError> {
-    pause(30, 200).await;
+async fn invoice(job: Job<Value>, cx: JobCx) -> Result<Value, JobError> {
+    pause(&cx, 30, 200).await;
     if chance(4) {
         return Err(JobError::dead("CardRefused", "the bank refused the card"));
     }
     Ok(json!({ "paid": job.payload["amount"] }))
 }
 
-async fn cleanup(_: Job<Value>, _: JobCx) -> Result<Value, JobError> {
-    pause(50, 400).await;
+async fn cleanup(_: Job<Value>, cx: JobCx) -> Result<Value, JobError> {
+    pause(&cx, 50, 400).await;
     Ok(json!({ "removed": rand::rng().random_range(0..20) }))
 }
