@@ -31,8 +31,9 @@ impl Drop for Running {
 pub(crate) async fn start(store: Arc<dyn Store>, settings: &[(&str, &str)]) -> Running {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut all = Settings::new();
-    // What a test counts is its own.
+    // What a test counts is its own: no demo, and no scheduler that tells of its lead.
     all.set("demo", "off", Source::Default).unwrap();
+    all.set("jobs.scheduler", "false", Source::Default).unwrap();
     for (name, text) in settings {
         all.set(name, text, Source::Default).unwrap();
     }
