@@ -84,6 +84,7 @@ fn job(flags: Dispatch) -> Result<String, Failure> {
 }
 
 /// A JSON object with members added as they are.
+#[allow(clippy::needless_pass_by_value)] // Reads better where it is called.
 pub(super) fn with_raw<const N: usize>(
     object: &Value,
     members: [(&str, Option<Box<RawValue>>); N],
