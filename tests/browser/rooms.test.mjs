@@ -432,7 +432,9 @@ test(
     await shot(master, 'party-master-away');
     await one.up();
     await master.locator('.reveal[data-step=end]').waitFor({ timeout: 20000 });
-    await master.locator('.btn.primary', { hasText: 'Next' }).click();
+    // Who is away when Next is pressed hears no result, so all must be back.
+  await Promise.all(phones.map((p) => titled(p, /votes are closed/)));
+  await master.locator('.btn.primary', { hasText: 'Next' }).click();
     await Promise.all(phones.map((p) => p.locator('.bigpoints').waitFor({ timeout: 20000 })));
     for (const page of [master, ...phones]) assert.deepEqual(await page.done(), []);
   },
