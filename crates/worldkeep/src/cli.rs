@@ -7,6 +7,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 mod bench;
 pub mod jobs;
+pub mod monsters;
 pub mod reactors;
 mod rooms;
 pub mod worlds;
@@ -175,6 +176,19 @@ pub enum Verb {
         worldkeep jobs doctor --redis redis://10.0.0.5\n\n\
         Asks the running server, or a store with --redis or --data. Guide: docs/jobs.md.")]
     Jobs(jobs::Jobs),
+    /// Look at monsters, spawn, hit and destroy them
+    #[command(after_help = "Examples:\n  \
+        worldkeep monsters ls                                     the demo field\n  \
+        worldkeep monsters ls --tenant 083839c6-c47c-42a6-9585-76492795d123 --field 0:1:1000000\n  \
+        worldkeep monsters spawn 9300018 --at 120,0\n  \
+        worldkeep monsters damage 1000000000 30 12 --character 7\n  \
+        worldkeep monsters templates --catalogue ./monsters\n\n\
+        Asks the running server, or a store with --redis or --data. Guide: docs/monsters.md.")]
+    Monsters {
+        /// What to do with them.
+        #[command(subcommand)]
+        verb: monsters::Monsters,
+    },
     /// Look at reactors, make, strike and destroy them
     #[command(after_help = "Examples:\n  \
         worldkeep reactors ls                                     the demo field\n  \

@@ -8,6 +8,7 @@ mod commands;
 mod control;
 mod damage;
 mod drops;
+mod killed;
 mod later;
 mod remove;
 mod skills;

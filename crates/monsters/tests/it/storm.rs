@@ -4,16 +4,21 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use kernel::check::{Options, check};
-use kernel::keyspace::{Classifier, own};
-use testkit::on_every_store;
+use kernel::keyspace::{Classifier, Layout, own};
+use testkit::{Store, on_every_store};
 
 use crate::support::{World, attack};
 
 async fn findings(world: &World) -> Vec<String> {
+    findings_of(&world.store, world.layout).await
+}
+
+/// What the consistency check says of a store.
+pub(crate) async fn findings_of(store: &Arc<dyn Store>, layout: Layout) -> Vec<String> {
     let tables: Vec<&'static kernel::keyspace::Table> = vec![&monsters::keys::TABLE, &own::TABLE];
     let classifier = Classifier::new(&tables, &[] as &[&str]);
-    let options = Options::new(classifier, world.layout);
-    let report = check(&*world.store, &options, &mut |_| {}).await.unwrap();
+    let options = Options::new(classifier, layout);
+    let report = check(&**store, &options, &mut |_| {}).await.unwrap();
     report.findings.iter().map(|finding| format!("{finding:?}")).collect()
 }
 

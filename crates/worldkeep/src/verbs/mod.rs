@@ -12,6 +12,7 @@ mod jobs;
 mod keys;
 mod log;
 mod man;
+mod monsters;
 mod reactors;
 mod rooms;
 mod serve;
@@ -34,6 +35,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         Some(Verb::Rooms { verb }) => rooms::run(&global, &verb),
         Some(Verb::Log { verb }) => log::run(&global, verb),
         Some(Verb::Jobs(flags)) => jobs::run(&global, flags),
+        Some(Verb::Monsters { verb }) => monsters::run(&global, verb),
         Some(Verb::Reactors { verb }) => reactors::run(&global, verb),
         Some(Verb::Completions { shell }) => {
             completions::run(shell);

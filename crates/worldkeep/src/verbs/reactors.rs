@@ -5,7 +5,7 @@ use std::path::Path;
 use reactors::{SHIPPED, Templates};
 use serde_json::{Value, json};
 
-use super::worlds::{body, headers, list, path};
+use super::worlds::{body, done, headers, list, path};
 use crate::cli::Global;
 use crate::cli::reactors::{Create, Reactors};
 use crate::exit::Failure;
@@ -117,22 +117,6 @@ fn create(global: &Global, flags: Create) -> Result<(), Failure> {
         .body(body("reactors", &attributes));
     let says = |answer: &Value| format!("reactor {} stands there", text(&answer["data"]["id"]));
     remote::run(global, &[], &ask, &Show::Says(&says))
-}
-
-/// For routes that answer with nothing: a sentence, or JSON that says the same.
-fn done(
-    global: &Global,
-    ask: &Ask,
-    json: &Value,
-    says: &dyn Fn(&Value) -> String,
-) -> Result<(), Failure> {
-    super::wait(async { remote::Remote::open(global, &[]).await?.raw(ask).await })?;
-    if global.json {
-        print::json(json);
-    } else if !global.quiet {
-        print::line(says(&Value::Null));
-    }
-    Ok(())
 }
 
 fn templates(global: &Global, catalogue: Option<&Path>) -> Result<(), Failure> {

@@ -65,3 +65,19 @@ pub(super) fn list(
         Ok(())
     })
 }
+
+/// For routes that answer with nothing: a sentence, or JSON that says the same.
+pub(super) fn done(
+    global: &Global,
+    ask: &Ask,
+    json: &Value,
+    says: &dyn Fn(&Value) -> String,
+) -> Result<(), Failure> {
+    super::wait(async { Remote::open(global, &[]).await?.raw(ask).await })?;
+    if global.json {
+        print::json(json);
+    } else if !global.quiet {
+        print::line(says(&Value::Null));
+    }
+    Ok(())
+}

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod jobs;
+mod monsters;
 mod reactors;
 mod rooms;
 mod running;

@@ -3,6 +3,7 @@
 
 mod attributes;
 mod commands;
+mod demo;
 mod routes;
 
 use std::sync::Arc;
@@ -162,6 +163,7 @@ const LOOPS: &[Loop] = &[
     Loop { name: "monster timers", run: timers },
     Loop { name: "monster commands", run: commands::serve },
     Loop { name: "monster catalogue", run: catalogue },
+    Loop { name: "monsters of the demo field", run: demo::run },
 ];
 
 impl From<MonsterError> for Refusal {

@@ -1,0 +1,99 @@
+//! The verbs of `worldkeep monsters`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::worlds::{FieldFlags, Place, TenantFlags};
+
+/// What to do with monsters.
+#[derive(Debug, Subcommand)]
+pub enum Monsters {
+    /// List what lives in a field
+    #[command(after_help = "Example:\n  worldkeep monsters ls --field 0:1:1000000 --json")]
+    Ls {
+        /// Where.
+        #[command(flatten)]
+        place: FieldFlags,
+        /// Only monsters of this template
+        #[arg(long)]
+        template: Option<u32>,
+    },
+    /// Show one
+    #[command(after_help = "Example:\n  worldkeep monsters show 1000000000 --json")]
+    Show {
+        /// Its id.
+        id: u32,
+        /// Whose.
+        #[command(flatten)]
+        tenant: TenantFlags,
+    },
+    /// Spawn one
+    #[command(after_help = "Example:\n  worldkeep monsters spawn 9300018 --at 120,0")]
+    Spawn(Spawn),
+    /// Hit one
+    #[command(after_help = "Example:\n  worldkeep monsters damage 1000000000 30 12 --character 7")]
+    Damage {
+        /// Its id.
+        id: u32,
+        /// Each hit of the attack.
+        #[arg(required = true)]
+        damages: Vec<u32>,
+        /// Who attacks
+        #[arg(long, default_value_t = 0)]
+        character: u32,
+        /// 0 melee, 1 ranged, 2 magic, 3 energy
+        #[arg(long, default_value_t = 0)]
+        attack_type: u8,
+        /// Whose.
+        #[command(flatten)]
+        tenant: TenantFlags,
+    },
+    /// Take one away, or all of a field
+    #[command(after_help = "Examples:\n  \
+        worldkeep monsters destroy 1000000000\n  \
+        worldkeep monsters destroy --all --field 0:1:1000000 --yes")]
+    Destroy {
+        /// Its id.
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        id: Option<u32>,
+        /// Everything in the field
+        #[arg(long)]
+        all: bool,
+        /// Where.
+        #[command(flatten)]
+        place: FieldFlags,
+    },
+    /// Take away every monster of every tenant, as a stop of the last server does
+    #[command(after_help = "Example:\n  worldkeep monsters teardown --yes")]
+    Teardown,
+    /// List and check templates: the shipped set, or files of your own; needs no server
+    #[command(after_help = "Examples:\n  \
+        worldkeep monsters templates\n  \
+        worldkeep monsters templates --catalogue ./monsters --json\n\n\
+        Exit code 1 when a file is wrong; each fault is told with its file and line.")]
+    Templates {
+        /// File or directory [default: the shipped set]
+        #[arg(long, value_name = "PATH")]
+        catalogue: Option<PathBuf>,
+    },
+}
+
+/// Flags of `monsters spawn`.
+#[derive(Debug, Args)]
+pub struct Spawn {
+    /// What kind; `monsters templates` lists them.
+    pub template: u32,
+    /// Where it appears
+    #[arg(long, value_name = "X,Y", default_value = "0,0", allow_hyphen_values = true)]
+    pub at: Place,
+    /// Where.
+    #[command(flatten)]
+    pub place: FieldFlags,
+    /// The foothold it stands on
+    #[arg(long, default_value_t = 0, allow_hyphen_values = true)]
+    pub fh: i16,
+    /// Its side
+    #[arg(long, default_value_t = 0, allow_hyphen_values = true)]
+    pub team: i8,
+}

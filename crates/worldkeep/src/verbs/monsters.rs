@@ -1,0 +1,153 @@
+//! `worldkeep monsters ls|show|spawn|damage|destroy|teardown|templates`.
+
+use std::path::Path;
+
+use monsters::{SHIPPED_TEMPLATES, Templates};
+use serde_json::{Value, json};
+
+use super::worlds::{body, done, headers, list, path};
+use crate::cli::Global;
+use crate::cli::monsters::{Monsters, Spawn};
+use crate::exit::Failure;
+use crate::remote::{self, Ask};
+use crate::view::{self, Column, Show, col, text};
+use crate::{open, path as api, print};
+
+const ROWS: &[Column] = &[
+    col("id", "/id"),
+    col("kind", "/attributes/monsterId"),
+    col("hp", "/attributes/hp"),
+    col("of", "/attributes/maxHp"),
+    col("mp", "/attributes/mp"),
+    col("x", "/attributes/x"),
+    col("y", "/attributes/y"),
+    col("controller", "/attributes/controlCharacterId"),
+    col("effects", "/attributes/statusEffects").by(statuses),
+];
+
+const FACTS: &[Column] = &[
+    col("id", "/data/id"),
+    col("kind", "/data/attributes/monsterId"),
+    col("hp", "/data/attributes/hp"),
+    col("max hp", "/data/attributes/maxHp"),
+    col("mp", "/data/attributes/mp"),
+    col("max mp", "/data/attributes/maxMp"),
+    col("world", "/data/attributes/worldId"),
+    col("channel", "/data/attributes/channelId"),
+    col("map", "/data/attributes/mapId"),
+    col("instance", "/data/attributes/instance"),
+    col("x", "/data/attributes/x"),
+    col("y", "/data/attributes/y"),
+    col("stance", "/data/attributes/stance"),
+    col("controller", "/data/attributes/controlCharacterId"),
+    col("effects", "/data/attributes/statusEffects").by(statuses),
+    col("damage", "/data/attributes/damageEntries").by(damage),
+];
+
+const TEMPLATES: &[Column] = &[
+    col("kind", "/id"),
+    col("name", "/name"),
+    col("hp", "/hp"),
+    col("mp", "/mp"),
+    col("boss", "/boss"),
+    col("friendly", "/friendly"),
+    col("revives", "/revives").by(numbers),
+    col("skills", "/skills").by(|skills| {
+        let all = skills.as_array().map(Vec::as_slice).unwrap_or_default();
+        all.iter().map(|skill| text(&skill["id"])).collect::<Vec<_>>().join(" ")
+    }),
+];
+
+fn statuses(effects: &Value) -> String {
+    let all = effects.as_array().map(Vec::as_slice).unwrap_or_default();
+    let names = all.iter().filter_map(|effect| effect["statuses"].as_object());
+    names.flat_map(|one| one.keys().cloned()).collect::<Vec<_>>().join(" ")
+}
+
+fn damage(entries: &Value) -> String {
+    let all = entries.as_array().map(Vec::as_slice).unwrap_or_default();
+    let one =
+        |entry: &Value| format!("{} by {}", text(&entry["damage"]), text(&entry["characterId"]));
+    all.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn numbers(list: &Value) -> String {
+    let all = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    all.iter().map(text).collect::<Vec<_>>().join(" ")
+}
+
+pub(super) fn run(global: &Global, verb: Monsters) -> Result<(), Failure> {
+    match verb {
+        Monsters::Ls { place, template } => {
+            let ask = Ask::get(path(&place.field, "monsters")).query("monsterId", template);
+            list(global, ask.headers(headers(&place.tenant)), ROWS, "no monster lives there")
+        }
+        Monsters::Show { id, tenant } => {
+            let ask = Ask::get(api!("/api/monsters/{}", id)).headers(headers(&tenant));
+            remote::run(global, &[], &ask, &Show::Facts(FACTS))
+        }
+        Monsters::Spawn(flags) => spawn(global, &flags),
+        Monsters::Damage { id, damages, character, attack_type, tenant } => {
+            let attributes = json!({
+                "characterId": character, "damages": damages, "attackType": attack_type,
+            });
+            let ask = Ask::post(api!("/api/monsters/{}/damage", id))
+                .headers(headers(&tenant))
+                .body(body("damage", &attributes));
+            let says = |answer: &Value| {
+                let told = &answer["data"]["attributes"];
+                if told["killed"] == true {
+                    return format!("monster {id} is killed");
+                }
+                format!("monster {id} has {} hp left", text(&told["hp"]))
+            };
+            remote::run(global, &[], &ask, &Show::Says(&says))
+        }
+        Monsters::Destroy { id: Some(id), place, .. } => {
+            let ask = Ask::delete(api!("/api/monsters/{}", id)).headers(headers(&place.tenant));
+            let says = |_: &Value| format!("monster {id} is destroyed");
+            done(global, &ask, &json!({ "destroyed": id.to_string() }), &says)
+        }
+        Monsters::Destroy { id: None, place, .. } => {
+            open::confirm(global, &format!("destroy every monster of field {}", place.field))?;
+            let ask = Ask::delete(path(&place.field, "monsters")).headers(headers(&place.tenant));
+            let says = |_: &Value| format!("field {} is empty", place.field);
+            done(global, &ask, &json!({ "emptied": place.field.to_string() }), &says)
+        }
+        Monsters::Teardown => {
+            open::confirm(global, "destroy every monster of every tenant")?;
+            let says = |answer: &Value| {
+                format!(
+                    "{} monsters are destroyed",
+                    text(&answer["data"]["attributes"]["destroyed"])
+                )
+            };
+            remote::run(global, &[], &Ask::delete("/api/monsters"), &Show::Says(&says))
+        }
+        Monsters::Templates { catalogue } => templates(global, catalogue.as_deref()),
+    }
+}
+
+fn spawn(global: &Global, flags: &Spawn) -> Result<(), Failure> {
+    let attributes = json!({
+        "monsterId": flags.template, "x": flags.at.x, "y": flags.at.y, "fh": flags.fh,
+        "team": flags.team,
+    });
+    let ask = Ask::post(path(&flags.place.field, "monsters"))
+        .headers(headers(&flags.place.tenant))
+        .body(body("monsters", &attributes));
+    let says = |answer: &Value| format!("monster {} lives there", text(&answer["data"]["id"]));
+    remote::run(global, &[], &ask, &Show::Says(&says))
+}
+
+fn templates(global: &Global, catalogue: Option<&Path>) -> Result<(), Failure> {
+    let set = Templates::open(catalogue, SHIPPED_TEMPLATES)
+        .map_err(|error| Failure::failed(format!("the catalogue is wrong:\n{error}")))?;
+    let all: Vec<Value> = set.all().iter().map(|one| json!(**one)).collect();
+    if global.json {
+        print::json(&json!(all));
+    } else {
+        view::table(TEMPLATES, &all);
+    }
+    Ok(())
+}
