@@ -3,8 +3,10 @@
 
 pub(crate) mod jobs;
 mod own_redis;
+mod pace;
 mod peers;
 pub(crate) mod rooms;
+pub(crate) mod worlds;
 
 use serde::Serialize;
 

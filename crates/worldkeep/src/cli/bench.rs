@@ -40,4 +40,12 @@ pub enum Bench {
         #[arg(long, value_name = "SECONDS", default_value_t = 5)]
         seconds: u64,
     },
+    /// Hits on monsters against WATCH on the same Redis, the embedded engine, listing, memory, timers
+    #[command(after_help = "Example:\n  worldkeep bench worlds --seconds 5 --json\n\n\
+        Uses stores of its own: the engine in memory, and a redis-server that is started for the run.")]
+    Worlds {
+        /// How long each run under load takes
+        #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
+        seconds: f64,
+    },
 }

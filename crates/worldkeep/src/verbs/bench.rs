@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::bench::{Figure, jobs, rooms};
+use crate::bench::{Figure, jobs, rooms, worlds};
 use crate::cli::{Bench, Global};
 use crate::exit::Failure;
 use crate::print;
@@ -24,6 +24,12 @@ pub(super) fn run(global: &Global, verb: &Bench) -> Result<(), Failure> {
             Bench::Rooms { sockets, many, rooms, seconds } => {
                 let amounts = rooms::Amounts { sockets, many: many.max(sockets), seconds, rooms };
                 rooms::run(amounts, &mut tell).await.map_err(Failure::failed)
+            }
+            Bench::Worlds { seconds } if !(0.1..=600.0).contains(&seconds) => {
+                Err(Failure::usage("--seconds goes from 0.1 to 600"))
+            }
+            Bench::Worlds { seconds } => {
+                worlds::run(seconds, &mut tell).await.map_err(Failure::failed)
             }
         }
     })?;
