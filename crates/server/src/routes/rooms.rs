@@ -38,9 +38,15 @@ pub(crate) const MODULE: Module = Module {
         Loop { name: "rooms deadlines", run: |app, stop| bus::deadlines(app, stop).boxed() },
         Loop { name: "rooms presence", run: |app, stop| bus::presence(app, stop).boxed() },
         Loop { name: "rooms upkeep", run: |app, stop| bus::upkeep(app, stop).boxed() },
-        Loop { name: "rooms demo", run: |app, stop| demo::run(app, stop).boxed() },
     ],
     tile: Some(|app| tile(app).boxed()),
+    start: Some(|app| {
+        async move {
+            demo::start(&app);
+            Ok(())
+        }
+        .boxed()
+    }),
     ..Module::named("rooms", "a party game played on phones", &TABLE)
 };
 

@@ -24,7 +24,7 @@ pub enum Bench {
     /// Broadcast, latency, connects, memory and votes of the rooms, beside Node `ws` and Colyseus
     #[command(after_help = "Examples:\n  \
         worldkeep bench rooms\n  \
-        worldkeep bench rooms --sockets 200 --many 500 --rooms 50 --json\n\n\
+        worldkeep bench rooms --sockets 200 --many 500 --back 500 --rooms 50 --json\n\n\
         The peers are Node packages (crates/worldkeep/peers/rooms) and are installed when they are missing.")]
     Rooms {
         /// Sockets of the room that is broadcast in
@@ -33,6 +33,9 @@ pub enum Bench {
         /// Sockets of the same room when the latency is measured
         #[arg(long, value_name = "COUNT", default_value_t = 5000)]
         many: usize,
+        /// Sockets that are dropped at once and come back
+        #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+        back: usize,
         /// Rooms of eight players that vote within ten seconds
         #[arg(long, value_name = "COUNT", default_value_t = 1000)]
         rooms: usize,

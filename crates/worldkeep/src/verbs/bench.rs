@@ -21,8 +21,9 @@ pub(super) fn run(global: &Global, verb: &Bench) -> Result<(), Failure> {
                 let size = jobs::Size { rounds: rounds.max(1), count: count.max(100), long };
                 jobs::run(size, &mut tell).await.map_err(Failure::failed)
             }
-            Bench::Rooms { sockets, many, rooms, seconds } => {
-                let amounts = rooms::Amounts { sockets, many: many.max(sockets), seconds, rooms };
+            Bench::Rooms { sockets, many, back, rooms, seconds } => {
+                let many = many.max(sockets);
+                let amounts = rooms::Amounts { sockets, many, seconds, back, rooms };
                 rooms::run(amounts, &mut tell).await.map_err(Failure::failed)
             }
             Bench::Worlds { seconds } if !(0.1..=600.0).contains(&seconds) => {

@@ -17,11 +17,16 @@ const ITEMS: usize = 4;
 const LEASE: Duration = Duration::from_mins(1);
 const STEP: Duration = Duration::from_secs(5);
 
-/// Plays one game after the other until the server stops, then takes its room away.
-pub(super) async fn run(app: State, stop: CancellationToken) {
-    if !app.demo() {
-        return;
+/// Begins to play, where there is a demo world.
+pub(super) fn start(app: &State) {
+    if app.demo() {
+        let stop = app.stopping.child_token();
+        app.tasks.spawn(run(app.clone(), stop));
     }
+}
+
+/// Plays one game after the other until the server stops, then takes its room away.
+async fn run(app: State, stop: CancellationToken) {
     let rooms = hall::of(&app).rooms.clone();
     let lease = Lease::new(app.shared_store(), app.clock.clone(), "rooms-demo", LEASE);
     while !stop.is_cancelled() {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use testkit::on_every_store;
+use testkit::{on_cluster, on_every_store};
 
-use super::phone::{Party, Phone, device, server};
+use super::phone::{OFF, Party, Phone, device, server};
+use crate::support::start;
 
 on_every_store!(a_game_spread_over_two_servers, |store| {
     let (one, two) = (server(&store).await, server(&store).await);
@@ -128,4 +129,23 @@ on_every_store!(a_dead_servers_leases_run_out_and_it_is_told, |store| {
     let kernel::Message::Payload { payload, .. } = told else { panic!("{told:?}") };
     let text = String::from_utf8(payload).unwrap();
     assert!(text.contains(r#""player_id":"p0","connected":false"#), "{text}");
+});
+
+on_cluster!(a_game_on_a_cluster_is_heard_by_two_servers, |store, _cluster| {
+    let mut settings = OFF.to_vec();
+    settings.push(("layout", "tagged"));
+    let (one, two) = (start(Arc::clone(&store), &settings).await, start(store, &settings).await);
+    let mut party = Party::spread(&one, &[&two], 2).await;
+    party.start_game().await;
+    party.start_vote("i1").await;
+    let vote = json!({"round_id": "r1", "item_id": "i1", "selections": ["s0"]});
+    party.phones[0].ask("SUBMIT_VOTE", vote, "VOTE_ACK").await;
+    let force = json!({"round_id": "r1", "item_id": "i1", "delay_ms": 50});
+    party.master.send("FORCE_CLOSE_VOTE", force).await;
+    let results = party.master.wait("VOTE_RESULTS").await;
+    assert_eq!(results["players"][0]["score_total"], 1);
+    party.master.send("ROOM_CLOSED", json!({})).await;
+    for phone in &mut party.phones {
+        assert_eq!(phone.ended().await, Some(4000));
+    }
 });

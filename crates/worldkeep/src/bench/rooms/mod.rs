@@ -33,6 +33,8 @@ pub(crate) struct Amounts {
     pub(crate) many: usize,
     /// Seconds of the throughput run.
     pub(crate) seconds: u64,
+    /// Sockets that are dropped at once and come back.
+    pub(crate) back: usize,
     /// Rooms of eight that vote.
     pub(crate) rooms: usize,
 }
@@ -94,6 +96,7 @@ pub(crate) async fn run(amounts: Amounts, tell: &mut Tell<'_>) -> Result<(), Str
     ] {
         tell(figure);
     }
+    tell(returning(amounts.back).await.map_err(said)?);
     for figure in votes::run(amounts.rooms, None, "embedded", 20.0).await.map_err(said)? {
         tell(figure);
     }
@@ -143,6 +146,18 @@ async fn measure(peer: &mut Peer, amounts: Amounts) -> io::Result<Took> {
         p99_ms: at(99),
         size,
     })
+}
+
+/// Every socket is dropped at once; how long until all are back in the room.
+async fn returning(count: usize) -> io::Result<Figure> {
+    let mut peer = Peer::worldkeep(None).await?;
+    let _host = peer.host().await?;
+    let lines = open(&peer, 0..count).await?;
+    drop(lines);
+    let started = Instant::now();
+    let _lines = open(&peer, 0..count).await?;
+    let name = format!("{count} sockets dropped and back");
+    Ok(Figure::at_most(name, started.elapsed().as_secs_f64(), "s", 30.0))
 }
 
 /// Opens sockets, some at once.
