@@ -1,9 +1,11 @@
 //! `GET /api/overview`: the front page in one answer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
+use futures_util::future::join_all;
 use serde::Serialize;
 
 use crate::app::App;
@@ -11,6 +13,9 @@ use crate::overview::{Look, Tile};
 
 /// At most this many lines under "Needs a look".
 const LOOKS: usize = 5;
+
+/// How long a tile may take: the page asks each second and must hear soon that the store is away.
+const TILE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The front page.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -45,6 +50,7 @@ pub(crate) struct ModuleLine {
 /// Numbers and sentences of the front page, and what deserves a look.
 #[utoipa::path(get, path = "/api/overview", tag = "server", responses((status = 200, body = Overview)))]
 pub(crate) async fn overview(State(app): State<Arc<App>>) -> Json<Overview> {
+    let tiles = if app.store().status().up { tiles(&app).await } else { Vec::new() };
     let store = app.store().status();
     let mut looks = Vec::new();
     if !store.up {
@@ -52,15 +58,7 @@ pub(crate) async fn overview(State(app): State<Arc<App>>) -> Json<Overview> {
         looks.push(look("bad", "store", format!("The store does not answer: {reason}.")));
     }
     looks.extend(store.warnings.iter().map(|warning| look("warn", "store", warning.clone())));
-    let mut tiles = Vec::new();
-    for module in &app.modules {
-        let Some(tile) = module.tile else { continue };
-        // A tile that fails keeps its place empty; the page greys the last value it had.
-        if let Ok(tile) = tile(Arc::clone(&app)).await {
-            looks.extend(tile.looks.iter().cloned());
-            tiles.push(tile);
-        }
-    }
+    looks.extend(tiles.iter().flat_map(|tile| tile.looks.iter().cloned()));
     looks.sort_by_key(|look| look.level != "bad");
     let looks_total = looks.len();
     looks.truncate(LOOKS);
@@ -78,6 +76,15 @@ pub(crate) async fn overview(State(app): State<Arc<App>>) -> Json<Overview> {
         looks,
         looks_total,
     })
+}
+
+/// All tiles side by side. One that fails or is late is left out; the page greys the last value it had.
+async fn tiles(app: &Arc<App>) -> Vec<Tile> {
+    let asked = app.modules.iter().filter_map(|module| module.tile).map(|tile| {
+        let tile = tile(Arc::clone(app));
+        async move { tokio::time::timeout(TILE_PATIENCE, tile).await.ok()?.ok() }
+    });
+    join_all(asked).await.into_iter().flatten().collect()
 }
 
 fn look(level: &'static str, module: &str, sentence: String) -> Look {
