@@ -8,7 +8,6 @@ import { closeDrawer } from './base/overlay.js';
 import * as router from './base/router.js';
 import { Shell } from './base/shell.js';
 import { state } from './base/state.js';
-import './base/charts.js';
 import { nav } from './pages/registry.js';
 
 const live = new Live({ needsTicket: () => !!state.session?.login });

@@ -57,10 +57,11 @@ export function address(path, query) {
   return tail ? `${path}?${tail}` : path;
 }
 
-async function send(method, path, { query, body, signal, timeout = 15000, quiet = false } = {}) {
+async function send(method, path, { query, body, signal, timeout = 15000, quiet = false, headers: more } = {}) {
   const headers = {
     Accept: 'application/json',
     'X-Request-Id': crypto.randomUUID?.() || String(Math.random()).slice(2),
+    ...more,
   };
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   if (csrf && method !== 'GET') headers['X-CSRF-Token'] = csrf;

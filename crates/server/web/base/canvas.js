@@ -118,7 +118,10 @@ export class Twin extends HTMLElement {
     const el = this.list.querySelector('[aria-selected=true]');
     if (el) {
       this.list.setAttribute('aria-activedescendant', el.id);
-      el.scrollIntoView({ block: 'nearest' });
+      // Only the list scrolls: a choice made elsewhere must not move the page.
+      const [row, box] = [el.getBoundingClientRect(), this.list.getBoundingClientRect()];
+      if (row.top < box.top) this.list.scrollTop -= box.top - row.top;
+      else if (row.bottom > box.bottom) this.list.scrollTop += row.bottom - box.bottom;
     } else this.list.removeAttribute('aria-activedescendant');
     if (told) this.o.pick(item);
   }

@@ -5,6 +5,7 @@ import { shortId } from '../base/format.js';
 import { addWords, has, rich, t } from '../base/i18n.js';
 
 addWords((code) => import(`/lang/jobs.${code}.js`));
+addWords((code) => import(`/lang/world.${code}.js`));
 
 /** Sections of the sidebar, in order. */
 export const SECTIONS = ['', 'modules', 'store'];
@@ -73,6 +74,25 @@ export const nav = [
     ],
   },
   {
+    id: 'world',
+    section: 'modules',
+    icon: 'world',
+    label: 'nav.world',
+    path: '/world',
+    chord: 'w',
+    phone: 3,
+    module: ['monsters', 'reactors'],
+    count: (o) =>
+      (o.tiles || []).filter((x) => ['monsters', 'reactors'].includes(x.module)).reduce((n, x) => n + x.number, 0),
+    look: looks('/world'),
+    routes: [
+      [
+        '/world',
+        () => Promise.all([import('./world/world.js'), useStyle('/pages/world/world.css')]).then(([page]) => page),
+      ],
+    ],
+  },
+  {
     id: 'keys',
     section: 'store',
     icon: 'keys',
@@ -122,8 +142,34 @@ export function pageOf(module) {
   return nav.find((n) => n.module?.includes(module))?.path || `/keys?module=${module}`;
 }
 
+/** What happened to one of a field; it leads to the field with that one selected. */
+const inField = (kind) => (e) => {
+  const key = `world.event.${e.module}.${e.type}`;
+  const { body: at } = e;
+  if (!has(key) || at?.mapId === undefined || !e.id) return null;
+  const q = new URLSearchParams({ tenant: e.scope || '', world: at.worldId, channel: at.channelId, map: at.mapId });
+  if (at.instance && !/^[0-]+$/.test(at.instance)) q.set('instance', at.instance);
+  q.set('sel', kind + e.id);
+  const body = at.body || {};
+  const fx = Object.keys(body.statuses || {})
+    .join(', ')
+    .toLowerCase();
+  const who = String(body.actorId ?? body.characterId ?? '–');
+  // What nobody did has words of its own.
+  const said = who === '0' && has(`${key}.self`) ? `${key}.self` : key;
+  return rich(said, {
+    id: h('a', { href: `/world?${q}` }, h('b', {}, e.id)),
+    who,
+    fx,
+    name: at.reactorName || body.name || '',
+    state: body.state ?? '',
+  });
+};
+
 /** module → (event) → nodes or text, null for the plain sentence. */
 export const sentences = {
+  monsters: inField('m'),
+  reactors: inField('r'),
   jobs: (e) => {
     if (!has(`jobs.event.${e.type}`)) return null;
     const what = t(`jobs.event.${e.type}`);

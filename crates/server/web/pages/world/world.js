@@ -1,0 +1,508 @@
+// The World page: one field, live. Pickers choose it, a canvas draws it, a list is its twin, a panel shows the selected
+// one and acts on it, a feed tells what happens here. Lists are asked again when events come, and from time to time.
+import { fill, h } from '../../base/dom.js';
+import { num } from '../../base/format.js';
+import { rich, t } from '../../base/i18n.js';
+import { bind } from '../../base/keys.js';
+import { button, empty, errorBox, skeleton } from '../../base/parts.js';
+import '../../base/canvas.js';
+import '../../base/feed.js';
+import * as act from './act.js';
+import { fit, outside, zoom } from './camera.js';
+import { draw } from './draw.js';
+import { choose, discs, Model, NIL, placeOf } from './model.js';
+import { pickers } from './pickers.js';
+import { follow } from './pointer.js';
+
+const forms = () => import('./forms.js');
+
+const SOON_MS = 200;
+const EVERY_MS = 2500;
+const FIELDS_MS = 5000;
+const PAGE = 250;
+const MOST = 1000;
+
+export function mount(root, ctx) {
+  const view = new World(root, ctx);
+  view.start();
+  return { update: (params, query) => view.moved(query), unmount: () => view.stop() };
+}
+
+class World {
+  constructor(root, ctx) {
+    this.root = root;
+    this.ctx = ctx;
+    this.query = ctx.query;
+    this.fields = [];
+    this.lists = { monsters: [], reactors: [] };
+    this.totals = { monsters: 0, reactors: 0 };
+    this.model = new Model();
+    this.still = matchMedia('(prefers-reduced-motion: reduce)').matches;
+    fill(root, h('section.card', {}, skeleton(8)));
+    ctx.head({ title: t('nav.world'), sentence: t('world.say') });
+  }
+
+  get runs() {
+    const all = this.ctx.state.running;
+    return { monsters: all.includes('monsters'), reactors: all.includes('reactors') };
+  }
+  get selected() {
+    return this.query.sel || null;
+  }
+
+  async start() {
+    const { ctx } = this;
+    if (!ctx.state.overview)
+      await new Promise((done) => ctx.state.addEventListener('overview', done, { once: true, signal: ctx.signal }));
+    if (ctx.signal.aborted) return;
+    try {
+      await Promise.all([this.templates(), this.findFields()]);
+    } catch (e) {
+      if (!ctx.signal.aborted)
+        fill(
+          this.root,
+          errorBox(e, () => this.start()),
+        );
+      return;
+    }
+    this.build();
+    this.pick();
+    ctx.live.addEventListener('events', (e) => this.heard(e.detail), { signal: ctx.signal });
+    ctx.live.addEventListener('paused', () => !ctx.live.paused && this.soon(0), { signal: ctx.signal });
+    document.addEventListener('visibilitychange', () => !document.hidden && this.soon(0), { signal: ctx.signal });
+    this.every = setInterval(() => this.soon(0), EVERY_MS);
+    this.look = setInterval(() => !document.hidden && this.findFields().catch(() => {}), FIELDS_MS);
+    this.unbind = [
+      bind('+', 'world.key.in', () => this.zoomBy(1.25)),
+      bind('-', 'world.key.out', () => this.zoomBy(0.8)),
+      bind('0', 'world.key.all', () => this.refit()),
+    ];
+  }
+
+  stop() {
+    for (const timer of [this.every, this.look]) clearInterval(timer);
+    clearTimeout(this.later);
+    clearTimeout(this.tick);
+    for (const off of this.unbind || []) off?.();
+  }
+
+  async templates() {
+    const { ctx, runs } = this;
+    const get = async (kind) =>
+      runs[kind]
+        ? (await ctx.api.get(`/api/${kind}/templates`, { signal: ctx.signal })).data.map((x) => x.attributes)
+        : [];
+    [this.lists.monsters, this.lists.reactors] = await Promise.all([get('monsters'), get('reactors')]);
+    this.mobs = new Map(this.lists.monsters.map((m) => [m.id, m]));
+    this.things = new Map(this.lists.reactors.map((r) => [r.classification, r]));
+  }
+
+  async findFields() {
+    const { data } = await this.ctx.api.get('/api/worlds', { signal: this.ctx.signal });
+    this.fields = data.map((x) => x.attributes);
+  }
+
+  /** Builds what stays; the rest changes in place. */
+  build() {
+    const { ctx } = this;
+    const template = (m) => this.mobs.get(m.monsterId);
+    const thing = (r) => this.things.get(r.classification);
+    const timeout = (r) => thing(r)?.states?.[String(r.state)]?.timeout?.afterMs;
+    this.timeout = timeout;
+    this.see = { template, thing, timeout, area: (r) => thing(r)?.area };
+    this.canvas = document.createElement('wk-canvas');
+    this.canvas.setup({ label: t('world.canvas'), draw: (c, o) => this.paint(c, o) });
+    this.canvas.setAttribute('role', 'img');
+    follow(this.canvas, {
+      cam: () => this.cam,
+      places: () => this.places,
+      move: (cam) => this.moveTo(cam),
+      click: (key, place) => {
+        this.mark = key || !ctx.can('operator') ? null : place;
+        this.select(key);
+        this.canvas.touch();
+      },
+    });
+    this.counts = h('div.counts2');
+    this.legend = h(
+      'ul.legend',
+      {},
+      this.runs.monsters && h('li', {}, h('i.solid'), t('world.legend.angry')),
+      this.runs.monsters && h('li', {}, h('i.dots'), t('world.legend.controls')),
+      this.runs.reactors && h('li', {}, h('i.diamond'), t('world.legend.reactor')),
+    );
+    this.none = h('div.none');
+    this.fault = h('div');
+    this.twin = document.createElement('wk-twin').setup({
+      label: t('world.list'),
+      key: (x) => x.key,
+      name: (x) => this.line(x),
+      pick: (x) => this.select(x.key),
+    });
+    this.twin.items = [];
+    this.aside = h('div.asidebox');
+    this.feed = document.createElement('wk-feed');
+    const zoomBar = h(
+      'div.zoom',
+      {},
+      button({ icon: 'plus', title: t('world.key.in'), run: () => this.zoomBy(1.25) }),
+      button({ icon: 'minus', title: t('world.key.out'), run: () => this.zoomBy(0.8) }),
+      button({ icon: 'screen', title: t('world.key.all'), run: () => this.refit() }),
+    );
+    this.chips = h('div.filters.places');
+    this.listHead = h('span.note.end');
+    fill(
+      this.root,
+      this.chips,
+      this.fault,
+      h(
+        'div.world',
+        {},
+        h(
+          'section.card.flush.fieldbox',
+          { 'aria-label': t('world.canvas') },
+          this.canvas,
+          this.counts,
+          this.legend,
+          zoomBar,
+          this.none,
+        ),
+        h(
+          'div.beside',
+          {},
+          this.aside,
+          h('section.card.happens', {}, h('div.cardhead', {}, h('h2', {}, t('world.events'))), this.feed),
+        ),
+        h('section.card.listing', {}, h('div.cardhead', {}, h('h2', {}, t('world.list')), this.listHead), this.twin),
+      ),
+    );
+    this.feed.setup({
+      live: ctx.live,
+      limit: 40,
+      filter: (e) => this.here(e),
+      empty: () => h('p.note', {}, t('world.noevents')),
+    });
+  }
+
+  /** The field the address asks for; one that holds nothing is shown too, empty. */
+  pick() {
+    const q = this.query;
+    const found = choose(this.fields, q);
+    const tenant = this.fields.find((f) => f.tenant.id === q.tenant)?.tenant;
+    const asked = q.map != null && {
+      tenant: tenant || { ...act.DEMO.tenant, id: q.tenant || act.DEMO.tenant.id },
+      worldId: Number(q.world || 0),
+      channelId: Number(q.channel || 0),
+      mapId: Number(q.map),
+      instance: q.instance || NIL,
+    };
+    const next = found || asked || act.DEMO;
+    const same = this.at && this.at.tenant.id === next.tenant.id && placeOf(this.at) === placeOf(next);
+    this.at = same ? { ...next } : next;
+    if (!same) {
+      const fresh = new Model();
+      Object.assign(this.model, fresh);
+      this.cam = null;
+      this.mark = null;
+      this.loaded = false;
+      this.model.hear(
+        this.ctx.live.events.filter((e) => this.here(e)),
+        Date.now(),
+      );
+      this.feed.draw();
+      this.soon(0);
+    }
+    this.pickers();
+    this.draw();
+  }
+
+  moved(query) {
+    this.query = query;
+    if (this.canvas) this.pick();
+  }
+
+  here(e) {
+    return (
+      this.at &&
+      (e.module === 'monsters' || e.module === 'reactors') &&
+      (!e.scope || e.scope === this.at.tenant.id) &&
+      e.body?.mapId !== undefined &&
+      placeOf(e.body) === placeOf(this.at)
+    );
+  }
+
+  heard(events) {
+    const mine = events.filter((e) => this.here(e));
+    if (!mine.length || this.ctx.live.paused) return;
+    const now = Date.now();
+    const off = Math.max(...mine.map((e) => e.at)) - now;
+    this.model.skew = Math.abs(off) > 2000 ? off : 0;
+    this.model.hear(mine, this.model.now(now));
+    this.soon(SOON_MS);
+  }
+
+  /** Lists again, at most once per `SOON_MS`. */
+  soon(wait) {
+    if (this.later || document.hidden || this.ctx.live.paused) return;
+    this.later = setTimeout(async () => {
+      try {
+        await this.load();
+      } catch (e) {
+        if (!this.ctx.signal.aborted && e.status !== 401) fill(this.fault, e.away ? null : errorBox(e));
+      } finally {
+        this.later = null;
+      }
+    }, wait);
+  }
+
+  async load() {
+    const at = this.at;
+    const [mobs, things] = await Promise.all([this.all('monsters'), this.all('reactors')]);
+    if (this.ctx.signal.aborted || at !== this.at) {
+      if (!this.ctx.signal.aborted) setTimeout(() => this.soon(0));
+      return;
+    }
+    const now = this.model.now();
+    this.model.showMonsters(mobs, now);
+    this.model.showReactors(things, now);
+    this.loaded = true;
+    fill(this.fault);
+    this.draw();
+  }
+
+  async all(kind) {
+    if (!this.runs[kind]) return [];
+    const out = [];
+    for (let n = 1; out.length < MOST; n += 1) {
+      const page = await this.ctx.api.get(act.pathOf(this.at, kind), {
+        query: { 'page[size]': PAGE, 'page[number]': n > 1 ? n : null },
+        headers: act.headers(this.at),
+        signal: this.ctx.signal,
+      });
+      out.push(...page.data.map((x) => ({ id: x.id, ...x.attributes })));
+      this.totals[kind] = page.meta?.total ?? out.length;
+      if (page.data.length < PAGE || out.length >= this.totals[kind]) break;
+    }
+    return out;
+  }
+
+  points() {
+    return [...this.model.monsters.values(), ...this.model.reactors.values(), ...this.model.ghosts.values()];
+  }
+
+  refit() {
+    this.cam = null;
+    this.own = false;
+    this.canvas.touch();
+  }
+  zoomBy(factor) {
+    const { clientWidth: w, clientHeight: hgt } = this.canvas;
+    if (!this.cam) return;
+    this.moveTo(zoom(this.cam, w, hgt, { x: w / 2, y: hgt / 2 }, factor));
+  }
+  /** Somebody moved the view: it stays so. */
+  moveTo(cam) {
+    this.own = true;
+    this.cam = cam;
+    this.canvas.touch();
+  }
+
+  paint(c, o) {
+    const now = this.model.now();
+    this.model.sweep(now);
+    // The view is left alone while everything is in it, or while somebody has moved it.
+    const points = this.points();
+    const size = `${o.w} ${o.h}`;
+    if (!this.cam || (!this.own && (this.size !== size || outside(this.cam, o.w, o.h, points))))
+      this.cam = fit(points, o.w, o.h);
+    this.size = size;
+    const { model, cam, still, selected, mark } = this;
+    this.places = draw(c, o, { ...this.see, model, cam, now, still, selected, mark });
+    clearTimeout(this.tick);
+    if (this.ctx.live.paused) return;
+    if (model.moving(now)) this.canvas.touch();
+    else if (model.ticking(now, this.timeout))
+      this.tick = setTimeout(() => {
+        this.canvas.touch();
+        if (this.selected && now - (this.paneled || 0) > 900) this.panelOnly();
+      }, 120);
+  }
+
+  select(key) {
+    if (key === this.selected) return;
+    this.ctx.router.setQuery(this.place({ sel: key }), { push: !!key && !this.selected });
+  }
+  place(more = {}) {
+    const { at } = this;
+    return {
+      tenant: at.tenant.id,
+      world: at.worldId,
+      channel: at.channelId,
+      map: at.mapId,
+      instance: at.instance === NIL ? null : at.instance,
+      ...more,
+    };
+  }
+
+  async act(name, key) {
+    const { ctx, at, model } = this;
+    const id = key.slice(1);
+    const x = (key[0] === 'm' ? model.monsters : model.reactors).get(id);
+    if (!x) return;
+    const form = await forms();
+    const called = this.panel.name(key);
+    const done = () => this.soon(0);
+    if (name === 'remove') form.remove(ctx, at, key, called, done);
+    else if (name === 'effect') form.effect(ctx, at, x, called, done);
+    else if (key[0] === 'r') form.hitReactor(ctx, at, x, called, done);
+    else
+      form.hitMonster(ctx, at, x, called, (blow, asked) => {
+        const took = (blow.lines || []).reduce((sum, l) => sum + l.actual, 0);
+        if (took !== asked) model.asked.set(id, asked);
+        done();
+      });
+  }
+
+  async spawn() {
+    const at = this.mark || { x: Math.round(this.cam?.x || 0), y: 0 };
+    (await forms()).spawn(this.ctx, this.at, this.lists, at, (key) => {
+      this.mark = null;
+      this.select(key);
+      this.soon(0);
+      this.findFields().catch(() => {});
+    });
+  }
+
+  pickers() {
+    const said = `${placeOf(this.at)} ${this.at.tenant.id}`;
+    if (said === this.pickedAs) return;
+    this.pickedAs = said;
+    fill(
+      this.chips,
+      pickers(
+        this.at,
+        () => this.fields,
+        (q) => this.ctx.router.setQuery(q),
+      ),
+    );
+  }
+
+  line({ key, x }) {
+    const boss = key[0] === 'm' && this.mobs.get(x.monsterId)?.boss;
+    return key[0] === 'm'
+      ? [
+          t(boss ? 'world.twin.boss' : 'world.twin.monster', {
+            name: this.mobs.get(x.monsterId)?.name || String(x.monsterId),
+            hp: x.hp,
+            max: x.maxHp,
+            x: x.x,
+            y: x.y,
+          }),
+          ...discs(x, this.model.now()).map((d) => act.statusName(d.name)),
+        ].join(' · ')
+      : t('world.twin.reactor', { name: x.name || String(x.classification), state: String(x.state), x: x.x, y: x.y });
+  }
+
+  panelOnly() {
+    this.paneled = this.model.now();
+    if (this.panel) this.panel.show(this.selected);
+    else if (this.selected) this.openPanel();
+  }
+  /** The panel's code comes with the first selection. */
+  async openPanel() {
+    const { Panel } = await import('./panel.js');
+    if (this.panel || this.ctx.signal.aborted) return;
+    this.panel = new Panel({
+      ...this.see,
+      model: this.model,
+      can: this.ctx.can('operator'),
+      close: () => {
+        this.select(null);
+        this.twin.list.focus();
+      },
+      act: (name, key) => this.act(name, key),
+    });
+    fill(this.aside, this.panel.el);
+    this.panelOnly();
+  }
+
+  /** Everything that changes with the lists. */
+  draw() {
+    const { model, ctx, at } = this;
+    const share = (m) => (m.maxHp ? m.hp / m.maxHp : 1);
+    const items = [
+      ...[...model.monsters.values()]
+        .sort((a, b) => share(a) - share(b) || a.id - b.id)
+        .map((x) => ({ key: `m${x.id}`, x })),
+      ...[...model.reactors.values()].sort((a, b) => a.x - b.x).map((x) => ({ key: `r${x.id}`, x })),
+    ];
+    this.twin.show(items);
+    if (this.twin.chosen !== this.selected) this.twin.choose(items.find((i) => i.key === this.selected) || null, false);
+    this.panelOnly();
+    this.canvas.touch();
+    const n = { monsters: this.totals.monsters, reactors: this.totals.reactors };
+    const shown = model.monsters.size + model.reactors.size;
+    const bold = (key, count) => h('span', {}, rich(key, { n: count, b: h('b', {}, num(count)) }));
+    fill(
+      this.counts,
+      this.runs.monsters && bold('world.count.monsters', n.monsters),
+      this.runs.reactors && bold('world.count.reactors', n.reactors),
+      model.ghosts.size > 0 && bold('world.count.back', model.ghosts.size),
+      model.players().size > 0 && bold('world.count.players', model.players().size),
+    );
+    fill(
+      this.listHead,
+      shown < n.monsters + n.reactors ? t('world.part', { n: shown, all: n.monsters + n.reactors }) : null,
+    );
+    const bare = this.loaded && !shown && !model.ghosts.size;
+    if (bare !== this.bare) {
+      this.bare = bare;
+      fill(
+        this.none,
+        bare &&
+          empty({
+            glyph: 'world',
+            title: t('world.empty'),
+            say: t('world.emptysay'),
+            action: ctx.can('operator') && button({ label: t('world.spawn'), icon: 'plus', run: () => this.spawn() }),
+            command: act.line(
+              this.runs.monsters ? 'monsters spawn 9400001' : 'reactors create 2001',
+              '--at=0,0',
+              ...act.placeFlags(at),
+            ),
+          }),
+      );
+      this.canvas.parentElement.classList.toggle('bare', !!bare);
+    }
+    this.frame(n);
+  }
+
+  frame(n) {
+    const { ctx, at, selected } = this;
+    const sentence = this.loaded
+      ? t('world.sentence', {
+          monsters: t('world.nmonsters', { n: n.monsters }),
+          reactors: t('world.nreactors', { n: n.reactors }),
+        })
+      : t('world.say');
+    const said = `${sentence} ${selected} ${placeOf(at)} ${at.tenant.id}`;
+    if (this.said === said) return;
+    this.said = said;
+    ctx.head({
+      title: t('nav.world'),
+      sentence,
+      actions: ctx.can('operator')
+        ? (this.spawner ||= [button({ label: t('world.spawn'), icon: 'plus', run: () => this.spawn() })])
+        : [],
+    });
+    ctx.digest(sentence);
+    if (selected) {
+      const kind = selected[0] === 'm' ? 'monsters' : 'reactors';
+      const id = selected.slice(1);
+      ctx.echo({ cli: act.line(kind, 'show', id, ...act.tenantFlags(at)), api: act.curl(at, `/api/${kind}/${id}`) });
+    } else {
+      const kind = this.runs.monsters && (n.monsters || !n.reactors) ? 'monsters' : 'reactors';
+      ctx.echo({ cli: act.line(kind, 'ls', ...act.placeFlags(at)), api: act.curl(at, act.pathOf(at, kind)) });
+    }
+  }
+}
