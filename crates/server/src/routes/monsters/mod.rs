@@ -255,7 +255,7 @@ async fn tile(app: State) -> Result<Tile, Refusal> {
         number,
         unit: if number == 1 { "monster" } else { "monsters" }.into(),
         sentence: sentence.replace("in 1 fields", "in one field"),
-        link: "/keys?module=monsters".into(),
+        link: "/world".into(),
         looks: Vec::new(),
     })
 }

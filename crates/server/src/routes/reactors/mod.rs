@@ -242,7 +242,7 @@ async fn tile(app: State) -> Result<Tile, Refusal> {
         number,
         unit: if number == 1 { "reactor" } else { "reactors" }.into(),
         sentence: sentence.replace("of 1 tenants", "of one tenant"),
-        link: "/keys?module=reactors".into(),
+        link: "/world".into(),
         looks: Vec::new(),
     })
 }

@@ -190,7 +190,7 @@ export class Panel {
                     h(
                       'div.head2',
                       {},
-                      t('world.player', { id: String(e.characterId) }),
+                      e.characterId ? t('world.player', { id: String(e.characterId) }) : t('world.effects'),
                       e.characterId === m.controlCharacterId && h('span.badge.accent', {}, t('world.control')),
                       h('span.end', {}, num(e.damage)),
                     ),

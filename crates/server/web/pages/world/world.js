@@ -265,6 +265,8 @@ class World {
     const now = this.model.now();
     this.model.showMonsters(mobs, now);
     this.model.showReactors(things, now);
+    // The first look frames what is there.
+    if (!this.loaded && !this.own) this.cam = null;
     this.loaded = true;
     fill(this.fault);
     this.draw();
