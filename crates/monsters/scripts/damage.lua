@@ -17,12 +17,21 @@
 -- ARGV 11 middle
 -- ARGV 12 closing
 -- ARGV 13 recover_ms
+-- ARGV 14 old
+-- ARGV 15 new
+-- ARGV 16 event
 -- GIVES gone | known | list of a word and the text
 local monster, events, due, data = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local head, added, known, sums, now_ms, id = ARGV[1], ARGV[3], ARGV[4], ARGV[5], ARGV[8], ARGV[9]
 local find, sub = string.find, string.sub
 local text = redis.call('GET', monster)
 if not text then return 'gone' end
+-- Nobody changed it since the caller last looked: the caller made the same edit already.
+if text == ARGV[14] then
+  redis.call('XADD', events, 'MAXLEN', '~', 10000, '*', 'type', 'DAMAGED', 'at', now_ms, 'id', id, 'body', ARGV[16])
+  redis.call('SET', monster, ARGV[15])
+  return 'known'
+end
 
 -- `head` is the text up to the digits of hp: where it is the same, hp stands at the top level.
 local hp, rest, template, control, x, y, from = string.match(text,

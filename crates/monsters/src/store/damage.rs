@@ -177,9 +177,19 @@ impl Monsters {
         }
         closing.push_str("}}");
         let recover = if recovers { (now + timers::RECOVER_MS).to_string() } else { String::new() };
+        // Where nobody changed the monster since, its new text and its event are known here already.
+        let after = u32::try_from(u64::from(hint.hp) - asked.total).unwrap_or(0);
+        let texts = hint.whole(hint.hp, "").zip(hint.whole(after, &asked.added));
+        let (old, new) = texts.filter(|_| !recovers).unwrap_or_default();
+        let mut event = String::new();
+        if !old.is_empty() {
+            for part in [hint.opening.as_str(), &hint.place, &middle, &sums, &closing] {
+                event.push_str(part);
+            }
+        }
         let [mut total, mut template, mut control, mut at, mut id] =
             std::array::from_fn(|_| itoa::Buffer::new());
-        let args: [&[u8]; 13] = [
+        let args: [&[u8]; 16] = [
             hint.head.as_deref().unwrap_or_default().as_bytes(),
             total.format(asked.total).as_bytes(),
             asked.added.as_bytes(),
@@ -193,6 +203,9 @@ impl Monsters {
             middle.as_bytes(),
             closing.as_bytes(),
             recover.as_bytes(),
+            old.as_bytes(),
+            new.as_bytes(),
+            event.as_bytes(),
         ];
         let keys = hint.keys.each_ref().map(kernel::keyspace::Key::as_bytes);
         Ok(self.store.script(&scripts::DAMAGE, &keys, &args, self.by()).await?)

@@ -32,6 +32,11 @@ pub(super) struct Hint {
     pub(super) id: u32,
     /// The text up to the digits of hp; `None` when it is spelled otherwise than ours.
     pub(super) head: Option<String>,
+    /// What stands between the digits of hp and the entries, and what behind these; `None` when the whole text
+    /// is not as we would write it, or a reflect stands in it.
+    pub(super) around: Option<(String, String)>,
+    /// Of the event: x, y and observer.
+    pub(super) place: String,
     pub(super) hp: u32,
     pub(super) monster_id: u32,
     pub(super) field: Field,
@@ -61,18 +66,48 @@ impl Hint {
         if !hint.head.as_ref().is_some_and(|head| text.starts_with(head.as_str())) {
             hint.head = None;
         }
+        if hint.whole(hint.hp, "").as_deref() != Some(text) {
+            hint.around = None;
+        }
         Some(hint)
+    }
+
+    /// The whole text with these hp and these further entries.
+    pub(super) fn whole(&self, hp: u32, added: &str) -> Option<String> {
+        let (head, (rest, tail)) = (self.head.as_ref()?, self.around.as_ref()?);
+        let size = head.len() + rest.len() + self.entries.len() + added.len() + tail.len() + 16;
+        let mut text = String::with_capacity(size);
+        text.push_str(head);
+        text.push_str(itoa::Buffer::new().format(hp));
+        text.push_str(rest);
+        text.push_str(&self.entries);
+        if !added.is_empty() && !self.entries.is_empty() {
+            text.push(',');
+        }
+        text.push_str(added);
+        text.push_str(tail);
+        Some(text)
     }
 
     /// Of a monster that we wrote ourselves.
     pub(super) fn fresh(monsters: &Monsters, tenant: Uuid, monster: &Monster) -> Option<Hint> {
         let keys = monsters.of(tenant).ok()?;
-        let [middle, _] = monster.parts();
+        let [middle, end] = monster.parts();
         let cut = middle.find(",\"hp\":")? + ",\"hp\":".len();
         let list = list_text(&monster.damage_entries);
+        let digits = middle[cut..].find(',')?;
+        let control = monster.control_character_id;
+        let opens = end.find("\"damageEntries\":[")? + "\"damageEntries\":[".len();
+        let reflects = monster.is_under("WEAPON_COUNTER") || monster.is_under("MAGIC_COUNTER");
+        let around = (!reflects).then(|| {
+            let rest = format!("{}{control}{}", &middle[cut + digits..], &end[..opens]);
+            (rest, end[opens + list.len() - 2..].to_owned())
+        });
         Some(Hint {
             id: monster.unique_id,
             head: Some(format!("{{\"uniqueId\":{}{}", monster.unique_id, &middle[..cut])),
+            around,
+            place: format!("{},\"y\":{},\"observerId\":{control}", monster.at.x, monster.at.y),
             hp: monster.hp,
             monster_id: monster.monster_id,
             field: monster.field,
