@@ -114,6 +114,7 @@ export default {
   'world.event.monsters.MP_CHANGED': 'Mana of {id} changed',
   'world.event.monsters.FRIENDLY_DROP': '{id} dropped something',
   'world.event.monsters.DAMAGE_REFLECTED': '{id} threw damage back at Player {who}',
+  'world.event.monsters.drop.SPAWN': '{id} left a drop',
   'world.event.reactors.CREATED': '{name} {id} stands',
   'world.event.reactors.HIT': '{id} is in state {state}',
   'world.event.reactors.DESTROYED': '{id} broke',

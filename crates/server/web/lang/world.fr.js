@@ -114,6 +114,7 @@ export default {
   'world.event.monsters.MP_CHANGED': 'Le mana de {id} a changé',
   'world.event.monsters.FRIENDLY_DROP': '{id} a laissé tomber quelque chose',
   'world.event.monsters.DAMAGE_REFLECTED': '{id} a renvoyé des dégâts au joueur {who}',
+  'world.event.monsters.drop.SPAWN': '{id} a laissé un butin',
   'world.event.reactors.CREATED': '{name} {id} est debout',
   'world.event.reactors.HIT': '{id} est dans l’état {state}',
   'world.event.reactors.DESTROYED': '{id} s’est brisé',

@@ -61,6 +61,14 @@ class Pen {
     c.fillStyle = this.color(tone);
     c.fillText(text, x, y);
   }
+  /** Time left above a ring; one that would lie on another goes higher. */
+  caption(text, x, y) {
+    this.captions ??= [];
+    const near = (c) => Math.abs(c.x - x) < 84 && Math.abs(c.y - y) < 13;
+    for (let i = 0; i < 3 && this.captions.some(near); i += 1) y -= 14;
+    this.captions.push({ x, y });
+    this.label(text, x, y);
+  }
   ring(x, y, r, f, tone, width = 2.5) {
     const { c } = this;
     c.lineWidth = width;
@@ -304,7 +312,7 @@ class Pen {
     const left = see.model.timer(r, see.now, see.timeout);
     if (left) {
       this.ring(s.x, y, 20, left.left / left.total, '--m-reactors');
-      this.label(t('world.next', { left: age(left.left, true) }), s.x, y - 28, {});
+      this.caption(t('world.next', { left: age(left.left, true) }), s.x, y - 28);
     }
     if (see.selected === `r${r.id}`) this.feet(s.x, s.y + 4, 16);
     c.fillStyle = this.color('--m-reactors');
@@ -335,7 +343,7 @@ class Pen {
     this.diamond(s.x, y, 12);
     c.stroke();
     c.setLineDash([]);
-    this.label(t('world.back', { left: age(left, true) }), s.x, y - 28, {});
+    this.caption(t('world.back', { left: age(left, true) }), s.x, y - 28);
   }
 
   /** The box in which an item must lie, for the selected reactor. */

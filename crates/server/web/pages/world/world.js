@@ -1,18 +1,18 @@
 // The World page: one field, live. Pickers choose it, a canvas draws it, a list is its twin, a panel shows the selected
 // one and acts on it, a feed tells what happens here. Lists are asked again when events come, and from time to time.
 import { fill, h } from '../../base/dom.js';
-import { num } from '../../base/format.js';
-import { rich, t } from '../../base/i18n.js';
+import { t } from '../../base/i18n.js';
 import { bind } from '../../base/keys.js';
-import { button, empty, errorBox, skeleton } from '../../base/parts.js';
+import { button, errorBox, skeleton } from '../../base/parts.js';
 import '../../base/canvas.js';
 import '../../base/feed.js';
 import * as act from './act.js';
 import { fit, outside, zoom } from './camera.js';
 import { draw } from './draw.js';
-import { choose, discs, Model, NIL, placeOf } from './model.js';
+import { choose, Model, NIL, placeOf } from './model.js';
 import { pickers } from './pickers.js';
 import { follow } from './pointer.js';
+import * as told from './told.js';
 
 const forms = () => import('./forms.js');
 
@@ -136,7 +136,7 @@ class World {
     this.twin = document.createElement('wk-twin').setup({
       label: t('world.list'),
       key: (x) => x.key,
-      name: (x) => this.line(x),
+      name: (x) => told.line(this, x),
       pick: (x) => this.select(x.key),
     });
     this.twin.items = [];
@@ -389,22 +389,6 @@ class World {
     );
   }
 
-  line({ key, x }) {
-    const boss = key[0] === 'm' && this.mobs.get(x.monsterId)?.boss;
-    return key[0] === 'm'
-      ? [
-          t(boss ? 'world.twin.boss' : 'world.twin.monster', {
-            name: this.mobs.get(x.monsterId)?.name || String(x.monsterId),
-            hp: x.hp,
-            max: x.maxHp,
-            x: x.x,
-            y: x.y,
-          }),
-          ...discs(x, this.model.now()).map((d) => act.statusName(d.name)),
-        ].join(' · ')
-      : t('world.twin.reactor', { name: x.name || String(x.classification), state: String(x.state), x: x.x, y: x.y });
-  }
-
   panelOnly() {
     this.paneled = this.model.now();
     if (this.panel) this.panel.show(this.selected);
@@ -430,7 +414,7 @@ class World {
 
   /** Everything that changes with the lists. */
   draw() {
-    const { model, ctx, at } = this;
+    const { model } = this;
     const share = (m) => (m.maxHp ? m.hp / m.maxHp : 1);
     const items = [
       ...[...model.monsters.values()]
@@ -444,14 +428,7 @@ class World {
     this.canvas.touch();
     const n = { monsters: this.totals.monsters, reactors: this.totals.reactors };
     const shown = model.monsters.size + model.reactors.size;
-    const bold = (key, count) => h('span', {}, rich(key, { n: count, b: h('b', {}, num(count)) }));
-    fill(
-      this.counts,
-      this.runs.monsters && bold('world.count.monsters', n.monsters),
-      this.runs.reactors && bold('world.count.reactors', n.reactors),
-      model.ghosts.size > 0 && bold('world.count.back', model.ghosts.size),
-      model.players().size > 0 && bold('world.count.players', model.players().size),
-    );
+    fill(this.counts, told.counts(this, n));
     fill(
       this.listHead,
       shown < n.monsters + n.reactors ? t('world.part', { n: shown, all: n.monsters + n.reactors }) : null,
@@ -459,52 +436,9 @@ class World {
     const bare = this.loaded && !shown && !model.ghosts.size;
     if (bare !== this.bare) {
       this.bare = bare;
-      fill(
-        this.none,
-        bare &&
-          empty({
-            glyph: 'world',
-            title: t('world.empty'),
-            say: t('world.emptysay'),
-            action: ctx.can('operator') && button({ label: t('world.spawn'), icon: 'plus', run: () => this.spawn() }),
-            command: act.line(
-              this.runs.monsters ? 'monsters spawn 9400001' : 'reactors create 2001',
-              '--at=0,0',
-              ...act.placeFlags(at),
-            ),
-          }),
-      );
+      fill(this.none, bare && told.nothing(this));
       this.canvas.parentElement.classList.toggle('bare', !!bare);
     }
-    this.frame(n);
-  }
-
-  frame(n) {
-    const { ctx, at, selected } = this;
-    const sentence = this.loaded
-      ? t('world.sentence', {
-          monsters: t('world.nmonsters', { n: n.monsters }),
-          reactors: t('world.nreactors', { n: n.reactors }),
-        })
-      : t('world.say');
-    const said = `${sentence} ${selected} ${placeOf(at)} ${at.tenant.id}`;
-    if (this.said === said) return;
-    this.said = said;
-    ctx.head({
-      title: t('nav.world'),
-      sentence,
-      actions: ctx.can('operator')
-        ? (this.spawner ||= [button({ label: t('world.spawn'), icon: 'plus', run: () => this.spawn() })])
-        : [],
-    });
-    ctx.digest(sentence);
-    if (selected) {
-      const kind = selected[0] === 'm' ? 'monsters' : 'reactors';
-      const id = selected.slice(1);
-      ctx.echo({ cli: act.line(kind, 'show', id, ...act.tenantFlags(at)), api: act.curl(at, `/api/${kind}/${id}`) });
-    } else {
-      const kind = this.runs.monsters && (n.monsters || !n.reactors) ? 'monsters' : 'reactors';
-      ctx.echo({ cli: act.line(kind, 'ls', ...act.placeFlags(at)), api: act.curl(at, act.pathOf(at, kind)) });
-    }
+    told.head(this, n);
   }
 }
