@@ -69,11 +69,11 @@ export class Model {
     this.gone = []; // monsters that fell, for a moment
     this.angry = new Map(); // monster id → its controller has aggro
     this.ends = new Map(); // id → {how, by, at}
+    this.made = new Map(); // reactor id → as it was made
     this.since = new Map(); // reactor id → when its state began
     this.whole = new Map(); // effect → its whole time
     this.asked = new Map(); // monster id → damage as it was sent, when it differs
     this.skew = 0;
-    this.first = true;
   }
 
   /** The server's time, by what its events say; small differences are delay, not skew. */
@@ -154,21 +154,20 @@ export class Model {
         for (const name of Object.keys(body.statuses || {})) this.whole.set(`${id} ${name}`, body.duration);
       else if (key === 'reactors.CREATED') {
         this.since.set(id, { state: body.state, at: e.at });
-        this.made ??= new Map();
         this.made.set(id, { ...body, id });
       } else if (key === 'reactors.HIT') {
         this.since.set(id, { state: body.state, at: e.at });
       } else if (key === 'reactors.DESTROYED') {
         this.ends.set(id, { how: e.type, by: 0, at: e.at });
         // One that went before this page came: its birth, if it is still told, says how long its spot cools.
-        const r = this.made?.get(id);
+        const r = this.made.get(id);
         if (r && !this.reactors.has(id)) this.cool(r, e.at, now);
       } else if (key === 'reactors.script.HIT' && this.reactors.has(id)) {
         this.reactors.get(id).shaken = now;
       }
     }
     for (const map of [this.ends, this.since, this.angry, this.whole, this.made])
-      while (map?.size > MOST_KEPT) map.delete(map.keys().next().value);
+      while (map.size > MOST_KEPT) map.delete(map.keys().next().value);
   }
 
   /** Drops what has ended. */

@@ -198,8 +198,9 @@ class World {
     };
     const next = found || asked || act.DEMO;
     const same = this.at && this.at.tenant.id === next.tenant.id && placeOf(this.at) === placeOf(next);
-    this.at = same ? { ...next } : next;
     if (!same) {
+      this.at = next;
+      this.own = false;
       const fresh = new Model();
       Object.assign(this.model, fresh);
       this.cam = null;
