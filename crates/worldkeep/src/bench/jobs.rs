@@ -1,8 +1,8 @@
 //! `worldkeep bench jobs`: dispatch, process and pick up no-op jobs, on one Redis, beside `BullMQ` and bee-queue, with
 //! repetitions taken in turns, so that what the machine does meanwhile meets all alike.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use jobs::worker::{Job, Worker};
@@ -78,12 +78,10 @@ impl Bench {
     async fn timed(
         &self,
         count: usize,
-        work: impl Future<Output = Result<(), String>>,
+        work: impl Future<Output = Result<Duration, String>>,
     ) -> Result<Said, String> {
         let cpu = server_cpu_us(&*self.store).await?;
-        let began = Instant::now();
-        work.await?;
-        let seconds = began.elapsed().as_secs_f64();
+        let seconds = work.await?.as_secs_f64();
         let cpu = server_cpu_us(&*self.store).await? - cpu;
         Ok(Said { per_s: number(count) / seconds, cpu_us: cpu / number(count), ..Said::default() })
     }
@@ -172,9 +170,7 @@ impl Bench {
         for _ in 0..self.size.rounds {
             let jobs = open(link::Embedded::memory().store(), Options::default())?;
             dispatch_bulk(&jobs, count).await?;
-            let began = Instant::now();
-            work_off(&jobs, count, 1).await?;
-            let per_s = number(count) / began.elapsed().as_secs_f64();
+            let per_s = number(count) / work_off(&jobs, count, 1).await?.as_secs_f64();
             ours.push(Said { per_s, ..Said::default() });
             peer.push(self.peer("bullmq", "work", self.size.count * 2, 1)?);
         }
@@ -290,14 +286,16 @@ fn new_job() -> NewJob {
     NewJob::raw(KIND, r#"{"to":"a@b.c"}"#)
 }
 
-async fn dispatch_each(jobs: &Jobs, count: usize) -> Result<(), String> {
+async fn dispatch_each(jobs: &Jobs, count: usize) -> Result<Duration, String> {
+    let began = Instant::now();
     for _ in 0..count {
         jobs.dispatch(new_job()).await.map_err(told)?;
     }
-    Ok(())
+    Ok(began.elapsed())
 }
 
-async fn dispatch_bulk(jobs: &Jobs, count: usize) -> Result<(), String> {
+async fn dispatch_bulk(jobs: &Jobs, count: usize) -> Result<Duration, String> {
+    let began = Instant::now();
     let mut left = count;
     while left > 0 {
         let part = left.min(500);
@@ -308,18 +306,20 @@ async fn dispatch_bulk(jobs: &Jobs, count: usize) -> Result<(), String> {
         }
         left -= part;
     }
-    Ok(())
+    Ok(began.elapsed())
 }
 
-/// Runs `count` no-op jobs with so many slots.
-async fn work_off(jobs: &Jobs, count: usize, slots: usize) -> Result<(), String> {
-    let (done, all) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
-    let (seen, finished) = (Arc::clone(&done), Arc::clone(&all));
+/// Runs `count` no-op jobs with so many slots; how long until the last of them ran, the worker's end aside.
+async fn work_off(jobs: &Jobs, count: usize, slots: usize) -> Result<Duration, String> {
+    let (done, all) = (AtomicUsize::new(0), Arc::new(Notify::new()));
+    let last = Arc::new(OnceLock::new());
+    let (ended, finished) = (Arc::clone(&last), Arc::clone(&all));
     let worker = Worker::builder(jobs)
         .concurrency(slots)
         .random_suffix(true)
         .handle(KIND, move |_: Job<serde::de::IgnoredAny>, _| {
-            if seen.fetch_add(1, Ordering::Relaxed) + 1 == count {
+            if done.fetch_add(1, Ordering::Relaxed) + 1 == count {
+                let _ = ended.set(Instant::now());
                 finished.notify_one();
             }
             std::future::ready(Ok(()))
@@ -329,12 +329,11 @@ async fn work_off(jobs: &Jobs, count: usize, slots: usize) -> Result<(), String>
         .map_err(told)?;
     let patience = Duration::from_mins(2);
     let until = async { drop(tokio::time::timeout(patience, all.notified()).await) };
+    let began = Instant::now();
     worker.run_until(until).await.map_err(told)?;
-    if done.load(Ordering::Relaxed) >= count {
-        Ok(())
-    } else {
-        Err("the jobs were not done within two minutes".into())
-    }
+    let last: Option<&Instant> = last.get();
+    last.map(|last| last.duration_since(began))
+        .ok_or_else(|| "the jobs were not done within two minutes".into())
 }
 
 /// How long a job waits for an idle worker, from before its dispatch to its handler.
