@@ -97,7 +97,7 @@ impl World {
         // Both go through the ships in the order of their ids.
         for ship in self.ships.values_mut() {
             if let Some((_, stored)) = changed.next_if(|(craft, _)| *craft == ship.craft) {
-                ship.stored = stored;
+                ship.stored = Some(stored);
             }
         }
     }
@@ -123,34 +123,33 @@ impl World {
             docked: ship.docked,
             landed: ship.landed,
         };
-        let was = &ship.stored;
-        if now == *was {
+        let was = ship.stored.as_ref();
+        if was == Some(&now) {
             return Some((hash.cmd, ship.craft, None));
         }
-        if now.fuel.to_bits() != was.fuel.to_bits() {
+        if was.is_none_or(|was| was.fuel.to_bits() != now.fuel.to_bits()) {
             hash.cmd.arg("fuel").arg(text::float(now.fuel));
         }
-        if now.wheel != was.wheel {
+        if was.is_none_or(|was| was.wheel != now.wheel) {
             hash.vector("wheel_momentum", &now.wheel.to_array());
         }
-        for (field, value) in &now.controls {
-            if !was.controls.iter().any(|(name, old)| name == field && old == value) {
-                hash.cmd.arg(field).arg(value);
-            }
+        let held = |pair: &(&str, String)| was.is_some_and(|was| was.controls.contains(pair));
+        for pair in now.controls.iter().filter(|pair| !held(pair)) {
+            hash.cmd.arg(pair.0).arg(&pair.1);
         }
         // Absent means at rest, so that a ship that never moved sideways has no such field.
         let shifted =
             |stored: &Stored| stored.controls.iter().any(|(name, _)| *name == "translation_input");
-        if shifted(was) && !shifted(&now) {
+        if was.is_none_or(shifted) && !shifted(&now) {
             hash.vector("translation_input", &[0.0; 3]);
         }
-        if now.docked != was.docked {
+        if was.is_none_or(|was| was.docked != now.docked) {
             hash.cmd
                 .arg("docked_station_id")
                 .arg(now.docked.map(|id| id.to_string()).unwrap_or_default());
             hash.cmd.arg("docked_at_tick").arg(ship.docked_at_tick);
         }
-        if now.landed != was.landed {
+        if was.is_none_or(|was| was.landed != now.landed) {
             let body = now.landed.map_or("", |body| self.system.body(body).name);
             hash.cmd.arg("landed_body_name").arg(body);
         }

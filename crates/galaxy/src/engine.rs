@@ -1,19 +1,20 @@
 //! The engine: takes the lock, reads the world, ticks it at its rate, writes each tick in one batch.
 //!
-//! Always true: at most one engine writes; orders take effect between ticks, in the order they came; a batch that fails is
-//! tried again with the newest state, never queued; after five seconds of failing the engine pauses the world in memory
+//! Always true: at most one engine writes; orders take effect between ticks, in the order they came; whoever gave an
+//! order that is a write of its own hears of it when that is in the store; a batch that fails is tried again with the
+//! newest state and the writes of its orders; after five seconds of failing the engine pauses the world in memory
 //! until the store is back.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kernel::{Clock, Cmd, Deadline, Fault, Kind, Session, Store, reply};
+use kernel::{Clock, Cmd, Deadline, Fault, Kind, Session, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::keys::Keys;
-use crate::load::{self, Epoch, cmd};
+use crate::load::{self, Epoch};
 use crate::orders::{Command, Effect, OrderError};
 use crate::pace::{self, Beat};
 use crate::physics::solar::{SOL, System};
@@ -51,12 +52,15 @@ impl Options {
     }
 }
 
+/// Where the outcome of an order goes.
+type Asker = oneshot::Sender<Result<Effect, OrderError>>;
+
 /// An order with somebody who waits for what becomes of it.
 pub struct Ask {
     /// What is asked.
     pub command: Command,
     /// Told once the order took effect, or why it did not.
-    pub answer: oneshot::Sender<Result<Effect, OrderError>>,
+    pub answer: Asker,
 }
 
 /// How others reach an engine in their own process.
@@ -105,8 +109,10 @@ struct Turn {
     lock: Lock,
     session: Option<Box<dyn Session>>,
     beat: Beat,
-    /// Writes of orders, for the next batch.
+    /// Writes of orders, until a batch with them was taken.
     extra: Vec<Cmd>,
+    /// Who waits for those writes.
+    askers: Vec<(Asker, Effect)>,
     /// Where reading `galaxy:commands` goes on.
     after: String,
     failing_since: Option<Duration>,
@@ -173,6 +179,7 @@ impl Engine {
             lock,
             session: None,
             extra: Vec::new(),
+            askers: Vec::new(),
             after: commands::recent(self.clock.now_ms()),
             failing_since: None,
             numbers: Numbers::default(),
@@ -257,18 +264,13 @@ impl Engine {
         }
     }
 
-    fn obey(
-        &self,
-        turn: &mut Turn,
-        command: &Command,
-        answer: Option<oneshot::Sender<Result<Effect, OrderError>>>,
-    ) {
+    fn obey(&self, turn: &mut Turn, command: &Command, answer: Option<Asker>) {
         let before = turn.world.pace.clone();
         let outcome = turn.world.obey(command);
+        let mut writes = Vec::new();
         match &outcome {
             Ok(effect) => {
-                let writes = write::effect(&turn.world, self.keys, effect, self.clock.now_ms());
-                turn.extra.extend(writes);
+                writes = write::effect(&turn.world, self.keys, effect, self.clock.now_ms());
             }
             Err(why) => {
                 turn.numbers.orders_dropped += 1;
@@ -285,9 +287,13 @@ impl Engine {
             turn.beat.skip(now.saturating_sub(since));
             turn.paused_at = None;
         }
-        if let Some(answer) = answer {
-            let _ = answer.send(outcome);
+        match (answer, outcome) {
+            (Some(asker), Ok(effect)) if !writes.is_empty() => turn.askers.push((asker, effect)),
+            // Nobody listens any more: then nobody need know.
+            (Some(asker), outcome) => drop(asker.send(outcome)),
+            (None, _) => {}
         }
+        turn.extra.extend(writes);
     }
 
     /// Ticks until nothing is due or others deserve a turn.
@@ -318,10 +324,7 @@ impl Engine {
             turn.numbers.not_finite += 1;
             tracing::error!(ship = %id, "its state left the numbers; it stays where it was");
         }
-        let batch = turn.world.batch(self.keys);
-        let mut cmds = std::mem::take(&mut turn.extra);
-        cmds.extend(batch.entities);
-        self.send(turn, cmds, batch.last).await;
+        self.flush(turn).await;
         turn.numbers.behind = turn.beat.behind(self.clock.monotonic());
         turn.numbers.took = self.clock.monotonic().saturating_sub(now);
         turn.recent.push_back(now);
@@ -339,42 +342,43 @@ impl Engine {
         }
     }
 
-    /// Everything as it is, without a tick.
+    /// Everything as it is: one atomic write on one server; on a Cluster entities first, then the tick.
     async fn flush(&mut self, turn: &mut Turn) {
-        let batch = turn.world.batch(self.keys);
-        let mut cmds = std::mem::take(&mut turn.extra);
-        cmds.extend(batch.entities);
-        self.send(turn, cmds, batch.last).await;
-    }
-
-    /// One atomic write on one server; on a Cluster entities first, then the tick.
-    async fn send(&self, turn: &mut Turn, cmds: Vec<Cmd>, last: Vec<Cmd>) {
         if !turn.lock.holds() {
             return;
         }
+        let batch = turn.world.batch(self.keys);
         let outcome = if self.store.status().kind == Kind::Cluster {
-            self.send_apart(&cmds, &last).await
+            self.send_apart(&[&turn.extra, &batch.entities, &batch.last]).await
         } else {
-            let all: Vec<_> = cmds.into_iter().chain(last).collect();
+            let all: Vec<_> = turn.extra.iter().cloned().chain(batch.in_order()).collect();
             self.send_at_once(turn, &all).await
         };
-        let now = self.clock.monotonic();
         match outcome {
-            Ok(()) => turn.failing_since = None,
-            Err(fault) => {
-                turn.numbers.failed_writes += 1;
-                turn.session = None;
-                let since = *turn.failing_since.get_or_insert(now);
-                tracing::warn!(%fault, "a tick could not be written; the newest state is tried again");
-                if now.saturating_sub(since) > PATIENCE && !turn.world.pace.paused {
-                    turn.world.pace.paused = true;
-                    turn.paused_at = Some(now);
-                    turn.extra.extend(write::pace(&turn.world, self.keys));
-                    tracing::error!(
-                        "the store has not taken a tick for five seconds; the world is paused"
-                    );
+            Ok(()) => {
+                turn.failing_since = None;
+                turn.extra.clear();
+                for (asker, effect) in turn.askers.drain(..) {
+                    let _ = asker.send(Ok(effect));
                 }
             }
+            Err(fault) => self.keep_for_later(turn, &fault),
+        }
+    }
+
+    /// The writes of orders stay, and the next batch holds every field again; after five seconds the world rests.
+    fn keep_for_later(&self, turn: &mut Turn, fault: &Fault) {
+        let now = self.clock.monotonic();
+        turn.numbers.failed_writes += 1;
+        turn.session = None;
+        turn.world.doubt_the_store();
+        let since = *turn.failing_since.get_or_insert(now);
+        tracing::warn!(%fault, "a tick could not be written; the newest state is tried again");
+        if now.saturating_sub(since) > PATIENCE && !turn.world.pace.paused {
+            turn.world.pace.paused = true;
+            turn.paused_at = Some(now);
+            turn.extra.extend(write::pace(&turn.world, self.keys));
+            tracing::error!("the store has not taken a tick for five seconds; the world is paused");
         }
     }
 
@@ -388,8 +392,8 @@ impl Engine {
         session.exec(cmds, by).await.map(drop)
     }
 
-    async fn send_apart(&self, cmds: &[Cmd], last: &[Cmd]) -> Result<(), Fault> {
-        for part in [cmds, last] {
+    async fn send_apart(&self, parts: &[&[Cmd]]) -> Result<(), Fault> {
+        for part in parts.iter().filter(|part| !part.is_empty()) {
             for outcome in self.store.pipeline(part, Deadline::after(PATIENCE)).await? {
                 outcome?;
             }
@@ -418,11 +422,4 @@ fn rate(recent: &VecDeque<Duration>) -> f64 {
         }
         _ => 0.0,
     }
-}
-
-/// Whether somebody ticks the world in this store now.
-pub async fn ticking(store: &dyn Store, keys: Keys) -> Result<bool, Fault> {
-    let lock = keys.engine_lock();
-    let answer = store.call(&cmd(&["EXISTS", lock.as_str()]), Deadline::after(PATIENCE)).await?;
-    Ok(reply::int(&answer) == Some(1))
 }

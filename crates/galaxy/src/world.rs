@@ -3,7 +3,7 @@
 //! Always true: every ship and station has a craft in the fleet; a docked ship has the motion of its station; nothing
 //! in here waits, reads a clock or talks to the store.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
@@ -58,8 +58,8 @@ pub struct Ship {
     pub landed: Option<usize>,
     /// Whether it takes fuel at its dock.
     pub refuelling: bool,
-    /// What the store holds of what changes rarely.
-    pub(crate) stored: Stored,
+    /// What the store holds of what changes rarely; `None` when nobody knows.
+    pub(crate) stored: Option<Stored>,
 }
 
 /// What was last written of a ship, so that only changes are.
@@ -128,13 +128,13 @@ impl World {
     /// Takes in a ship as it was stored or spawned.
     pub fn add_ship(&mut self, id: Uuid, record: ShipRecord) {
         let landed = record.landed.as_deref().and_then(|name| self.system.find(name));
-        let stored = Stored {
+        let stored = Some(Stored {
             fuel: record.hull.fuel,
             wheel: record.hull.wheel,
             controls: crate::model::write_controls(&record.hull, record.target.as_ref()),
             docked: record.docked,
             landed,
-        };
+        });
         let motion = (record.position, record.velocity);
         let craft = self.fleet.insert_at(self.system, &self.bodies, motion, Some(record.hull));
         let ship = Ship {
@@ -159,6 +159,13 @@ impl World {
         let craft = self.fleet.insert_at(self.system, &self.bodies, motion, None);
         if let Some(before) = self.stations.insert(id, Station { kind, craft, record }) {
             self.fleet.remove(before.craft);
+        }
+    }
+
+    /// A write failed, and perhaps in the middle: the next one holds everything again.
+    pub fn doubt_the_store(&mut self) {
+        for ship in self.ships.values_mut() {
+            ship.stored = None;
         }
     }
 
@@ -233,14 +240,5 @@ impl World {
             parts.next()?.strip_prefix('L')?.parse().ok().filter(|n| (1..=5).contains(n))?;
         let related = self.system.body(secondary).parent == Some(primary);
         (parts.next().is_none() && related).then_some(Lagrange { primary, secondary, point })
-    }
-
-    /// Ships by owner.
-    pub fn fleets(&self) -> HashMap<&str, Vec<Uuid>> {
-        let mut fleets: HashMap<&str, Vec<Uuid>> = HashMap::new();
-        for (id, ship) in &self.ships {
-            fleets.entry(&ship.player_id).or_default().push(*id);
-        }
-        fleets
     }
 }

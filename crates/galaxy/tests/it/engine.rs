@@ -9,7 +9,7 @@ use galaxy::load::{Epoch, fields};
 use galaxy::orders::{Command, Effect, Order, OrderError};
 use kernel::keyspace::Layout;
 use kernel::{Clock as _, Cmd, Deadline, Store, SystemClock, Value, reply};
-use testkit::{on_cluster, on_every_store};
+use testkit::{Faulty, How, on_cluster, on_every_store};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -135,6 +135,41 @@ on_every_store!(a_second_engine_waits_and_goes_on_where_the_first_stopped, |stor
     let seen = second.until(|seen| seen.leads && seen.tick > stopped).await;
     assert!(seen.pace.rate > 49.0);
     second.end().await;
+});
+
+on_every_store!(what_was_ordered_while_the_store_failed_is_written_when_it_is_back, |store| {
+    for how in [How::NotSent, How::RequestLost, How::AnswerLost] {
+        let faulty = Faulty::new(Arc::clone(&store));
+        let shared: Arc<dyn Store> = faulty.clone();
+        let engine = Running::start(&shared, "a");
+        engine.until(|seen| seen.leads).await;
+        engine.ask(None, Order::TickRate { tick_rate: 20.0 }).await.unwrap();
+        let id = Uuid::new_v4();
+        // A turn is two calls: by threes, reading orders and writing the tick fail in turn.
+        faulty.fail_every(3, how);
+        let made = engine.handle.ask(command(Some(id), Some(PLAYER), spawn("Wren"))).await;
+        assert_eq!(made, Some(Ok(Effect::Spawned(id))), "{how:?}");
+        let stored = fields(&ask(&store, &["HGETALL", &format!("ship:{id}")]).await);
+        assert_eq!(stored["player_id"], PLAYER, "who hears of it finds it: {how:?}");
+        let member = ask(&store, &["SISMEMBER", "system:sol:ships", &id.to_string()]).await;
+        assert_eq!(reply::int(&member), Some(1));
+        let thrust = Order::Control {
+            thrust_level: Some(0.5),
+            rotation_input: None,
+            translation_input: None,
+        };
+        engine.ask(Some(id), thrust).await.unwrap();
+        engine
+            .until(|seen| seen.numbers.failed_writes > 1 && seen.ships[0].thrust_level > 0.4)
+            .await;
+        faulty.fail_every(0, how);
+        let before = engine.handle.seen().borrow().tick;
+        engine.until(|seen| seen.tick > before + 3).await;
+        let stored = fields(&ask(&store, &["HGETALL", &format!("ship:{id}")]).await);
+        assert_eq!(stored["thrust_level"], "0.5", "{how:?}");
+        engine.ask(Some(id), Order::Despawn).await.unwrap();
+        engine.end().await;
+    }
 });
 
 on_every_store!(what_makes_no_sense_is_refused_and_changes_nothing, |store| {
