@@ -1,6 +1,7 @@
 //! The world from the store: what the engine starts from, and what it puts there when there is nothing.
 //!
-//! A ship that cannot be read is set aside and told; the rest goes on. Indexes are mended from the hashes.
+//! A ship that cannot be read is set aside and told; the rest goes on. What no index names is not found: mending
+//! indexes is the work of `worldkeep check --repair`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +10,7 @@ use kernel::{Cmd, Deadline, Fault, Store, Value, reply};
 use uuid::Uuid;
 
 use crate::keys::{Keys, of_station};
-use crate::model::{
-    Fields, HOME_SYSTEM, ShipRecord, StationKind, StationRecord, Unusable, read_body,
-};
+use crate::model::{Fields, ShipRecord, StationKind, StationRecord, Unusable, read_body};
 use crate::physics::solar::{J2000_UNIX_S, System};
 use crate::text;
 use crate::world::{Pace, World};
@@ -246,9 +245,4 @@ pub(crate) fn cmd(words: &[&str]) -> Cmd {
 
 fn corrupt(key: &str, detail: &str) -> Fault {
     Fault::Corrupt { key: key.to_owned(), detail: detail.to_owned() }
-}
-
-/// Whether a stored entity belongs to a system: an absent name is home.
-pub fn of_system(fields: &Fields, system: &str) -> bool {
-    fields.get("system_id").map_or(HOME_SYSTEM, String::as_str) == system
 }

@@ -157,12 +157,8 @@ mod tests {
                 left -= effective_scale(&pace, left) - 1.0;
                 seconds += 1.0;
             }
-            assert!((seconds - expected_s(drift)).abs() <= 3.0, "{drift}: {seconds}");
+            assert!((seconds - converges_in_s(drift)).abs() <= 3.0, "{drift}: {seconds}");
             assert!((converges_in_s(drift) - expected).abs() < 2.0, "{}", converges_in_s(drift));
         }
-    }
-
-    fn expected_s(drift: f64) -> f64 {
-        converges_in_s(drift)
     }
 }
