@@ -20,12 +20,13 @@ use crate::pace::{self, Beat};
 use crate::physics::solar::{SOL, System};
 use crate::world::World;
 
+mod alone;
 mod commands;
 mod lock;
 mod seen;
 mod write;
 
-pub use commands::{read_entry, send};
+pub use commands::{Answer, Told, read_entry, send, send_asking};
 pub use seen::{Numbers, Seen, ShipSeen, StationSeen};
 
 use lock::Lock;
@@ -39,6 +40,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 pub struct Options {
     /// Makes a world where there is none; otherwise the engine waits for one.
     pub create: Option<Epoch>,
+    /// Ticks per second of a world it makes.
+    pub rate: f64,
     /// The system it ticks.
     pub system: &'static System,
     /// Names this engine in the lock.
@@ -48,7 +51,7 @@ pub struct Options {
 impl Options {
     /// Waits for a world, ticks Sol.
     pub fn new(id: impl Into<String>) -> Self {
-        Options { create: None, system: &SOL, id: id.into() }
+        Options { create: None, rate: 1.0, system: &SOL, id: id.into() }
     }
 }
 
@@ -113,6 +116,8 @@ struct Turn {
     extra: Vec<Cmd>,
     /// Who waits for those writes.
     askers: Vec<(Asker, Effect)>,
+    /// Answers to orders of other servers: told after those writes, in the same batch.
+    answers: Vec<Cmd>,
     /// Where reading `galaxy:commands` goes on.
     after: String,
     failing_since: Option<Duration>,
@@ -170,21 +175,7 @@ impl Engine {
             lock.give_back().await;
             return Ok(Ended::Lost);
         };
-        let now = self.clock.monotonic();
-        let mut turn = Turn {
-            beat: Beat::new(now, world.pace.rate),
-            energy: world.bodies.energy(),
-            paused_at: world.pace.paused.then_some(now),
-            world,
-            lock,
-            session: None,
-            extra: Vec::new(),
-            askers: Vec::new(),
-            after: commands::recent(self.clock.now_ms()),
-            failing_since: None,
-            numbers: Numbers::default(),
-            recent: VecDeque::new(),
-        };
+        let mut turn = self.turn(world, lock);
         self.show(&mut turn);
         loop {
             self.wait(&mut turn, stop).await;
@@ -194,14 +185,36 @@ impl Engine {
             self.take_orders(&mut turn).await;
             if stop.is_cancelled() {
                 self.flush(&mut turn).await;
+                self.show(&mut turn);
                 turn.lock.give_back().await;
                 return Ok(Ended::Stopped);
             }
-            if turn.world.pace.paused {
-                self.stand_still(&mut turn).await;
-            } else {
+            if !turn.world.pace.paused {
                 self.tick_all_due(&mut turn).await;
             }
+            // Nothing was due, and whoever gave an order need not wait until something is.
+            if turn.world.pace.paused || turn.failing_since.is_none() {
+                self.stand_still(&mut turn).await;
+            }
+        }
+    }
+
+    fn turn(&self, world: World, lock: Lock) -> Turn {
+        let now = self.clock.monotonic();
+        Turn {
+            beat: Beat::new(now, world.pace.rate),
+            energy: world.bodies.energy(),
+            paused_at: world.pace.paused.then_some(now),
+            world,
+            lock,
+            session: None,
+            extra: Vec::new(),
+            askers: Vec::new(),
+            answers: Vec::new(),
+            after: commands::recent(self.clock.now_ms()),
+            failing_since: None,
+            numbers: Numbers::default(),
+            recent: VecDeque::new(),
         }
     }
 
@@ -216,7 +229,13 @@ impl Engine {
         match self.options.create {
             Some(epoch) => {
                 let now = self.clock.now_ms();
-                load::create(&self.store, self.keys, system, epoch, now).await.map(Some)
+                let mut world = load::create(&self.store, self.keys, system, epoch, now).await?;
+                world.pace.rate = self.options.rate;
+                let by = Deadline::after(PATIENCE);
+                for set in self.store.pipeline(&write::pace(&world, self.keys), by).await? {
+                    set?;
+                }
+                Ok(Some(world))
             }
             None => Ok(None),
         }
@@ -252,19 +271,22 @@ impl Engine {
         match commands::read(&*self.store, self.keys, &turn.after).await {
             Ok((commands, after)) => {
                 turn.after = after;
-                for command in commands {
+                for (command, ask) in commands {
                     if commands::too_old(&command, now_ms) {
                         turn.numbers.orders_dropped += 1;
                         continue;
                     }
-                    self.obey(turn, &command, None);
+                    let refused = self.obey(turn, &command, None);
+                    turn.answers
+                        .extend(ask.map(|answer| Answer { answer, refused }.tell(self.keys)));
                 }
             }
             Err(fault) => tracing::debug!(%fault, "orders of other servers could not be read"),
         }
     }
 
-    fn obey(&self, turn: &mut Turn, command: &Command, answer: Option<Asker>) {
+    /// Carries an order out; says why not when it is refused.
+    fn obey(&self, turn: &mut Turn, command: &Command, answer: Option<Asker>) -> Option<Told> {
         let before = turn.world.pace.clone();
         let outcome = turn.world.obey(command);
         let mut writes = Vec::new();
@@ -287,6 +309,7 @@ impl Engine {
             turn.beat.skip(now.saturating_sub(since));
             turn.paused_at = None;
         }
+        let refused = outcome.as_ref().err().map(Told::from);
         match (answer, outcome) {
             (Some(asker), Ok(effect)) if !writes.is_empty() => turn.askers.push((asker, effect)),
             // Nobody listens any more: then nobody need know.
@@ -294,6 +317,7 @@ impl Engine {
             (None, _) => {}
         }
         turn.extra.extend(writes);
+        refused
     }
 
     /// Ticks until nothing is due or others deserve a turn.
@@ -334,9 +358,9 @@ impl Engine {
         self.show(turn);
     }
 
-    /// While paused, what orders changed is written as it comes.
+    /// Without a tick, what orders changed is written as it comes.
     async fn stand_still(&mut self, turn: &mut Turn) {
-        if !turn.extra.is_empty() {
+        if !turn.extra.is_empty() || !turn.answers.is_empty() {
             self.flush(turn).await;
             self.show(turn);
         }
@@ -347,7 +371,8 @@ impl Engine {
         if !turn.lock.holds() {
             return;
         }
-        let batch = turn.world.batch(self.keys);
+        let mut batch = turn.world.batch(self.keys);
+        batch.last.extend_from_slice(&turn.answers);
         let outcome = if self.store.status().kind == Kind::Cluster {
             self.send_apart(&[&turn.extra, &batch.entities, &batch.last]).await
         } else {
@@ -358,9 +383,7 @@ impl Engine {
             Ok(()) => {
                 turn.failing_since = None;
                 turn.extra.clear();
-                for (asker, effect) in turn.askers.drain(..) {
-                    let _ = asker.send(Ok(effect));
-                }
+                turn.answers.clear();
             }
             Err(fault) => self.keep_for_later(turn, &fault),
         }
@@ -409,6 +432,12 @@ impl Engine {
         let (sum, size) = turn.world.bodies.momentum();
         turn.numbers.momentum_drift = sum.length() / size;
         self.seen.send_replace(Arc::new(Seen::of(&turn.world, turn.numbers.clone())));
+        // After it can be seen: whoever hears of it may look at once.
+        if turn.failing_since.is_none() {
+            for (asker, effect) in turn.askers.drain(..) {
+                let _ = asker.send(Ok(effect));
+            }
+        }
     }
 }
 

@@ -164,9 +164,14 @@ kernel::keyspace! {
     own tick_events() = "galaxy:tick", Stream, Life::None, writers = &[TICK], readers = &[GATEWAY];
     /// What admins changed: who, what, old, new.
     own admin_events() = "galaxy:admin", Stream, Life::None, writers = &[GATEWAY];
+    /// Who came online and who left.
+    own players_events() = "galaxy:players", Stream, Life::None,
+        writers = &[GATEWAY], readers = &[GATEWAY];
     /// How a command given on one server reaches the engine on another.
     own commands() = "galaxy:commands", Stream, Life::None,
         writers = &[GATEWAY], readers = &[PHYSICS, TICK];
+    /// What became of an order that came by `galaxy:commands`, for whoever waits for it.
+    own bus() = "galaxy:bus", Channel, Life::None, writers = &[TICK], readers = &[GATEWAY];
     /// Told after each tick: its number.
     own tick_completed() = "tick_completed", Channel, Life::None,
         writers = &[PHYSICS, TICK], readers = &[GATEWAY];

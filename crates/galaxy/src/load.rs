@@ -48,6 +48,7 @@ pub async fn load(
     let Some(bodies) = reader.bodies(system).await? else { return Ok(None) };
     let mut world = World::new(system, bodies, game.time_ns);
     (world.tick, world.pace, world.total_spawns) = (game.tick, game.pace, game.total_spawns);
+    world.drift_s = game.drift_s;
     let mut aside = Vec::new();
     for kind in [StationKind::Station, StationKind::Jumpgate] {
         let index = match kind {
@@ -129,6 +130,7 @@ struct Game {
     time_ns: i128,
     pace: Pace,
     total_spawns: u64,
+    drift_s: f64,
 }
 
 struct Reader<'a> {
@@ -147,13 +149,16 @@ impl Reader<'_> {
             keys.time_scale(),
             keys.time_sync(),
             keys.total_spawns(),
+            keys.time_drift(),
         ];
         let gets: Vec<_> = names.iter().map(|key| cmd(&["GET", key.as_str()])).collect();
         let mut found = Vec::new();
         for answer in self.store.pipeline(&gets, Deadline::after(PATIENCE)).await? {
             found.push(reply::text(&answer?).map(str::to_owned));
         }
-        let [tick, time, paused, rate, scale, sync, spawns] = &found[..] else { return Ok(None) };
+        let [tick, time, paused, rate, scale, sync, spawns, drift] = &found[..] else {
+            return Ok(None);
+        };
         let Some(tick) = tick.as_deref().and_then(|tick| tick.parse().ok()) else {
             return Ok(None);
         };
@@ -170,7 +175,8 @@ impl Reader<'_> {
             paused: paused.as_deref() == Some("true"),
         };
         let total_spawns = spawns.as_deref().and_then(|n| n.parse().ok()).unwrap_or(0);
-        Ok(Some(Game { tick, time_ns, pace, total_spawns }))
+        let drift_s = drift.as_deref().and_then(text::read_float).unwrap_or(0.0);
+        Ok(Some(Game { tick, time_ns, pace, total_spawns, drift_s }))
     }
 
     /// The bodies of the system; `None` when one of them is missing.

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use kernel::{Deadline, Fault, Store, Value, reply};
+use kernel::{Cmd, Deadline, Fault, Store, Value, reply};
+use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
 use crate::keys::Keys;
 use crate::load::cmd;
-use crate::orders::{Command, Order};
+use crate::orders::{Command, Order, OrderError};
 
 /// Older orders are dropped: their pilot has long seen that nothing happened.
 const TOO_OLD_MS: u64 = 10_000;
@@ -28,10 +29,29 @@ pub(super) fn too_old(command: &Command, now_ms: u64) -> bool {
 
 /// Appends an order for whichever engine leads.
 pub async fn send(store: &dyn Store, keys: Keys, command: &Command) -> Result<(), Fault> {
+    append(store, keys, command, None).await
+}
+
+/// The same for somebody who waits on `galaxy:bus` for the [`Answer`] with this name.
+pub async fn send_asking(
+    store: &dyn Store,
+    keys: Keys,
+    command: &Command,
+    ask: &str,
+) -> Result<(), Fault> {
+    append(store, keys, command, Some(ask)).await
+}
+
+async fn append(
+    store: &dyn Store,
+    keys: Keys,
+    command: &Command,
+    ask: Option<&str>,
+) -> Result<(), Fault> {
     let (kind, body) = spell(&command.order);
     let stream = keys.commands();
     let ship = command.ship_id.map(|id| id.to_string()).unwrap_or_default();
-    let add = cmd(&[
+    let mut add = cmd(&[
         "XADD",
         stream.as_str(),
         "MAXLEN",
@@ -49,15 +69,21 @@ pub async fn send(store: &dyn Store, keys: Keys, command: &Command) -> Result<()
         "at",
         &command.at_ms.to_string(),
     ]);
+    if let Some(ask) = ask {
+        add.arg("ask").arg(ask);
+    }
     store.call(&add, Deadline::after(PATIENCE)).await.map(drop)
 }
+
+/// An order of the stream, and the name under which somebody waits for its answer.
+pub(super) type Sent = (Command, Option<String>);
 
 /// The orders after an entry, and where to go on. What cannot be read is passed over.
 pub(super) async fn read(
     store: &dyn Store,
     keys: Keys,
     after: &str,
-) -> Result<(Vec<Command>, String), Fault> {
+) -> Result<(Vec<Sent>, String), Fault> {
     let stream = keys.commands();
     let read = cmd(&["XREAD", "COUNT", AT_ONCE, "STREAMS", stream.as_str(), after]);
     let answer = store.call(&read, Deadline::after(PATIENCE)).await?;
@@ -69,7 +95,8 @@ pub(super) async fn read(
             if let Some(id) = reply::text(id) {
                 id.clone_into(&mut last);
             }
-            commands.extend(read_entry(fields));
+            let ask = crate::load::fields(fields).remove("ask");
+            commands.extend(read_entry(fields).map(|command| (command, ask)));
         }
     }
     Ok((commands, last))
@@ -98,4 +125,47 @@ fn spell(order: &Order) -> (String, String) {
     };
     let kind = body.remove("type").and_then(|kind| kind.as_str().map(str::to_owned));
     (kind.unwrap_or_default(), serde_json::Value::Object(body).to_string())
+}
+
+/// What became of an order that came by the stream, as it is told on `galaxy:bus`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The name its sender gave it.
+    pub answer: String,
+    /// Why not, if not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Told>,
+}
+
+/// A refusal in words that travel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// A number of the protocol, or the word of its kind.
+    pub code: String,
+    /// A sentence.
+    pub message: String,
+    /// The value it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+}
+
+impl From<&OrderError> for Told {
+    fn from(why: &OrderError) -> Self {
+        let (code, field) = match why {
+            OrderError::Invalid { field, .. } => ("bad_field", Some((*field).to_owned())),
+            OrderError::NotYours => ("forbidden", None),
+            OrderError::Missing(_) => ("not_found", None),
+            OrderError::Conflict(_) => ("conflict", None),
+            OrderError::Docking(why) => (why.code(), None),
+        };
+        Told { code: code.to_owned(), message: why.to_string(), field }
+    }
+}
+
+impl Answer {
+    /// The write that tells it.
+    pub(super) fn tell(&self, keys: Keys) -> Cmd {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        cmd(&["PUBLISH", keys.bus().as_str(), &text])
+    }
 }

@@ -1,11 +1,16 @@
 //! The world as it was after a tick, for those who only look: sockets, pages, numbers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use kernel::{Fault, Store};
 use uuid::Uuid;
 
-use crate::model::StationKind;
-use crate::physics::{Quat, Vec3};
+use crate::keys::Keys;
+use crate::load::load;
+use crate::model::{StationKind, StationRecord, Target};
+use crate::physics::solar::System;
+use crate::physics::{Hull, Vec3};
 use crate::world::{Pace, World};
 
 /// How the engine is doing.
@@ -40,11 +45,15 @@ pub struct ShipSeen {
     pub id: Uuid,
     pub player_id: String,
     pub name: String,
-    pub ship_class: &'static str,
     pub position: Vec3,
     pub velocity: Vec3,
-    pub attitude: Quat,
-    pub thrust_level: f64,
+    /// Class, attitude, controls, fuel.
+    pub hull: Hull,
+    pub target: Option<Target>,
+    pub docked: Option<Uuid>,
+    pub docked_at_tick: u64,
+    pub landed: Option<usize>,
+    /// The body it goes round.
     pub reference: usize,
 }
 
@@ -54,9 +63,8 @@ pub struct ShipSeen {
 pub struct StationSeen {
     pub id: Uuid,
     pub kind: StationKind,
-    pub name: String,
-    pub position: Vec3,
-    pub velocity: Vec3,
+    /// As stored, with the motion of this tick.
+    pub record: StationRecord,
 }
 
 /// The world after a tick.
@@ -83,28 +91,45 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// The world as the store has it, for servers that do not tick it; `None` when there is none.
+    pub async fn read(
+        store: &Arc<dyn Store>,
+        keys: Keys,
+        system: &'static System,
+    ) -> Result<Option<Seen>, Fault> {
+        let Some(loaded) = load(store, keys, system).await? else { return Ok(None) };
+        Ok(Some(Seen { leads: false, ..Seen::of(&loaded.world, Numbers::default()) }))
+    }
+
+    /// One ship.
+    pub fn ship(&self, id: Uuid) -> Option<&ShipSeen> {
+        let at = self.ships.binary_search_by_key(&id, |ship| ship.id).ok()?;
+        self.ships.get(at)
+    }
+
     pub(super) fn of(world: &World, numbers: Numbers) -> Self {
         let now = world.bodies.now();
         let ships = world.ships.iter().filter_map(|(id, ship)| {
             let craft = world.fleet.craft(ship.craft)?;
             let (position, velocity) = craft.absolute(now);
-            let hull = world.fleet.hull(ship.craft)?;
             Some(ShipSeen {
                 id: *id,
                 player_id: ship.player_id.clone(),
                 name: ship.name.clone(),
-                ship_class: hull.class.name,
                 position,
                 velocity,
-                attitude: hull.attitude,
-                thrust_level: hull.thrust_level,
+                hull: world.fleet.hull(ship.craft)?.clone(),
+                target: ship.target.clone(),
+                docked: ship.docked,
+                docked_at_tick: ship.docked_at_tick,
+                landed: ship.landed,
                 reference: craft.reference,
             })
         });
         let stations = world.stations.iter().filter_map(|(id, station)| {
             let (position, velocity) = world.motion(station.craft)?;
-            let name = station.record.name.clone();
-            Some(StationSeen { id: *id, kind: station.kind, name, position, velocity })
+            let record = StationRecord { position, velocity, ..station.record.clone() };
+            Some(StationSeen { id: *id, kind: station.kind, record })
         });
         Seen {
             leads: true,

@@ -113,9 +113,13 @@ on_every_store!(orders_of_another_server_come_by_the_stream, |store| {
     let foreign = "770e8400-e29b-41d4-a716-446655440001";
     send(&*store, KEYS, &command(Some(id), Some(foreign), thrust.clone())).await.unwrap();
     let dropped = engine.until(|seen| seen.numbers.orders_dropped == 1).await;
-    assert_eq!(dropped.ships[0].thrust_level.to_bits(), 0.0_f64.to_bits(), "not theirs to fly");
+    assert_eq!(
+        dropped.ships[0].hull.thrust_level.to_bits(),
+        0.0_f64.to_bits(),
+        "not theirs to fly"
+    );
     send(&*store, KEYS, &command(Some(id), Some(PLAYER), thrust)).await.unwrap();
-    engine.until(|seen| seen.ships[0].thrust_level >= 1.0).await;
+    engine.until(|seen| seen.ships[0].hull.thrust_level >= 1.0).await;
     send(&*store, KEYS, &command(Some(id), Some(PLAYER), Order::Despawn)).await.unwrap();
     engine.until(|seen| seen.ships.is_empty()).await;
     assert_eq!(reply::int(&ask(&store, &["EXISTS", &format!("ship:{id}")]).await), Some(0));
@@ -160,7 +164,7 @@ on_every_store!(what_was_ordered_while_the_store_failed_is_written_when_it_is_ba
         };
         engine.ask(Some(id), thrust).await.unwrap();
         engine
-            .until(|seen| seen.numbers.failed_writes > 1 && seen.ships[0].thrust_level > 0.4)
+            .until(|seen| seen.numbers.failed_writes > 1 && seen.ships[0].hull.thrust_level > 0.4)
             .await;
         faulty.fail_every(0, how);
         let before = engine.handle.seen().borrow().tick;
@@ -202,4 +206,48 @@ on_cluster!(the_engine_ticks_on_a_cluster_too, |store, _cluster| {
     engine.end().await;
     let stored = fields(&ask(&store, &["HGETALL", &format!("ship:{id}")]).await);
     assert_eq!(stored["name"], "Wren");
+});
+
+on_every_store!(whoever_asks_from_another_server_hears_what_became_of_it, |store| {
+    use futures_util::StreamExt as _;
+    let engine = Running::start(&store, "a");
+    engine.until(|seen| seen.leads).await;
+    engine.ask(None, Order::TickRate { tick_rate: 50.0 }).await.unwrap();
+    let topics = [kernel::Topic::Channel("galaxy:bus".into())];
+    let mut bus = store.subscribe(&topics, Deadline::after(Duration::from_secs(5))).await.unwrap();
+    let undock = command(Some(Uuid::new_v4()), Some(PLAYER), Order::Undock);
+    galaxy::engine::send_asking(&*store, KEYS, &undock, "q1").await.unwrap();
+    let pause = command(None, None, Order::Pause);
+    galaxy::engine::send_asking(&*store, KEYS, &pause, "q2").await.unwrap();
+    let mut answers = Vec::new();
+    while answers.len() < 2 {
+        let heard = tokio::time::timeout(Duration::from_secs(10), bus.next()).await.unwrap();
+        if let Some(kernel::Message::Payload { payload, .. }) = heard {
+            answers.push(serde_json::from_slice::<galaxy::engine::Answer>(&payload).unwrap());
+        }
+    }
+    assert_eq!(answers[0].answer, "q1");
+    assert_eq!(answers[0].refused.as_ref().unwrap().code, "not_found");
+    assert_eq!((answers[1].answer.as_str(), &answers[1].refused), ("q2", &None));
+    assert_eq!(text(&store, "game:paused").await, "true", "an answer comes after the write");
+    engine.end().await;
+});
+
+on_every_store!(an_order_to_a_world_that_nobody_ticks_is_carried_out_alone, |store| {
+    let alone = async |order: Order| {
+        let (engine, _) = Engine::new(
+            Arc::clone(&store),
+            Arc::new(SystemClock::new()),
+            KEYS,
+            Options { create: Some(Epoch::Now), ..Options::new("alone") },
+        );
+        engine.alone(&command(None, None, order)).await.unwrap()
+    };
+    assert_eq!(alone(Order::Pause).await, Some(Ok(Effect::Paced)));
+    assert_eq!(text(&store, "game:paused").await, "true");
+    assert!(matches!(alone(Order::TickRate { tick_rate: 500.0 }).await, Some(Err(_))));
+    let engine = Running::start(&store, "a");
+    engine.until(|seen| seen.leads).await;
+    assert_eq!(alone(Order::Resume).await, None, "somebody ticks it");
+    engine.end().await;
 });
