@@ -1,4 +1,4 @@
-//! The pages' files, inside the binary (read from disk in debug builds): the dashboard and the party game.
+//! The pages' files, inside the binary (read from disk in debug builds): the dashboard, the party game, the pilot view.
 //! Nothing outside `web/` can be named: a path is looked up in a table of embedded names, never joined to a
 //! directory.
 
@@ -42,6 +42,9 @@ pub(crate) async fn fallback(State(app): State<Arc<App>>, request: Request) -> R
     // A dashboard address such as /jobs/dead has no file name; anything with a dot is a file or nothing.
     if last.contains('.') {
         return serve(name, request.headers());
+    }
+    if name == "fly" && app.runs("galaxy") {
+        return serve("pages/galaxy/fly.html", request.headers());
     }
     match party_page(name).filter(|_| app.runs("rooms")) {
         Some(page) => framed(serve(page, request.headers())),

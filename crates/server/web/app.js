@@ -71,7 +71,9 @@ async function boot() {
     }
     // Server or store away: show the frame and keep asking.
   }
-  for (const item of nav) for (const [pattern, load] of item.routes) router.route(pattern, load, item.id);
+  // A page comes with its own words; the base has only what every page says.
+  const withWords = (item, load) => async () => (await Promise.all([load(), i18n.need(item.words)]))[0];
+  for (const item of nav) for (const [at, load] of item.routes) router.route(at, withWords(item, load), item.id);
   shell.build();
   shell.follow();
   keys.start();

@@ -5,7 +5,7 @@ export const LANGS = { en: 'English', fr: 'Français' };
 let lang = 'en';
 let words = {};
 let plural = new Intl.PluralRules('en');
-const extra = [];
+const wanted = new Set();
 let base = (code) => import(`/lang/${code}.js`);
 
 export const current = () => lang;
@@ -22,10 +22,11 @@ export function preferred() {
   return (navigator.languages || []).map((l) => l.slice(0, 2)).find((l) => LANGS[l]) || 'en';
 }
 
-/** Loads a catalogue and every catalogue modules added with `addWords`; sets the page's `lang`. */
+const named = (name, code) => import(`/lang/${name}.${code}.js`);
+
+/** Loads the base catalogue and those that pages have asked for so far; sets the page's `lang`. */
 export async function use(code, keep = false) {
-  const main = await base(code);
-  const more = await Promise.all(extra.map((load) => load(code)));
+  const [main, ...more] = await Promise.all([base(code), ...[...wanted].map((name) => named(name, code))]);
   words = Object.assign({}, main.default, ...more.map((m) => m.default));
   lang = code;
   plural = new Intl.PluralRules(code);
@@ -38,8 +39,16 @@ export async function use(code, keep = false) {
     }
 }
 
-/** A module's own catalogue: `addWords((code) => import(`/lang/jobs.${code}.js`))`. Call it from the registry. */
-export const addWords = (load) => extra.push(load);
+/** A page's own catalogues by name, `jobs` for `/lang/jobs.en.js`: loaded once, before it is drawn. */
+export async function need(names = []) {
+  const code = lang;
+  const fresh = names.filter((name) => !wanted.has(name));
+  const more = await Promise.all(fresh.map((name) => named(name, code)));
+  for (const name of fresh) wanted.add(name);
+  // The language was changed meanwhile: `use` has not seen these yet.
+  if (code !== lang) await use(lang);
+  else Object.assign(words, ...more.map((m) => m.default));
+}
 
 /** A page outside the dashboard brings a catalogue instead of the dashboard's. */
 export const onlyWords = (load) => {

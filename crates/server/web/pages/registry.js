@@ -2,10 +2,7 @@
 // docs/dashboard.md shows how. Nothing here loads a page: `load` does, when someone goes there.
 import { h, useStyle } from '../base/dom.js';
 import { shortId } from '../base/format.js';
-import { addWords, has, rich, t } from '../base/i18n.js';
-
-addWords((code) => import(`/lang/jobs.${code}.js`));
-addWords((code) => import(`/lang/world.${code}.js`));
+import { has, rich, t } from '../base/i18n.js';
 
 /** Sections of the sidebar, in order. */
 export const SECTIONS = ['', 'modules', 'store'];
@@ -19,8 +16,8 @@ const jobs = (load) => () => Promise.all([load(), useStyle('/pages/jobs/jobs.css
 
 /**
  * id, section, icon (of base/icons.svg), label and short (keys of the catalogues; short for the phone's bar), path, chord (`g` then this letter),
- * phone (place in the phone's bar), module (shown only while one of these runs), count(overview), look(overview),
- * routes: [[pattern, load]].
+ * phone (place in the phone's bar), module (shown only while one of these runs), words (catalogues of `lang/` the page
+ * needs beside the base; `events` for feeds), count(overview), look(overview), routes: [[pattern, load]].
  */
 export const nav = [
   {
@@ -32,6 +29,7 @@ export const nav = [
     path: '/',
     chord: 'o',
     phone: 0,
+    words: ['events'],
     routes: [['/', () => import('./overview.js')]],
   },
   {
@@ -44,6 +42,7 @@ export const nav = [
     chord: 'j',
     phone: 1,
     module: ['jobs'],
+    words: ['jobs', 'events'],
     count: (o) => o.tiles.find((x) => x.module === 'jobs')?.number,
     look: (o) => (o.looks || []).filter((x) => (x.link || '').startsWith('/jobs')).length,
     routes: [
@@ -66,6 +65,7 @@ export const nav = [
     chord: 'r',
     phone: 2,
     module: ['rooms'],
+    words: ['rooms'],
     count: (o) => o.tiles?.find((tile) => tile.module === 'rooms')?.number,
     look: looks('/rooms'),
     routes: [
@@ -82,6 +82,7 @@ export const nav = [
     chord: 'w',
     phone: 3,
     module: ['monsters', 'reactors'],
+    words: ['world', 'events'],
     count: (o) =>
       (o.tiles || []).filter((x) => ['monsters', 'reactors'].includes(x.module)).reduce((n, x) => n + x.number, 0),
     look: looks('/world'),
@@ -93,13 +94,32 @@ export const nav = [
     ],
   },
   {
+    id: 'galaxy',
+    section: 'modules',
+    icon: 'galaxy',
+    label: 'nav.galaxy',
+    path: '/galaxy',
+    chord: 'a',
+    phone: 4,
+    module: ['galaxy'],
+    words: ['galaxy'],
+    count: (o) => o.tiles?.find((tile) => tile.module === 'galaxy')?.number,
+    look: looks('/galaxy'),
+    routes: [
+      [
+        '/galaxy',
+        () => Promise.all([import('./galaxy/galaxy.js'), useStyle('/pages/galaxy/galaxy.css')]).then(([page]) => page),
+      ],
+    ],
+  },
+  {
     id: 'keys',
     section: 'store',
     icon: 'keys',
     label: 'nav.keys',
     path: '/keys',
     chord: 'k',
-    phone: 4,
+    phone: 5,
     routes: [['/keys', () => import('./keys.js')]],
   },
   {
@@ -109,7 +129,8 @@ export const nav = [
     label: 'nav.check',
     path: '/check',
     chord: 'c',
-    phone: 5,
+    words: ['check'],
+    phone: 6,
     look: looks('/check'),
     routes: [['/check', () => import('./check.js')]],
   },
@@ -121,7 +142,8 @@ export const nav = [
     short: 'nav.short.events',
     path: '/events',
     chord: 'e',
-    phone: 6,
+    phone: 7,
+    words: ['events'],
     routes: [['/events', () => import('./events.js')]],
   },
   {
@@ -131,7 +153,8 @@ export const nav = [
     label: 'nav.health',
     path: '/health',
     chord: 'h',
-    phone: 7,
+    words: ['health'],
+    phone: 8,
     look: looks('/health'),
     routes: [['/health', () => import('./health.js')]],
   },
@@ -168,6 +191,11 @@ const inField = (kind) => (e) => {
 
 /** module → (event) → nodes or text, null for the plain sentence. */
 export const sentences = {
+  galaxy: (e) => {
+    const key = `galaxy.event.${String(e.type).replace(/^ship\./, '')}`;
+    if (!has(key) || !e.id) return null;
+    return rich(key, { id: h('a', { href: `/galaxy?sel=s:${e.id}` }, h('b', {}, e.body?.name || shortId(e.id))) });
+  },
   monsters: inField('m'),
   reactors: inField('r'),
   jobs: (e) => {

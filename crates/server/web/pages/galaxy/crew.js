@@ -1,0 +1,77 @@
+// What a pilot does beside flying: another ship, a new one, a name, going home.
+import * as api from '../../base/api.js';
+import { t } from '../../base/i18n.js';
+import { ask, menu } from '../../base/overlay.js';
+import { field } from '../../base/parts.js';
+import * as account from './account.js';
+
+export async function ships(p, el) {
+  let list = p.mine;
+  try {
+    const got = await api.get('/api/fleet', account.as(p.who));
+    list = got.items || got.ships || list;
+  } catch {
+    /* what the welcome said */
+  }
+  const id = (s) => s.ship_id || s.id || s;
+  menu(el, [
+    ...list.map((s) => ({
+      label: s.name || p.sky.ships.get(id(s))?.name || id(s),
+      on: id(s) === p.shipId,
+      run: () => p.flight.raw({ type: 'switch_ship', ship_id: id(s) }),
+    })),
+    { label: t('pilot.newship'), icon: 'plus', run: () => newShip(p) },
+  ]);
+}
+
+function nameBox(value) {
+  return field({
+    label: t('pilot.shipname'),
+    hint: t('pilot.shipnamehint'),
+    value,
+    check: (v) => (v.trim().length >= 1 && v.trim().length <= 32 ? null : t('pilot.shipnamehint')),
+    attrs: { maxlength: 32 },
+  });
+}
+
+export function rename(p) {
+  const box = nameBox(p.ship?.name || '');
+  return ask({
+    title: t('pilot.renameask'),
+    content: box,
+    danger: false,
+    verb: t('pilot.rename'),
+    run: () => {
+      if (!box.valid()) throw new Error(t('pilot.shipnamehint'));
+      p.flight.raw({ type: 'rename', name: box.value.trim() });
+    },
+  });
+}
+
+function newShip(p) {
+  const box = nameBox('');
+  return ask({
+    title: t('pilot.newask'),
+    content: box,
+    danger: false,
+    verb: t('pilot.newship'),
+    run: async () => {
+      if (!box.valid()) throw new Error(t('pilot.shipnamehint'));
+      await api.post('/api/fleet', { name: box.value.trim() }, account.as(p.who));
+    },
+  });
+}
+
+export async function leave(p) {
+  const guest = !!p.who.guest;
+  const go = await ask({
+    title: t('pilot.leaveask'),
+    say: t(guest ? 'pilot.leaveguest' : 'pilot.leavesay'),
+    verb: t('pilot.leave'),
+    danger: guest,
+  });
+  if (!go) return;
+  p.stop();
+  account.keep(null);
+  p.restart();
+}
