@@ -5,6 +5,7 @@
 mod cluster;
 mod faulty;
 pub mod picture;
+mod postgres;
 mod proxy;
 mod record;
 mod sentinel;
@@ -15,6 +16,7 @@ mod watchdog;
 pub use cluster::{Cluster, LentCluster};
 pub use faulty::{Faulty, How};
 pub use kernel::{FakeClock, Store};
+pub use postgres::{LentDatabase, Postgres};
 pub use proxy::{Mode, Proxy};
 pub use record::Recorder;
 pub use sentinel::Sentinel;

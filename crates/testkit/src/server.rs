@@ -42,7 +42,7 @@ impl Program {
     }
 }
 
-fn on_path(name: &str) -> Option<PathBuf> {
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
@@ -308,7 +308,7 @@ impl Drop for Server {
     }
 }
 
-fn signal(pid: u32, signal: Signal) {
+pub(crate) fn signal(pid: u32, signal: Signal) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a pid is a small number");
     // Gone already is as good.
     let _ = kill_process(pid, signal);

@@ -2,10 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod accounts;
 mod accuracy;
 mod attitude;
 mod burns;
 mod engine;
 mod fleet;
+mod fleets;
+mod online;
+mod ticking;
 mod truth;
 mod world;
