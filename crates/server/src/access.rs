@@ -26,8 +26,14 @@ pub enum Need {
     Open,
     /// A token, a session or direct loopback, with at least this role.
     Role(Role),
-    /// The handler itself decides, by a player's or a room's credentials.
+    /// The handler itself decides, by a room's credentials or a ticket.
     Own,
+    /// A player's token; the module that knows players says whose it is.
+    Player,
+    /// A role, or any player.
+    RoleOrPlayer(Role),
+    /// A role, or a player who is an admin.
+    RoleOrAdmin(Role),
 }
 
 /// One row.

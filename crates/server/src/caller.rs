@@ -138,6 +138,34 @@ impl Caller {
     }
 }
 
+/// A player of a game, by the token of their login. Left with the request where the access table asks for one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Player {
+    /// Who.
+    pub id: uuid::Uuid,
+    /// Name for people.
+    pub username: String,
+    /// Whether the game's administration is open to them.
+    pub is_admin: bool,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Player {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        parts.extensions.get::<Player>().cloned().ok_or_else(|| reply::UNAUTHORIZED.into())
+    }
+}
+
+/// `None` where somebody else than a player may ask too.
+impl<S: Send + Sync> axum::extract::OptionalFromRequestParts<S> for Player {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Option<Self>, Refusal> {
+        Ok(parts.extensions.get::<Player>().cloned())
+    }
+}
+
 impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = Refusal;
 
@@ -397,7 +425,7 @@ impl Default for Peer {
 /// Holds each matched route to the access table.
 pub(crate) async fn authorise(
     State(app): State<Arc<App>>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let path =
@@ -407,6 +435,16 @@ pub(crate) async fn authorise(
     let verdict = match (need, caller) {
         (Some(Need::Role(role)), Some(caller)) => caller.needs(role),
         (Some(Need::Role(_)), None) => Err(reply::UNAUTHORIZED.into()),
+        (Some(need @ (Need::Player | Need::RoleOrPlayer(_) | Need::RoleOrAdmin(_))), caller) => {
+            let caller = caller.cloned();
+            let headers = request.headers().clone();
+            player(&app, need, caller, &headers).await.map(|(player, caller)| {
+                request.extensions_mut().insert(caller);
+                if let Some(player) = player {
+                    request.extensions_mut().insert(player);
+                }
+            })
+        }
         (None, _) if !app.access_has_path(path) => {
             tracing::error!(path, "route without a row in the access table");
             Err(reply::INTERNAL.into())
@@ -418,6 +456,35 @@ pub(crate) async fn authorise(
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     }
+}
+
+/// Whoever may: a player by their token, or a role where that will do. An admin of the game counts as that role.
+async fn player(
+    app: &Arc<App>,
+    need: Need,
+    caller: Option<Caller>,
+    headers: &HeaderMap,
+) -> Result<(Option<Player>, Caller), Refusal> {
+    let caller = caller.ok_or_else(|| Refusal::from(reply::UNAUTHORIZED))?;
+    let text = bearer(headers)?.filter(|_| caller.who == Who::Foreign);
+    let Some(text) = text else {
+        match need {
+            Need::RoleOrPlayer(role) | Need::RoleOrAdmin(role) => caller.needs(role)?,
+            _ => return Err(reply::UNAUTHORIZED.into()),
+        }
+        return Ok((None, caller));
+    };
+    let recognise = app.modules.iter().find_map(|module| module.players);
+    let recognise = recognise.ok_or_else(|| Refusal::from(reply::BAD_TOKEN))?;
+    let player = recognise(Arc::clone(app), text).await?;
+    let mut caller = Caller { name: player.username.clone(), ..caller };
+    if let Need::RoleOrAdmin(role) = need {
+        if !player.is_admin {
+            return Err(Refusal::new(reply::FORBIDDEN, "this is for admins of the game"));
+        }
+        caller.role = Some(role);
+    }
+    Ok((Some(player), caller))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub mod caller;
 pub mod checks;
 pub mod demo_worlds;
 pub mod extract;
+mod gateway;
 pub mod guard;
 pub mod hub;
 pub mod inside;

@@ -14,6 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::access::Access;
 use crate::app::App;
+use crate::caller::Player;
 use crate::overview::Tile;
 use crate::reply::{ErrorDef, Refusal};
 use crate::settings::{SettingDef, Settings};
@@ -32,6 +33,9 @@ pub struct Loop {
     /// Starts it. A loop that must run once among several servers takes a lease itself.
     pub run: fn(State, CancellationToken) -> BoxFuture<'static, ()>,
 }
+
+/// Says whose a player's token is.
+pub type Recogniser = fn(State, String) -> BoxFuture<'static, Result<Player, Refusal>>;
 
 /// What a module checks beyond single keys, and repairs when asked to.
 pub type Checker = fn(Checking) -> BoxFuture<'static, Result<Vec<Finding>, Fault>>;
@@ -77,6 +81,8 @@ pub struct Module {
     pub routes: fn() -> OpenApiRouter<State>,
     /// Who may use each of them. A route that is missing here stops the server from starting.
     pub access: &'static [Access],
+    /// How it knows its players, if it has any.
+    pub players: Option<Recogniser>,
     /// Its refusals.
     pub errors: &'static [ErrorDef],
     /// Its settings, named `<module>.…`.
@@ -203,6 +209,7 @@ impl Module {
             streams: Streams::Fixed(&[]),
             routes: OpenApiRouter::new,
             access: &[],
+            players: None,
             errors: &[],
             settings: &[],
             loops: &[],

@@ -22,6 +22,8 @@ pub enum Shape {
     Number,
     /// A whole number that may be negative.
     Signed,
+    /// A number, with or without a fraction, or empty.
+    Decimal,
     /// Words separated by commas.
     List,
     /// One of these words.
@@ -85,6 +87,12 @@ pub const SETTINGS: &[SettingDef] = &[
         "text or json; auto is text on a terminal and json elsewhere",
     ),
     def("admin_token", Shape::Secret, "", "an admin token that exists without being stored"),
+    def(
+        "jwt_key",
+        Shape::Secret,
+        "",
+        "key that signs players' tokens, 32 bytes or more; empty makes one",
+    ),
     def(
         "loopback_admin",
         Shape::Flag,
@@ -338,6 +346,9 @@ fn fits(shape: Shape, text: &str) -> Result<(), String> {
         Shape::Number => Err(format!("`{text}` is not a whole number from 0 up")),
         Shape::Signed if text.parse::<i64>().is_ok() => Ok(()),
         Shape::Signed => Err(format!("`{text}` is not a whole number")),
+        Shape::Decimal if text.is_empty() => Ok(()),
+        Shape::Decimal if text.parse::<f64>().is_ok_and(f64::is_finite) => Ok(()),
+        Shape::Decimal => Err(format!("`{text}` is not a number; write it like 2.5")),
         Shape::Choice(words) if words.contains(&text) => Ok(()),
         Shape::Choice(words) => Err(format!("`{text}` is not one of {}", words.join(", "))),
     }

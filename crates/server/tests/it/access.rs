@@ -56,7 +56,7 @@ testkit::on_every_store!(every_route_asks_for_what_the_table_says, |store| {
                 let refused = [401, 403].contains(&send(None, None).await);
                 assert!(!refused || login, "{place} is open");
             }
-            Need::Role(_) | Need::Own => assert_eq!(send(None, None).await, 401, "{place}, nobody"),
+            _ => assert_eq!(send(None, None).await, 401, "{place}, nobody"),
         }
         if guarded {
             let bad = format!("wk_{}", "A".repeat(43));
@@ -81,9 +81,13 @@ testkit::on_every_store!(every_route_asks_for_what_the_table_says, |store| {
         for (role, token) in &tokens {
             let status = send(Some(token), None).await;
             match need {
-                Need::Role(wanted) if *role < wanted => {
+                Need::Role(wanted) | Need::RoleOrPlayer(wanted) | Need::RoleOrAdmin(wanted)
+                    if *role < wanted =>
+                {
                     assert_eq!(status, 403, "{place}, {role:?}");
                 }
+                // No token of ours makes anybody a player.
+                Need::Player => assert_eq!(status, 401, "{place}, {role:?}"),
                 _ => assert!(![401, 403].contains(&status) || login, "{place}, {role:?}: {status}"),
             }
         }

@@ -8,6 +8,7 @@ mod cluster;
 mod docs;
 mod errors;
 mod events;
+mod galaxy;
 mod jobs;
 mod keys;
 mod monsters;

@@ -31,9 +31,10 @@ impl Drop for Running {
 pub(crate) async fn start(store: Arc<dyn Store>, settings: &[(&str, &str)]) -> Running {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut all = Settings::new();
-    // What a test counts is its own: no demo, and no scheduler that tells of its lead.
+    // What a test counts is its own: no demo, no scheduler that tells of its lead, no world that ticks.
     all.set("demo", "off", Source::Default).unwrap();
     all.set("jobs.scheduler", "false", Source::Default).unwrap();
+    all.set("galaxy.engine", "false", Source::Default).unwrap();
     for (name, text) in settings {
         all.set(name, text, Source::Default).unwrap();
     }

@@ -1,0 +1,138 @@
+//! The galaxy's gateway: what a server holds of it beside the routes. The engine in this process (if it leads, reads
+//! and orders go straight to it), the newest frame for sockets, who is online here, and the accounts.
+//!
+//! What must stay true: a server that does not lead reads the store and gives orders through `galaxy:commands`; no
+//! socket ever slows the tick.
+
+use std::sync::Arc;
+
+use galaxy::engine::{Engine, Handle, Options, Seen};
+use galaxy::keys::Keys;
+use galaxy::load::Epoch;
+use galaxy::physics::solar::SOL;
+use kernel::Kind;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, broadcast, watch};
+
+use crate::app::App;
+use crate::reply::{ErrorDef, Refusal};
+
+pub(crate) mod errors;
+pub(crate) mod frame;
+pub(crate) mod loops;
+pub(crate) mod notes;
+pub(crate) mod orders;
+pub(crate) mod shapes;
+
+use frame::Frame;
+use notes::Note;
+
+/// What one server holds of the galaxy.
+pub(crate) struct Gateway {
+    pub(crate) keys: Keys,
+    /// The engine of this process; it may or may not lead.
+    pub(crate) engine: Handle,
+    /// Until its loop takes it.
+    waiting: Mutex<Option<Engine>>,
+    /// The newest frame; `None` until there is a world.
+    pub(crate) frames: watch::Sender<Option<Arc<Frame>>>,
+    /// What sockets hear beside the state.
+    pub(crate) notes: broadcast::Sender<Note>,
+    /// Open sockets of this server that are logged in.
+    pub(crate) sockets: watch::Sender<usize>,
+    /// The store says that a tick is done.
+    ticked: Notify,
+    answers: orders::Answers,
+}
+
+/// The gateway of this server, made at the first use.
+pub(crate) fn of(app: &App) -> Arc<Gateway> {
+    app.kept(|| Gateway::new(app))
+}
+
+/// There is nothing to look at.
+pub(crate) const NO_WORLD: ErrorDef = ErrorDef {
+    code: "no_world",
+    status: 404,
+    says: "there is no world in this store yet; make one with `worldkeep galaxy init`",
+};
+
+/// How an engine of this server is told to work.
+pub(crate) fn options(app: &App, create: bool) -> Options {
+    let epoch = match app.settings.text("galaxy.epoch") {
+        Some("j2000") => Epoch::J2000,
+        _ => Epoch::Now,
+    };
+    // A pilot of the demo should not wait a second for the ship to answer.
+    let default = if app.demo() { 10.0 } else { 1.0 };
+    let rate = app.settings.text("galaxy.tick_rate").and_then(|text| text.parse().ok());
+    Options {
+        create: create.then_some(epoch),
+        rate: rate.filter(|rate| galaxy::pace::RANGE.contains(rate)).unwrap_or(default),
+        ..Options::new(app.server_id.clone())
+    }
+}
+
+impl Gateway {
+    fn new(app: &App) -> Self {
+        let keys = Keys::new(app.keyspace.layout);
+        // Nobody's Redis fills with planets unasked.
+        let create = app.demo() || app.store().status().kind == Kind::Embedded;
+        let (engine, handle) =
+            Engine::new(app.shared_store(), Arc::clone(&app.clock), keys, options(app, create));
+        Gateway {
+            keys,
+            engine: handle,
+            waiting: Mutex::new(Some(engine)),
+            frames: watch::Sender::new(None),
+            notes: broadcast::channel(1_024).0,
+            sockets: watch::Sender::new(0),
+            ticked: Notify::new(),
+            answers: orders::Answers::default(),
+        }
+    }
+
+    /// Whether the engine of this process ticks the world.
+    pub(crate) fn leads(&self) -> bool {
+        self.engine.seen().borrow().leads
+    }
+
+    /// The world: from the engine here, or as the store has it.
+    pub(crate) async fn look(&self, app: &App) -> Result<Arc<Seen>, Refusal> {
+        let here = Arc::clone(&self.engine.seen().borrow());
+        if here.leads {
+            return Ok(here);
+        }
+        match Seen::read(&app.shared_store(), self.keys, &SOL).await? {
+            Some(seen) => Ok(Arc::new(seen)),
+            None => Err(NO_WORLD.into()),
+        }
+    }
+
+    /// The newest frame for a socket that just came.
+    pub(crate) async fn frame(&self, app: &App) -> Result<Arc<Frame>, Refusal> {
+        let newest = self.frames.borrow().clone();
+        if let Some(frame) = newest
+            && (frame.seen.leads || *self.sockets.borrow() > 1)
+        {
+            return Ok(frame);
+        }
+        Ok(self.show(self.look(app).await?))
+    }
+
+    /// Puts a new look at the world before the sockets.
+    pub(crate) fn show(&self, seen: Arc<Seen>) -> Arc<Frame> {
+        let frame = Arc::new(Frame::new(seen));
+        let mut paused = None;
+        self.frames.send_modify(|newest| {
+            let now = frame.seen.pace.paused;
+            let before = newest.as_ref().map_or(now, |frame| frame.seen.pace.paused);
+            paused = (before != now).then_some(now);
+            *newest = Some(Arc::clone(&frame));
+        });
+        if let Some(paused) = paused {
+            let _ = self.notes.send(Note::paused(paused, frame.seen.tick));
+        }
+        frame
+    }
+}

@@ -1,0 +1,80 @@
+//! What sockets hear beside the state: who came and left, alerts, pause and resume, the end of an account. All but the
+//! pause come from the event streams, so that the sockets of every server hear the same.
+
+use axum::extract::ws::Utf8Bytes;
+use kernel::events::Envelope;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+/// One note, for everybody or for one player.
+#[derive(Debug, Clone)]
+pub(crate) struct Note {
+    /// Only this player's sockets, when set.
+    pub(crate) to: Option<Uuid>,
+    pub(crate) what: What,
+}
+
+/// What is to be done with it.
+#[derive(Debug, Clone)]
+pub(crate) enum What {
+    Say(Utf8Bytes),
+    /// The account is gone: close.
+    Close,
+    /// The player flies another ship.
+    Switch(Uuid),
+}
+
+/// Types of `galaxy:players`.
+pub(crate) const JOINED: &str = "player_joined";
+pub(crate) const LEFT: &str = "player_left";
+/// Type of `galaxy:admin` that closes sockets.
+pub(crate) const PLAYER_DELETED: &str = "player_deleted";
+
+impl Note {
+    pub(crate) fn say(to: Option<Uuid>, message: &Value) -> Self {
+        Note { to, what: What::Say(message.to_string().into()) }
+    }
+
+    pub(crate) fn paused(paused: bool, tick: u64) -> Self {
+        let kind = if paused { "paused" } else { "resumed" };
+        Note::say(None, &json!({ "type": kind, "tick": tick }))
+    }
+
+    /// What an event means for sockets, if anything.
+    pub(crate) fn of(event: &Envelope) -> Option<Self> {
+        if event.module != "galaxy" {
+            return None;
+        }
+        let body: Value = serde_json::from_str(event.body.get()).ok()?;
+        let player = || body["player_id"].as_str()?.parse::<Uuid>().ok();
+        match event.kind.as_str() {
+            kind @ (JOINED | LEFT) => Some(Note::say(
+                None,
+                &json!({ "type": kind, "player_id": body["player_id"], "username": body["username"] }),
+            )),
+            "ship.alert" => {
+                let message = json!({
+                    "type": "alert", "ship_id": body["ship_id"], "rule_id": body["rule_id"],
+                    "message": body["message"], "tick": body["tick"],
+                });
+                Some(Note::say(Some(player()?), &message))
+            }
+            "maneuver.ended" => {
+                let message = json!({
+                    "type": "alert", "ship_id": body["ship_id"], "maneuver": body["type"],
+                    "status": body["status"], "message": maneuver(&body), "tick": body["tick"],
+                });
+                Some(Note::say(Some(player()?), &message))
+            }
+            PLAYER_DELETED => Some(Note { to: Some(event.id.parse().ok()?), what: What::Close }),
+            _ => None,
+        }
+    }
+}
+
+fn maneuver(body: &Value) -> String {
+    let word = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
+    let error = word("error");
+    let end = if error.is_empty() { String::new() } else { format!(": {error}") };
+    format!("{} {}{end}", word("type"), word("status"))
+}

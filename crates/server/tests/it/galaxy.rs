@@ -1,0 +1,4 @@
+//! The galaxy over HTTP and sockets.
+
+mod reads;
+mod world;
