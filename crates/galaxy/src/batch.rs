@@ -5,9 +5,11 @@
 
 use kernel::Cmd;
 use rayon::prelude::*;
+use smallvec::{SmallVec, smallvec};
 use uuid::Uuid;
 
 use crate::keys::Keys;
+use crate::maneuver;
 use crate::model::{write_controls, write_motion};
 use crate::physics::CraftId;
 use crate::text;
@@ -86,8 +88,8 @@ impl World {
             ships.par_iter().filter_map(encode).collect()
         };
         let mut changed = Vec::new();
-        for (cmd, craft, stored) in written {
-            out.push(cmd);
+        for (cmds, craft, stored) in written {
+            out.extend(cmds);
             changed.extend(stored.map(|stored| (craft, stored)));
         }
         if changed.is_empty() {
@@ -107,7 +109,7 @@ impl World {
         keys: Keys,
         id: Uuid,
         ship: &Ship,
-    ) -> Option<(Cmd, CraftId, Option<Stored>)> {
+    ) -> Option<(SmallVec<[Cmd; 1]>, CraftId, Option<Stored>)> {
         let key = keys.ship(id).ok()?;
         let (position, velocity) = self.motion(ship.craft)?;
         let hull = self.fleet.hull(ship.craft)?;
@@ -122,10 +124,11 @@ impl World {
             controls: write_controls(hull, ship.target.as_ref()),
             docked: ship.docked,
             landed: ship.landed,
+            maneuver: ship.maneuver.clone(),
         };
         let was = ship.stored.as_ref();
         if was == Some(&now) {
-            return Some((hash.cmd, ship.craft, None));
+            return Some((smallvec![hash.cmd], ship.craft, None));
         }
         if was.is_none_or(|was| was.fuel.to_bits() != now.fuel.to_bits()) {
             hash.cmd.arg("fuel").arg(text::float(now.fuel));
@@ -153,7 +156,14 @@ impl World {
             let body = now.landed.map_or("", |body| self.system.body(body).name);
             hash.cmd.arg("landed_body_name").arg(body);
         }
-        Some((hash.cmd, ship.craft, Some(now)))
+        let mut cmds = smallvec![hash.cmd];
+        let flown = was.map(|was| was.maneuver.as_ref());
+        if flown != Some(now.maneuver.as_ref()) {
+            let key = keys.maneuver(id).ok()?;
+            let body = |body| self.system.body(body).name;
+            cmds.extend(maneuver::writes(key.as_str(), flown, now.maneuver.as_ref(), body));
+        }
+        Some((cmds, ship.craft, Some(now)))
     }
 }
 

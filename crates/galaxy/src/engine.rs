@@ -293,6 +293,9 @@ impl Engine {
         match &outcome {
             Ok(effect) => {
                 writes = write::effect(&turn.world, self.keys, effect, self.clock.now_ms());
+                if matches!(effect, Effect::Cleared(_)) {
+                    turn.energy = turn.world.bodies.energy();
+                }
             }
             Err(why) => {
                 turn.numbers.orders_dropped += 1;
@@ -348,6 +351,8 @@ impl Engine {
             turn.numbers.not_finite += 1;
             tracing::error!(ship = %id, "its state left the numbers; it stays where it was");
         }
+        let now_ms = self.clock.now_ms();
+        turn.extra.extend(write::automated(&turn.world, self.keys, &stepped, now_ms));
         self.flush(turn).await;
         turn.numbers.behind = turn.beat.behind(self.clock.monotonic());
         turn.numbers.took = self.clock.monotonic().saturating_sub(now);

@@ -7,26 +7,44 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{Cmd, Deadline, Fault, Store, Value, reply};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::keys::{Keys, of_station};
 use crate::model::{Fields, ShipRecord, StationKind, StationRecord, Unusable, read_body};
+use crate::physics::Bodies;
 use crate::physics::solar::{J2000_UNIX_S, System};
 use crate::text;
 use crate::world::{Pace, World};
+
+mod automation;
 
 /// Hashes read in one trip.
 const AT_ONCE: usize = 500;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// When a new world begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Epoch {
     /// Now: planets from their elements at this date.
     #[default]
     Now,
     /// J2000, from the table; time is not drawn towards UTC.
     J2000,
+}
+
+impl Epoch {
+    /// The bodies at the beginning, and its time in Unix nanoseconds.
+    pub fn start(self, system: &System, now_ms: u64) -> (Bodies, i128) {
+        #[expect(clippy::cast_precision_loss, reason = "milliseconds of this century")]
+        let now_s = now_ms as f64 / 1e3;
+        match self {
+            Epoch::Now => (system.at(now_s), i128::from(now_ms) * 1_000_000),
+            #[expect(clippy::cast_possible_truncation, reason = "a second of this era")]
+            Epoch::J2000 => (system.at_j2000(), (J2000_UNIX_S.round() * 1e9) as i128),
+        }
+    }
 }
 
 /// What was found.
@@ -70,6 +88,7 @@ pub async fn load(
             Err(why) => aside.push((key, why)),
         }
     }
+    automation::load(&reader, &mut world, &mut aside).await?;
     Ok(Some(Loaded { world, aside }))
 }
 
@@ -81,13 +100,7 @@ pub async fn create(
     epoch: Epoch,
     now_ms: u64,
 ) -> Result<World, Fault> {
-    #[expect(clippy::cast_precision_loss, reason = "milliseconds of this century")]
-    let now_s = now_ms as f64 / 1e3;
-    let (bodies, time_ns) = match epoch {
-        Epoch::Now => (system.at(now_s), i128::from(now_ms) * 1_000_000),
-        #[expect(clippy::cast_possible_truncation, reason = "a second of this era")]
-        Epoch::J2000 => (system.at_j2000(), (J2000_UNIX_S.round() * 1e9) as i128),
-    };
+    let (bodies, time_ns) = epoch.start(system, now_ms);
     let mut world = World::new(system, bodies, time_ns);
     world.pace.sync = epoch == Epoch::Now;
     let cmds = first_write(&mut world, keys)?;
@@ -180,10 +193,7 @@ impl Reader<'_> {
     }
 
     /// The bodies of the system; `None` when one of them is missing.
-    async fn bodies(
-        &self,
-        system: &'static System,
-    ) -> Result<Option<crate::physics::Bodies>, Fault> {
+    async fn bodies(&self, system: &'static System) -> Result<Option<Bodies>, Fault> {
         let mut gets = Vec::new();
         for body in system.bodies() {
             let key =

@@ -6,11 +6,16 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::model::{StationKind, Target, TargetKind};
+use crate::load::Epoch;
+use crate::model::{StationKind, Unusable};
 use crate::pace::RANGE;
-use crate::physics::hull::Mode;
-use crate::physics::{ShipClass, Vec3};
-use crate::world::{Placement, Refused, Service, World};
+use crate::physics::ShipClass;
+use crate::rules::RuleDraft;
+use crate::world::{Cleared, Refused, Service, World};
+
+mod automate;
+mod found;
+mod pilot;
 
 /// An order, as the stream's `type` and `body` spell it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,6 +62,29 @@ pub enum Order {
         station_id: Option<Uuid>,
     },
     Despawn,
+    /// Makes a rule of the ship.
+    RuleCreate {
+        rule_id: Uuid,
+        rule: RuleDraft,
+    },
+    /// Puts another rule in the place of one.
+    RuleReplace {
+        rule_id: Uuid,
+        rule: RuleDraft,
+    },
+    RuleRemove {
+        rule_id: Uuid,
+    },
+    /// Begins a maneuver, in the words of an action: `{"action": "burn", "direction": …}`.
+    Maneuver {
+        maneuver: serde_json::Value,
+    },
+    /// Ends the maneuver and switches the engine off.
+    Abort,
+    /// Through a jump gate; none leads anywhere yet.
+    Jump {
+        jumpgate_id: Uuid,
+    },
     StationSpawn {
         id: Uuid,
         name: String,
@@ -70,6 +98,14 @@ pub enum Order {
     },
     StationRemove {
         id: Uuid,
+    },
+    JumpgateRemove {
+        id: Uuid,
+    },
+    /// The world anew: paused, without craft, bodies where they are at its start. Accounts and ticks stay.
+    ResetWorld {
+        #[serde(default)]
+        epoch: Epoch,
     },
     Pause,
     Resume,
@@ -120,6 +156,26 @@ pub enum OrderError {
     /// A station says no.
     #[error(transparent)]
     Docking(#[from] Refused),
+    /// E040.
+    #[error("jump gates do not carry ships to other systems yet")]
+    NoTransit,
+}
+
+impl OrderError {
+    /// The number clients know, where there is one.
+    pub fn code(&self) -> Option<&'static str> {
+        match self {
+            OrderError::Docking(refused) => Some(refused.code()),
+            OrderError::NoTransit => Some("E040"),
+            _ => None,
+        }
+    }
+}
+
+impl From<Unusable> for OrderError {
+    fn from(bad: Unusable) -> Self {
+        OrderError::Invalid { field: bad.field, reason: bad.reason }
+    }
 }
 
 /// What obeying needs beyond the world in memory: writes of its own.
@@ -129,8 +185,17 @@ pub enum Effect {
     None,
     /// A ship was made (or made anew): its whole hash, its index entry, its event.
     Spawned(Uuid),
-    /// A ship is gone.
-    Despawned(Uuid),
+    /// A ship is gone, and its rules with it.
+    Despawned {
+        /// Which.
+        ship: Uuid,
+        /// Its rules.
+        rules: Vec<Uuid>,
+    },
+    /// A rule was made or replaced: ship and rule.
+    Ruled(Uuid, Uuid),
+    /// A rule is gone: ship and rule.
+    Unruled(Uuid, Uuid),
     /// Its new name.
     Renamed(Uuid, String),
     /// A station or gate was made.
@@ -139,6 +204,8 @@ pub enum Effect {
     Unstationed(Uuid, StationKind),
     /// Pause, rate, scale or sync changed.
     Paced,
+    /// The world begins anew; what was in it.
+    Cleared(Box<Cleared>),
 }
 
 fn invalid(field: &'static str, reason: impl Into<String>) -> OrderError {
@@ -166,9 +233,11 @@ impl World {
                 let kind = if *jumpgate { StationKind::Jumpgate } else { StationKind::Station };
                 self.build(*id, kind, name, parent_body, *altitude, lagrange.as_deref())
             }
-            Order::StationRemove { id } => {
-                let station = self.remove_station(*id).ok_or(OrderError::Missing("station"))?;
-                Ok(Effect::Unstationed(*id, station.kind))
+            Order::StationRemove { id } => self.tear_down(*id, StationKind::Station),
+            Order::JumpgateRemove { id } => self.tear_down(*id, StationKind::Jumpgate),
+            Order::ResetWorld { epoch } => {
+                let (bodies, time_ns) = epoch.start(self.system, command.at_ms);
+                Ok(Effect::Cleared(Box::new(self.begin_anew(bodies, time_ns))))
             }
             Order::Spawn { name, ship_class, station_id } => {
                 let id = command.ship_id.ok_or_else(|| invalid("ship_id", "is missing"))?;
@@ -188,9 +257,14 @@ impl World {
         match &command.order {
             Order::Control { thrust_level, rotation_input, translation_input } => {
                 self.control(id, *thrust_level, *rotation_input, *translation_input)?;
+                let moves = |input: &Option<[f64; 3]>| input.is_some_and(|input| input != [0.0; 3]);
+                if thrust_level.is_some() || moves(rotation_input) || moves(translation_input) {
+                    self.let_go(id, *thrust_level);
+                }
             }
             Order::Attitude { mode, target_id, target_type } => {
                 self.point(id, mode, target_id.as_deref(), target_type.as_deref())?;
+                self.let_go(id, None);
             }
             Order::AttitudeHold { enabled } => {
                 if let Some(hull) = self.hull_mut(id) {
@@ -203,168 +277,21 @@ impl World {
             Order::Rename { name } => return self.rename(id, name),
             Order::Reset { ship_class } => return self.respawn(id, ship_class.as_deref()),
             Order::Despawn => {
-                self.remove_ship(id);
-                return Ok(Effect::Despawned(id));
+                let ship = self.remove_ship(id).ok_or(OrderError::Missing("ship"))?;
+                let rules = ship.rules.iter().map(|rule| rule.id).collect();
+                return Ok(Effect::Despawned { ship: id, rules });
             }
+            Order::RuleCreate { rule_id, rule } => {
+                return self.make_rule(id, *rule_id, rule, command.at_ms);
+            }
+            Order::RuleReplace { rule_id, rule } => return self.replace_rule(id, *rule_id, rule),
+            Order::RuleRemove { rule_id } => return self.remove_rule(id, *rule_id),
+            Order::Maneuver { maneuver } => self.begin_asked(id, maneuver)?,
+            Order::Abort => self.abort(id)?,
+            Order::Jump { jumpgate_id } => return self.jump(*jumpgate_id),
             _ => return Err(invalid("type", "is not an order about a ship")),
         }
         Ok(Effect::None)
-    }
-
-    fn control(
-        &mut self,
-        id: Uuid,
-        thrust: Option<f64>,
-        turn: Option<[f64; 3]>,
-        shift: Option<[f64; 3]>,
-    ) -> Result<(), OrderError> {
-        let finite = |field, numbers: &[f64]| {
-            let good = numbers.iter().all(|number| number.is_finite());
-            if good { Ok(()) } else { Err(invalid(field, "must be a number")) }
-        };
-        finite("thrust_level", thrust.as_slice())?;
-        finite("rotation_input", turn.unwrap_or_default().as_slice())?;
-        finite("translation_input", shift.unwrap_or_default().as_slice())?;
-        if self.ships.get(&id).is_some_and(|ship| ship.docked.is_some()) {
-            return Err(OrderError::Conflict("the ship is docked; undock first"));
-        }
-        let Some(hull) = self.hull_mut(id) else { return Err(OrderError::Missing("ship")) };
-        if let Some(thrust) = thrust {
-            hull.thrust_level = thrust.clamp(0.0, 1.0);
-        }
-        if let Some(turn) = turn {
-            hull.steer(Vec3::from_array(turn));
-        }
-        if let Some(shift) = shift {
-            hull.translation_input = Vec3::from_array(shift).clamp(Vec3::NEG_ONE, Vec3::ONE);
-        }
-        Ok(())
-    }
-
-    /// Changes where the nose is kept.
-    pub(crate) fn point(
-        &mut self,
-        id: Uuid,
-        mode: &str,
-        target_id: Option<&str>,
-        target_type: Option<&str>,
-    ) -> Result<(), OrderError> {
-        let mode = Mode::read(mode).ok_or_else(|| invalid("mode", "is not a mode of attitude"))?;
-        let target = match target_id {
-            Some(target) => {
-                let kind = TargetKind::read(target_type.unwrap_or("body")).ok_or_else(|| {
-                    invalid("target_type", "is not body, ship, station or lagrange")
-                })?;
-                let target = Target { id: target.to_owned(), kind };
-                self.mark(&target).ok_or(OrderError::Missing("target"))?;
-                Some(target)
-            }
-            None if mode.needs_target() => return Err(invalid("target_id", "is missing")),
-            None => None,
-        };
-        let ship = self.ships.get_mut(&id).ok_or(OrderError::Missing("ship"))?;
-        if target.is_some() {
-            ship.target = target;
-        }
-        let Some(hull) = self.hull_mut(id) else { return Err(OrderError::Missing("ship")) };
-        if mode == Mode::Hold {
-            hull.hold_here();
-        } else {
-            (hull.mode, hull.last_aim, hull.overridden) = (mode, None, false);
-        }
-        Ok(())
-    }
-
-    fn rename(&mut self, id: Uuid, name: &str) -> Result<Effect, OrderError> {
-        let name = ship_name(name)?;
-        let owner = self.ships.get(&id).map(|ship| ship.player_id.clone()).unwrap_or_default();
-        let taken = self
-            .ships
-            .iter()
-            .any(|(other, ship)| *other != id && ship.player_id == owner && ship.name == name);
-        if taken {
-            return Err(OrderError::Conflict("you have a ship of that name already"));
-        }
-        let ship = self.ships.get_mut(&id).ok_or(OrderError::Missing("ship"))?;
-        name.clone_into(&mut ship.name);
-        Ok(Effect::Renamed(id, name.to_owned()))
-    }
-
-    fn spawn(
-        &mut self,
-        id: Uuid,
-        owner: &str,
-        name: &str,
-        class: Option<&str>,
-        station: Option<Uuid>,
-    ) -> Result<Effect, OrderError> {
-        let name = ship_name(name)?;
-        if self.ships.contains_key(&id) {
-            return Err(OrderError::Conflict("this ship exists already"));
-        }
-        let class = ship_class(class)?;
-        let placement = station.map_or_else(Placement::default, Placement::Station);
-        let (k, position, velocity) = self
-            .free_spawn(&placement, self.total_spawns + 1)
-            .ok_or(OrderError::Missing("station"))?;
-        self.total_spawns = k;
-        let record = self.new_ship((owner, name), class, (position, velocity));
-        self.add_ship(id, record);
-        Ok(Effect::Spawned(id))
-    }
-
-    fn respawn(&mut self, id: Uuid, class: Option<&str>) -> Result<Effect, OrderError> {
-        let old = self.ship_record(id).ok_or(OrderError::Missing("ship"))?;
-        let class = match class {
-            Some(name) => ship_class(Some(name))?,
-            None => old.hull.class,
-        };
-        let point = self.free_spawn(&Placement::default(), self.total_spawns + 1);
-        let (k, position, velocity) = point.ok_or(OrderError::Missing("body"))?;
-        self.total_spawns = k;
-        let record = self.new_ship((&old.player_id, &old.name), class, (position, velocity));
-        self.add_ship(id, record);
-        Ok(Effect::Spawned(id))
-    }
-
-    fn build(
-        &mut self,
-        id: Uuid,
-        kind: StationKind,
-        name: &str,
-        parent: &str,
-        altitude: f64,
-        point: Option<&str>,
-    ) -> Result<Effect, OrderError> {
-        let name = ship_name(name)?;
-        if !altitude.is_finite() || !(0.0..=1e12).contains(&altitude) {
-            return Err(invalid("altitude", "must be from 0 to 10^12 metres"));
-        }
-        self.system.find(parent).ok_or(OrderError::Missing("body"))?;
-        if kind == StationKind::Jumpgate
-            && !point.is_some_and(|key| key.ends_with("L4") || key.ends_with("L5"))
-        {
-            return Err(invalid("lagrange", "must be an L4 or L5 point for a jump gate"));
-        }
-        if self.stations.contains_key(&id) {
-            return Err(OrderError::Conflict("this station exists already"));
-        }
-        let record = self
-            .new_station(kind, name, parent, altitude, point)
-            .ok_or_else(|| invalid("lagrange", "is not a point such as Earth-Luna-L4"))?;
-        self.add_station(id, kind, record);
-        Ok(Effect::Stationed(id))
-    }
-
-    fn set_scale(&mut self, scale: f64) -> Result<Effect, OrderError> {
-        let scale = in_range("time_scale", scale)?;
-        if self.pace.sync && (scale - 1.0).abs() > 1e-3 {
-            return Err(OrderError::Conflict(
-                "time sync is on; switch it off before you scale time",
-            ));
-        }
-        self.pace.scale = scale;
-        Ok(Effect::Paced)
     }
 }
 

@@ -3,19 +3,24 @@
 //! Always true: every ship and station has a craft in the fleet; a docked ship has the motion of its station; nothing
 //! in here waits, reads a clock or talks to the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use uuid::Uuid;
 
+use crate::maneuver::Maneuver;
 use crate::model::{ShipRecord, StationKind, StationRecord, Target, TargetKind};
 use crate::physics::aim::{Lagrange, Mark};
 use crate::physics::solar::System;
 use crate::physics::{Bodies, Craft, CraftId, Fleet, Hull, Vec3};
+use crate::rules::Rule;
 
+mod anew;
 mod dock;
 mod spawn;
 mod step;
 
+pub use anew::Cleared;
 pub use dock::{Refused, Service};
 pub use spawn::Placement;
 pub use step::Stepped;
@@ -58,6 +63,10 @@ pub struct Ship {
     pub landed: Option<usize>,
     /// Whether it takes fuel at its dock.
     pub refuelling: bool,
+    /// What it does by itself, in the order in which the rules act.
+    pub rules: Arc<Vec<Rule>>,
+    /// What it flies by itself, or flew a minute ago.
+    pub maneuver: Option<Maneuver>,
     /// What the store holds of what changes rarely; `None` when nobody knows.
     pub(crate) stored: Option<Stored>,
 }
@@ -70,6 +79,7 @@ pub(crate) struct Stored {
     pub(crate) controls: crate::model::Written,
     pub(crate) docked: Option<Uuid>,
     pub(crate) landed: Option<usize>,
+    pub(crate) maneuver: Option<Maneuver>,
 }
 
 /// A station or a gate in memory.
@@ -96,6 +106,8 @@ pub struct World {
     pub ships: BTreeMap<Uuid, Ship>,
     /// By id; gates too.
     pub stations: BTreeMap<Uuid, Station>,
+    /// Stations by their name; of two with one name, the later.
+    station_names: HashMap<String, Uuid>,
     /// The number of the last finished tick.
     pub tick: u64,
     /// Game time, Unix nanoseconds: an integer, so that no tick is lost to rounding.
@@ -106,6 +118,8 @@ pub struct World {
     pub drift_s: f64,
     /// How many ships were ever spawned.
     pub total_spawns: u64,
+    /// Rules that were stored as enabled and cannot be read, by ship: the next tick disables and tells them.
+    pub(crate) broken: Vec<(Uuid, Uuid)>,
 }
 
 impl World {
@@ -117,11 +131,13 @@ impl World {
             fleet: Fleet::default(),
             ships: BTreeMap::new(),
             stations: BTreeMap::new(),
+            station_names: HashMap::new(),
             tick: 0,
             time_ns,
             pace: Pace::default(),
             drift_s: 0.0,
             total_spawns: 0,
+            broken: Vec::new(),
         }
     }
 
@@ -134,6 +150,7 @@ impl World {
             controls: crate::model::write_controls(&record.hull, record.target.as_ref()),
             docked: record.docked,
             landed,
+            maneuver: None,
         });
         let motion = (record.position, record.velocity);
         let craft = self.fleet.insert_at(self.system, &self.bodies, motion, Some(record.hull));
@@ -146,10 +163,19 @@ impl World {
             docked_at_tick: record.docked_at_tick,
             landed,
             refuelling: false,
+            rules: Arc::default(),
+            maneuver: None,
             stored,
         };
         if let Some(before) = self.ships.insert(id, ship) {
             self.fleet.remove(before.craft);
+            if let Some(ship) = self.ships.get_mut(&id) {
+                // A ship that is spawned anew keeps its rules and has done with its maneuver.
+                ship.rules = before.rules;
+                if let Some(stored) = &mut ship.stored {
+                    stored.maneuver = before.maneuver;
+                }
+            }
         }
     }
 
@@ -157,6 +183,9 @@ impl World {
     pub fn add_station(&mut self, id: Uuid, kind: StationKind, record: StationRecord) {
         let motion = (record.position, record.velocity);
         let craft = self.fleet.insert_at(self.system, &self.bodies, motion, None);
+        if kind == StationKind::Station {
+            self.station_names.insert(record.name.clone(), id);
+        }
         if let Some(before) = self.stations.insert(id, Station { kind, craft, record }) {
             self.fleet.remove(before.craft);
         }
@@ -180,11 +209,22 @@ impl World {
     pub fn remove_station(&mut self, id: Uuid) -> Option<Station> {
         let station = self.stations.remove(&id)?;
         self.fleet.remove(station.craft);
+        if self.station_names.get(&station.record.name) == Some(&id) {
+            self.station_names.remove(&station.record.name);
+        }
         for ship in self.ships.values_mut().filter(|ship| ship.docked == Some(id)) {
             ship.docked = None;
             ship.refuelling = false;
         }
         Some(station)
+    }
+
+    /// A station by its id or its name.
+    pub fn station_named(&self, name: &str) -> Option<Uuid> {
+        match name.parse() {
+            Ok(id) => self.stations.contains_key(&id).then_some(id),
+            Err(_) => self.station_names.get(name).copied(),
+        }
     }
 
     /// Metres from the barycentre, and m/s.

@@ -8,9 +8,11 @@ use uuid::Uuid;
 
 use crate::keys::Keys;
 use crate::load::load;
+use crate::maneuver::Maneuver;
 use crate::model::{StationKind, StationRecord, Target};
 use crate::physics::solar::System;
 use crate::physics::{Hull, Vec3};
+use crate::rules::Rule;
 use crate::world::{Pace, World};
 
 /// How the engine is doing.
@@ -55,6 +57,10 @@ pub struct ShipSeen {
     pub landed: Option<usize>,
     /// The body it goes round.
     pub reference: usize,
+    /// In the order in which they act.
+    pub rules: Arc<Vec<Rule>>,
+    /// What it flies by itself, or flew a minute ago.
+    pub maneuver: Option<Box<Maneuver>>,
 }
 
 /// A station or gate to look at.
@@ -124,6 +130,8 @@ impl Seen {
                 docked_at_tick: ship.docked_at_tick,
                 landed: ship.landed,
                 reference: craft.reference,
+                rules: Arc::clone(&ship.rules),
+                maneuver: ship.maneuver.clone().map(Box::new),
             })
         });
         let stations = world.stations.iter().filter_map(|(id, station)| {

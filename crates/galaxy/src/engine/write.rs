@@ -9,8 +9,9 @@ use crate::keys::{Keys, of_station};
 use crate::load::cmd;
 use crate::model::{StationKind, Written};
 use crate::orders::Effect;
+use crate::rules::Alert;
 use crate::text;
-use crate::world::World;
+use crate::world::{Cleared, Stepped, World};
 
 /// The writes of an effect, in an order that is also right on a Cluster: hash before index when something comes,
 /// index before hash when it goes.
@@ -18,7 +19,12 @@ pub(super) fn effect(world: &World, keys: Keys, effect: &Effect, at_ms: u64) -> 
     match effect {
         Effect::None => Vec::new(),
         Effect::Spawned(id) => spawned(world, keys, *id, at_ms).unwrap_or_default(),
-        Effect::Despawned(id) => despawned(world, keys, *id, at_ms).unwrap_or_default(),
+        Effect::Despawned { ship, rules } => {
+            despawned(world, keys, *ship, rules, at_ms).unwrap_or_default()
+        }
+        Effect::Ruled(ship, rule) => ruled(world, keys, *ship, *rule).unwrap_or_default(),
+        Effect::Unruled(ship, rule) => unruled(keys, *ship, *rule).unwrap_or_default(),
+        Effect::Cleared(cleared) => self::cleared(world, keys, cleared, at_ms).unwrap_or_default(),
         Effect::Renamed(id, name) => renamed(keys, *id, name).into_iter().collect(),
         Effect::Stationed(id) => stationed(world, keys, *id, at_ms).unwrap_or_default(),
         Effect::Unstationed(id, kind) => {
@@ -44,15 +50,80 @@ fn spawned(world: &World, keys: Keys, id: Uuid, at_ms: u64) -> Option<Vec<Cmd>> 
     ])
 }
 
-fn despawned(world: &World, keys: Keys, id: Uuid, at_ms: u64) -> Option<Vec<Cmd>> {
+fn despawned(world: &World, keys: Keys, id: Uuid, rules: &[Uuid], at_ms: u64) -> Option<Vec<Cmd>> {
     let index = keys.system_ships(world.system.id).ok()?;
     let name = id.to_string();
-    Some(vec![
+    let mut cmds = vec![
         cmd(&["SREM", index.as_str(), &name]),
         cmd(&["DEL", keys.ship(id).ok()?.as_str()]),
         cmd(&["DEL", keys.maneuver(id).ok()?.as_str()]),
-        event(&keys.ships_events(), "ship.removed", at_ms, &name, &json!({ "ship_id": name }))?,
+        cmd(&["DEL", keys.rules(id).ok()?.as_str()]),
+    ];
+    for rule in rules {
+        cmds.push(cmd(&["DEL", keys.rule(id, *rule).ok()?.as_str()]));
+    }
+    let body = json!({ "ship_id": name });
+    cmds.push(event(&keys.ships_events(), "ship.removed", at_ms, &name, &body)?);
+    Some(cmds)
+}
+
+fn ruled(world: &World, keys: Keys, ship: Uuid, id: Uuid) -> Option<Vec<Cmd>> {
+    let rule = world.ships.get(&ship)?.rules.iter().find(|rule| rule.id == id)?;
+    Some(vec![
+        hash(keys.rule(ship, id).ok()?.as_str(), rule.write(ship)),
+        cmd(&["SADD", keys.rules(ship).ok()?.as_str(), &id.to_string()]),
     ])
+}
+
+fn unruled(keys: Keys, ship: Uuid, id: Uuid) -> Option<Vec<Cmd>> {
+    Some(vec![
+        cmd(&["SREM", keys.rules(ship).ok()?.as_str(), &id.to_string()]),
+        cmd(&["DEL", keys.rule(ship, id).ok()?.as_str()]),
+    ])
+}
+
+/// Everything of before is gone; the bodies come with the write of the world that follows.
+fn cleared(world: &World, keys: Keys, cleared: &Cleared, at_ms: u64) -> Option<Vec<Cmd>> {
+    let system = world.system.id;
+    let mut cmds = vec![
+        cmd(&["DEL", keys.system_ships(system).ok()?.as_str()]),
+        cmd(&["DEL", keys.system_stations(system).ok()?.as_str()]),
+        cmd(&["DEL", keys.system_jumpgates(system).ok()?.as_str()]),
+    ];
+    for (id, rules) in &cleared.ships {
+        cmds.extend(despawned(world, keys, *id, rules, at_ms)?);
+    }
+    for (id, kind) in &cleared.stations {
+        cmds.extend(unstationed(world, keys, *id, *kind, at_ms)?);
+    }
+    cmds.extend(pace(world, keys));
+    Some(cmds)
+}
+
+/// What rules and maneuvers did in a tick beyond setting controls.
+pub(super) fn automated(world: &World, keys: Keys, stepped: &Stepped, at_ms: u64) -> Vec<Cmd> {
+    let off = |(ship, rule): &(Uuid, Uuid)| {
+        Some(cmd(&["HSET", keys.rule(*ship, *rule).ok()?.as_str(), "enabled", "false"]))
+    };
+    let alert = |alert: &Alert| {
+        let (ship, rule) = (alert.ship_id.to_string(), alert.rule_id.to_string());
+        let player = &world.ships.get(&alert.ship_id)?.player_id;
+        let body = json!({ "ship_id": ship, "player_id": player, "rule_id": rule,
+            "message": alert.message, "tick": world.tick });
+        event(&keys.ships_events(), "ship.alert", at_ms, &ship, &body)
+    };
+    let ended = |id: &Uuid| {
+        let ship = world.ships.get(id)?;
+        let maneuver = ship.maneuver.as_ref()?;
+        let name = id.to_string();
+        let body = json!({ "ship_id": name, "player_id": ship.player_id,
+            "type": maneuver.plan.word(), "status": maneuver.status.word(),
+            "error": maneuver.error, "tick": world.tick });
+        event(&keys.ships_events(), "maneuver.ended", at_ms, &name, &body)
+    };
+    let disabled = stepped.disabled.iter().filter_map(off);
+    let alerts = stepped.alerts.iter().filter_map(alert);
+    disabled.chain(alerts).chain(stepped.ended.iter().filter_map(ended)).collect()
 }
 
 fn renamed(keys: Keys, id: Uuid, name: &str) -> Option<Cmd> {

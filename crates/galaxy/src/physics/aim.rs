@@ -78,6 +78,12 @@ impl View<'_> {
         }
     }
 
+    /// Place and velocity of a mark, relative to the reference body.
+    pub fn seen(&self, mark: Mark) -> (Vec3, Vec3) {
+        let Motion { r, v, .. } = self.mark(mark);
+        (r, v)
+    }
+
     fn normal(&self) -> Option<(Vec3, Vec3)> {
         let normal = self.r.cross(self.v);
         unit(normal, Vec3::ZERO, TOO_SHORT * self.r.length() * self.v.length())

@@ -93,6 +93,10 @@ pub struct Hull {
     pub unloading: [bool; 3],
     /// Nozzles that fired in the last step, for display.
     pub rcs_firing: u32,
+    /// Speed the main engine may still win, m/s; then it is off.
+    pub cutoff: Option<f64>,
+    /// Speed the main engine has won since somebody last counted, m/s.
+    pub won: f64,
 }
 
 /// Speed won in the two halves of a step, along inertial axes.
@@ -127,6 +131,8 @@ impl Hull {
             overridden: false,
             unloading: [false; 3],
             rcs_firing: 0,
+            cutoff: None,
+            won: 0.0,
         }
     }
 
@@ -166,23 +172,49 @@ impl Hull {
     /// Thrust over a mass that falls linearly gives `F/w · ln(m0/m1)`: the rocket equation, exactly.
     pub fn burn(&mut self, h: f64) -> Burn {
         let class = self.class;
+        let level = self.level(h);
         let shift = self.translation_input.clamp(Vec3::NEG_ONE, Vec3::ONE);
-        let rate = self.thrust_level * class.fuel_rate()
-            + shift.abs().element_sum() * class.rcs_linear_fuel_rate;
+        let rate =
+            level * class.fuel_rate() + shift.abs().element_sum() * class.rcs_linear_fuel_rate;
         if rate <= 0.0 || self.fuel <= 0.0 {
             self.cut_dry_engine();
             return Burn::default();
         }
-        let force = Vec3::Z * (self.thrust_level * class.max_thrust) + shift * class.rcs_thrust;
+        let force = Vec3::Z * (level * class.max_thrust) + shift * class.rcs_thrust;
         let mass = self.mass();
         let time = h.min(self.fuel / rate);
         let speed = |from: f64, to: f64| -(-(to - from) * rate / (mass - from * rate)).ln_1p();
         let along = self.attitude * (force / rate);
-        let burn =
-            Burn { first: along * speed(0.0, time / 2.0), second: along * speed(time / 2.0, time) };
+        let (first, second) = (speed(0.0, time / 2.0), speed(time / 2.0, time));
+        self.count(level, level * class.max_thrust / rate * (first + second));
         self.spend(rate * h);
         self.cut_dry_engine();
-        burn
+        Burn { first: along * first, second: along * second }
+    }
+
+    /// Full thrust until the engine has won `left` m/s; nothing of it, engine off.
+    pub fn throttle(&mut self, left: f64) {
+        let burns = left > 0.0;
+        self.thrust_level = if burns { 1.0 } else { 0.0 };
+        self.cutoff = burns.then_some(left);
+    }
+
+    /// The thrust of this step: less than was asked in the step in which the cutoff is reached.
+    fn level(&self, h: f64) -> f64 {
+        let Some(left) = self.cutoff else { return self.thrust_level };
+        let enough = -self.mass() * (-left / self.class.exhaust()).exp_m1();
+        self.thrust_level.min(enough / (self.class.fuel_rate() * h))
+    }
+
+    fn count(&mut self, level: f64, won: f64) {
+        self.won += won;
+        if let Some(left) = self.cutoff {
+            let reached = level < self.thrust_level;
+            self.cutoff = Some(if reached { 0.0 } else { (left - won).max(0.0) });
+            if reached {
+                self.thrust_level = 0.0;
+            }
+        }
     }
 
     /// Takes fuel out of the tank, at most what is there.

@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use crate::model::StationKind;
 use crate::physics::hull::Mode;
 use crate::physics::{Craft, Vec3};
 use crate::world::World;
@@ -111,7 +112,8 @@ impl World {
     fn approach(&self, ship: Uuid, station: Option<Uuid>) -> Option<(Uuid, f64, f64)> {
         let (position, velocity) = self.motion(self.ships.get(&ship)?.craft)?;
         let seen = |id: &Uuid| {
-            let (at, moves) = self.motion(self.stations.get(id)?.craft)?;
+            let found = self.stations.get(id).filter(|at| at.kind == StationKind::Station)?;
+            let (at, moves) = self.motion(found.craft)?;
             Some((*id, (at - position).length(), (moves - velocity).length()))
         };
         match station {

@@ -4,6 +4,7 @@ use uuid::Uuid;
 
 use crate::physics::hull::Mode;
 use crate::physics::{Craft, CraftId, Vec3};
+use crate::rules::{Alert, Automated};
 use crate::world::{World, dock};
 
 /// What a tick found worth telling.
@@ -13,6 +14,12 @@ pub struct Stepped {
     pub not_finite: Vec<Uuid>,
     /// Ships that touched a surface in this tick, with the body.
     pub touched: Vec<(Uuid, String)>,
+    /// What rules tell pilots.
+    pub alerts: Vec<Alert>,
+    /// Rules that disabled themselves or were disabled by another: ship and rule.
+    pub disabled: Vec<(Uuid, Uuid)>,
+    /// Ships whose maneuver ended in this tick.
+    pub ended: Vec<Uuid>,
 }
 
 impl World {
@@ -20,17 +27,21 @@ impl World {
     pub fn step(&mut self, dt_ns: i64) -> Stepped {
         #[expect(clippy::cast_precision_loss, reason = "below 2^53: a tick is at most 1000 s")]
         let dt_s = dt_ns as f64 / 1e9;
+        let Automated { alerts, disabled } = self.automate();
+        self.fly_maneuvers(dt_s);
         self.aim();
         let before = self.places();
         let track = self.bodies.advance(dt_s);
         self.fleet.advance(self.bodies.gm(), &track);
-        let mut stepped = Stepped { not_finite: self.mend(&before), ..Stepped::default() };
+        let not_finite = self.mend(&before);
+        let mut stepped = Stepped { not_finite, alerts, disabled, ..Stepped::default() };
         self.fleet.change_spheres(self.system, &self.bodies);
         stepped.touched = self.touch_ground();
         self.lock_docked();
         self.refuel(dt_s);
         self.tick += 1;
         self.time_ns += i128::from(dt_ns);
+        stepped.ended = self.settle_maneuvers();
         stepped
     }
 

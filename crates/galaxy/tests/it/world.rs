@@ -33,15 +33,15 @@ async fn hash(store: &Arc<dyn Store>, key: &str) -> Fields {
     fields(&ask(store, &["HGETALL", key]).await)
 }
 
-fn ship_id(n: u64) -> Uuid {
+pub(crate) fn ship_id(n: u64) -> Uuid {
     Uuid::from_u128(0x550e_8400_e29b_41d4_a716_4466_5544_0000 + u128::from(n))
 }
 
-fn world() -> World {
+pub(crate) fn world() -> World {
     World::new(&SOL, SOL.at_j2000(), 946_728_000_000_000_000)
 }
 
-fn add_ship(world: &mut World, n: u64) -> Uuid {
+pub(crate) fn add_ship(world: &mut World, n: u64) -> Uuid {
     let (_, position, velocity) = world.free_spawn(&Placement::default(), n).unwrap();
     let owner = ("660e8400-e29b-41d4-a716-446655440001", "PlayerOne");
     let record = world.new_ship(owner, ShipClass::first(), (position, velocity));

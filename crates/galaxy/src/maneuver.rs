@@ -1,0 +1,299 @@
+//! Maneuvers: what a ship flies by itself, as `maneuver:{ship}` holds it.
+//!
+//! Always true: a ship flies at most one; it only sets controls; whatever ends it leaves the engine off. Its hash says
+//! how far it is and stays for a minute after the end.
+
+use uuid::Uuid;
+
+use crate::model::{Fields, Target, TargetKind, Unusable, Written};
+use crate::physics::hull::Mode;
+use crate::rules::bad;
+use crate::text;
+
+mod fly;
+mod guide;
+mod store;
+
+pub(crate) use store::writes;
+
+/// What is flown.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Plan {
+    /// A circle about the reference body, at an altitude or where the ship is.
+    Circularize {
+        /// Above the mean radius, m.
+        target_altitude: Option<f64>,
+    },
+    /// A change of speed in one direction.
+    Burn {
+        /// Where the nose points.
+        direction: Mode,
+        /// m/s.
+        delta_v: f64,
+        /// What the target directions look at.
+        target: Option<Target>,
+    },
+    /// To within docking limits of a target, straight: accelerate, turn, brake.
+    Rendezvous {
+        /// A ship, a station or a point of Lagrange.
+        target: Target,
+        /// Whether it docks there.
+        dock_on_arrival: bool,
+    },
+}
+
+impl Plan {
+    /// The word of the field `type`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Plan::Circularize { .. } => "circularize",
+            Plan::Burn { .. } => "burn",
+            Plan::Rendezvous { .. } => "rendezvous",
+        }
+    }
+}
+
+/// How a maneuver stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the words of the field `status`")]
+pub enum Status {
+    Active,
+    Done,
+    Failed,
+    Cancelled,
+}
+
+impl Status {
+    const WORDS: [(Status, &str); 4] = [
+        (Status::Active, "active"),
+        (Status::Done, "done"),
+        (Status::Failed, "failed"),
+        (Status::Cancelled, "cancelled"),
+    ];
+
+    /// The stored word.
+    pub fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(status, _)| *status == self).map_or("failed", |(_, word)| word)
+    }
+}
+
+/// What it is doing right now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the words of the field `phase`")]
+pub enum Phase {
+    Align,
+    Burn,
+    /// Towards an orbit that touches the wanted circle.
+    Transfer,
+    Coast,
+    /// Onto the circle.
+    Circle,
+    Accelerate,
+    Brake,
+    Ended,
+}
+
+impl Phase {
+    const WORDS: [(Phase, &str); 8] = [
+        (Phase::Align, "align"),
+        (Phase::Burn, "burn"),
+        (Phase::Transfer, "transfer"),
+        (Phase::Coast, "coast"),
+        (Phase::Circle, "circle"),
+        (Phase::Accelerate, "accelerate"),
+        (Phase::Brake, "brake"),
+        (Phase::Ended, "ended"),
+    ];
+
+    /// The stored word.
+    pub fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(phase, _)| *phase == self).map_or("ended", |(_, word)| word)
+    }
+}
+
+/// A ship's maneuver.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Maneuver {
+    /// What.
+    pub plan: Plan,
+    /// How far.
+    pub phase: Phase,
+    /// How it stands.
+    pub status: Status,
+    /// The body a circle is about.
+    pub body: Option<usize>,
+    /// Speed won by the main engine for it, m/s.
+    pub delta_v_done: f64,
+    /// The tick it began after.
+    pub started_tick: u64,
+    /// The last tick that changed it.
+    pub updated_tick: u64,
+    /// The rule that began it.
+    pub rule_id: Option<Uuid>,
+    /// Why it failed.
+    pub error: String,
+    /// Transfers begun: one that never arrives is given up.
+    pub(crate) rounds: u8,
+}
+
+impl Maneuver {
+    pub(crate) fn new(plan: Plan, phase: Phase, tick: u64, rule_id: Option<Uuid>) -> Self {
+        Maneuver {
+            plan,
+            phase,
+            status: Status::Active,
+            body: None,
+            delta_v_done: 0.0,
+            started_tick: tick,
+            updated_tick: tick,
+            rule_id,
+            error: String::new(),
+            rounds: 0,
+        }
+    }
+
+    /// Whether it still flies.
+    pub fn active(&self) -> bool {
+        self.status == Status::Active
+    }
+
+    pub(crate) fn end(&mut self, status: Status, error: &str, tick: u64) {
+        (self.status, self.phase, self.updated_tick) = (status, Phase::Ended, tick);
+        error.clone_into(&mut self.error);
+    }
+
+    /// All fields of its hash; those that do not apply are empty.
+    pub fn write(&self, body_name: impl Fn(usize) -> &'static str) -> Written {
+        let (mut target, mut altitude, mut direction, mut delta_v) = (None, None, "", None);
+        let mut dock = false;
+        match &self.plan {
+            Plan::Circularize { target_altitude } => {
+                altitude = *target_altitude;
+                target = self
+                    .body
+                    .map(|body| Target { id: body_name(body).to_owned(), kind: TargetKind::Body });
+            }
+            Plan::Burn { direction: mode, delta_v: wanted, target: at } => {
+                (direction, delta_v) = (mode.word(), Some(*wanted));
+                target.clone_from(at);
+            }
+            Plan::Rendezvous { target: at, dock_on_arrival } => {
+                (target, dock) = (Some(at.clone()), *dock_on_arrival);
+            }
+        }
+        let number = |value: Option<f64>| value.map(text::float).unwrap_or_default();
+        let mut out = vec![
+            ("type", self.plan.word().to_owned()),
+            ("phase", self.phase.word().to_owned()),
+            ("status", self.status.word().to_owned()),
+            ("target_id", target.as_ref().map(|at| at.id.clone()).unwrap_or_default()),
+            ("target_type", target.map(|at| at.kind.word().to_owned()).unwrap_or_default()),
+            ("target_altitude", number(altitude)),
+            ("direction", direction.to_owned()),
+            ("delta_v", number(delta_v)),
+            ("delta_v_done", text::float(self.delta_v_done)),
+            ("started_tick", self.started_tick.to_string()),
+            ("updated_tick", self.updated_tick.to_string()),
+            ("rule_id", self.rule_id.map(|id| id.to_string()).unwrap_or_default()),
+            ("error", self.error.clone()),
+        ];
+        if matches!(self.plan, Plan::Rendezvous { .. }) {
+            out.push(("dock_on_arrival", text::flag(dock).to_owned()));
+        }
+        out
+    }
+
+    /// Reads a hash; what cannot be flown on says which field is to blame.
+    pub fn read(
+        fields: &Fields,
+        body: impl Fn(&str) -> Option<usize>,
+    ) -> Result<Maneuver, Unusable> {
+        let word = |field: &str| fields.get(field).map(String::as_str).filter(|w| !w.is_empty());
+        let number = |field: &'static str| match word(field) {
+            None => Ok(None),
+            Some(text) => {
+                text::read_float(text).map(Some).ok_or_else(|| bad(field, "it is not a number"))
+            }
+        };
+        let tick = |field: &'static str| {
+            let text = word(field).unwrap_or("0");
+            text.parse::<u64>().map_err(|_| bad(field, "it is not a tick"))
+        };
+        let target = word("target_id").map(|id| Target {
+            id: id.to_owned(),
+            kind: word("target_type").and_then(TargetKind::read).unwrap_or(TargetKind::Body),
+        });
+        let about = target.as_ref().and_then(|target| body(&target.id));
+        let plan = match word("type") {
+            Some("circularize") => {
+                Plan::Circularize { target_altitude: number("target_altitude")? }
+            }
+            Some("burn") => Plan::Burn {
+                direction: word("direction")
+                    .and_then(Mode::read)
+                    .ok_or_else(|| bad("direction", "it is not a direction"))?,
+                delta_v: number("delta_v")?.ok_or_else(|| bad("delta_v", "it is missing"))?,
+                target,
+            },
+            Some("rendezvous") => Plan::Rendezvous {
+                target: target.ok_or_else(|| bad("target_id", "it is missing"))?,
+                dock_on_arrival: word("dock_on_arrival") == Some("true"),
+            },
+            _ => return Err(bad("type", "it is not a maneuver")),
+        };
+        let find = |word: Option<&str>| Phase::WORDS.iter().find(|(_, known)| Some(*known) == word);
+        let status = Status::WORDS.iter().find(|(_, known)| Some(*known) == word("status"));
+        let mut read = Maneuver::new(plan, Phase::Align, tick("started_tick")?, None);
+        read.status = status.ok_or_else(|| bad("status", "it is not a status"))?.0;
+        read.phase = find(word("phase")).ok_or_else(|| bad("phase", "it is not a phase"))?.0;
+        read.updated_tick = tick("updated_tick")?;
+        read.delta_v_done = number("delta_v_done")?.unwrap_or(0.0);
+        read.rule_id = word("rule_id").and_then(|id| id.parse().ok());
+        read.error = word("error").unwrap_or_default().to_owned();
+        read.body = matches!(read.plan, Plan::Circularize { .. }).then_some(about).flatten();
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_maneuver_that_is_written_reads_back_the_same() {
+        let target = Target { id: "Earth-Luna-L4".into(), kind: TargetKind::Lagrange };
+        for plan in [
+            Plan::Circularize { target_altitude: Some(5e5) },
+            Plan::Burn { direction: Mode::Prograde, delta_v: 12.5, target: None },
+            Plan::Burn { direction: Mode::Target, delta_v: 1.0, target: Some(target.clone()) },
+            Plan::Rendezvous { target, dock_on_arrival: false },
+        ] {
+            let mut maneuver = Maneuver::new(plan, Phase::Align, 7, Some(Uuid::from_u128(3)));
+            maneuver.delta_v_done = 0.125;
+            if matches!(maneuver.plan, Plan::Circularize { .. }) {
+                maneuver.body = Some(3);
+            }
+            let stored: Fields = maneuver
+                .write(|_| "Earth")
+                .into_iter()
+                .map(|(field, value)| (field.to_owned(), value))
+                .collect();
+            assert_eq!(stored["status"], "active");
+            let read = Maneuver::read(&stored, |name| (name == "Earth").then_some(3));
+            assert_eq!(read.unwrap(), maneuver);
+        }
+    }
+
+    #[test]
+    fn a_hash_that_is_no_maneuver_names_its_field() {
+        let read = |pairs: &[(&str, &str)]| {
+            let fields = pairs.iter().map(|(f, v)| ((*f).to_owned(), (*v).to_owned())).collect();
+            Maneuver::read(&fields, |_| None).unwrap_err().field
+        };
+        assert_eq!(read(&[]), "type");
+        assert_eq!(read(&[("type", "burn"), ("direction", "up")]), "direction");
+        assert_eq!(read(&[("type", "burn"), ("direction", "radial")]), "delta_v");
+        assert_eq!(read(&[("type", "circularize"), ("target_altitude", "NaN")]), "target_altitude");
+        assert_eq!(read(&[("type", "circularize"), ("status", "lost")]), "status");
+    }
+}
