@@ -157,11 +157,12 @@ impl World {
             hash.cmd.arg("landed_body_name").arg(body);
         }
         let mut cmds = smallvec![hash.cmd];
-        let flown = was.map(|was| was.maneuver.as_ref());
-        if flown != Some(now.maneuver.as_ref()) {
+        let flown = was.and_then(|was| was.maneuver.as_ref());
+        if was.is_none() || flown != now.maneuver.as_ref() {
             let key = keys.maneuver(id).ok()?;
             let body = |body| self.system.body(body).name;
-            cmds.extend(maneuver::writes(key.as_str(), flown, now.maneuver.as_ref(), body));
+            let flies = now.maneuver.as_ref();
+            cmds.extend(maneuver::writes(key.as_str(), was.is_some(), flown, flies, body));
         }
         Some((cmds, ship.craft, Some(now)))
     }

@@ -249,7 +249,7 @@ impl Maneuver {
         read.updated_tick = tick("updated_tick")?;
         read.delta_v_done = number("delta_v_done")?.unwrap_or(0.0);
         read.rule_id = word("rule_id").and_then(|id| id.parse().ok());
-        read.error = word("error").unwrap_or_default().to_owned();
+        word("error").unwrap_or_default().clone_into(&mut read.error);
         read.body = matches!(read.plan, Plan::Circularize { .. }).then_some(about).flatten();
         Ok(read)
     }

@@ -257,7 +257,9 @@ impl World {
         match &command.order {
             Order::Control { thrust_level, rotation_input, translation_input } => {
                 self.control(id, *thrust_level, *rotation_input, *translation_input)?;
-                let moves = |input: &Option<[f64; 3]>| input.is_some_and(|input| input != [0.0; 3]);
+                let moves = |input: &Option<[f64; 3]>| {
+                    input.is_some_and(|input| input.iter().any(|part| part.abs() > 0.0))
+                };
                 if thrust_level.is_some() || moves(rotation_input) || moves(translation_input) {
                     self.let_go(id, *thrust_level);
                 }

@@ -156,7 +156,9 @@ impl From<&OrderError> for Told {
             OrderError::NotYours => ("forbidden", None),
             OrderError::Missing(_) => ("not_found", None),
             OrderError::Conflict(_) => ("conflict", None),
-            OrderError::Docking(why) => (why.code(), None),
+            OrderError::Docking(_) | OrderError::NoTransit => {
+                (why.code().unwrap_or("conflict"), None)
+            }
         };
         Told { code: code.to_owned(), message: why.to_string(), field }
     }

@@ -33,6 +33,7 @@ const ARRIVED_MS: f64 = 3.0;
 const BRAKES_WITH: f64 = 0.5;
 
 /// What guidance says of a maneuver.
+#[derive(Clone, Copy)]
 pub(super) enum Verdict {
     GoOn,
     Done,
@@ -238,7 +239,7 @@ fn onto_circle(mu: f64, r: Vec3, v: Vec3, wanted: f64, lowest: Option<f64>) -> V
     let distance = r.length();
     let up = r / distance;
     let normal = r.cross(v).try_normalize().unwrap_or_else(|| up.any_orthonormal_vector());
-    let axis = lowest.map_or(wanted, |lowest| (distance + wanted.max(lowest)) / 2.0);
+    let axis = lowest.map_or(wanted, |lowest| f64::midpoint(distance, wanted.max(lowest)));
     let squared = mu * (2.0 / distance - 1.0 / axis);
     let speed = if squared > 0.0 { squared.sqrt() } else { (mu / axis).sqrt() };
     normal.cross(up) * speed - v

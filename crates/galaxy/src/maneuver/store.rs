@@ -5,20 +5,20 @@ use kernel::Cmd;
 use super::Maneuver;
 use crate::load::cmd;
 
-/// `was` is `None` when nobody knows what is there.
+/// `known` says whether `was` is what the store holds; when nobody knows, everything is written.
 pub(crate) fn writes(
     key: &str,
-    was: Option<Option<&Maneuver>>,
+    known: bool,
+    was: Option<&Maneuver>,
     now: Option<&Maneuver>,
     body_name: impl Fn(usize) -> &'static str,
 ) -> Vec<Cmd> {
     let Some(now) = now else { return vec![cmd(&["DEL", key])] };
     // Another one has other fields: nothing of the one before may stay.
     let same = was
-        .flatten()
         .filter(|was| was.started_tick == now.started_tick && was.plan.word() == now.plan.word());
     let mut out = Vec::new();
-    if same.is_none() && was != Some(None) {
+    if same.is_none() && (was.is_some() || !known) {
         out.push(cmd(&["DEL", key]));
     }
     let old = same.map(|was| was.write(&body_name)).unwrap_or_default();

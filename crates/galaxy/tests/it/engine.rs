@@ -14,17 +14,17 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-const KEYS: Keys = Keys::new(Layout::Plain);
-const PLAYER: &str = "660e8400-e29b-41d4-a716-446655440001";
+pub(crate) const KEYS: Keys = Keys::new(Layout::Plain);
+pub(crate) const PLAYER: &str = "660e8400-e29b-41d4-a716-446655440001";
 
-struct Running {
-    handle: Handle,
+pub(crate) struct Running {
+    pub(crate) handle: Handle,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
 impl Running {
-    fn start(store: &Arc<dyn Store>, id: &str) -> Running {
+    pub(crate) fn start(store: &Arc<dyn Store>, id: &str) -> Running {
         let options = Options { create: Some(Epoch::Now), ..Options::new(id) };
         let (engine, handle) =
             Engine::new(Arc::clone(store), Arc::new(SystemClock::new()), KEYS, options);
@@ -34,7 +34,7 @@ impl Running {
     }
 
     /// Waits for a look at the world that satisfies.
-    async fn until(
+    pub(crate) async fn until(
         &self,
         what: impl Fn(&galaxy::engine::Seen) -> bool,
     ) -> Arc<galaxy::engine::Seen> {
@@ -43,22 +43,22 @@ impl Running {
         Arc::clone(&found.await.expect("in time").expect("the engine runs"))
     }
 
-    async fn ask(&self, ship: Option<Uuid>, order: Order) -> Result<Effect, OrderError> {
+    pub(crate) async fn ask(&self, ship: Option<Uuid>, order: Order) -> Result<Effect, OrderError> {
         self.handle.ask(command(ship, None, order)).await.expect("it leads")
     }
 
-    async fn end(self) {
+    pub(crate) async fn end(self) {
         self.stop.cancel();
         self.task.await.unwrap();
     }
 }
 
-fn command(ship_id: Option<Uuid>, player: Option<&str>, order: Order) -> Command {
+pub(crate) fn command(ship_id: Option<Uuid>, player: Option<&str>, order: Order) -> Command {
     let at_ms = SystemClock::new().now_ms();
     Command { at_ms, player_id: player.map(str::to_owned), ship_id, order }
 }
 
-async fn ask(store: &Arc<dyn Store>, words: &[&str]) -> Value {
+pub(crate) async fn ask(store: &Arc<dyn Store>, words: &[&str]) -> Value {
     let mut cmd = Cmd::new();
     for word in words {
         cmd.arg(*word);
@@ -66,11 +66,11 @@ async fn ask(store: &Arc<dyn Store>, words: &[&str]) -> Value {
     store.call(&cmd, Deadline::after(Duration::from_secs(5))).await.unwrap()
 }
 
-async fn text(store: &Arc<dyn Store>, key: &str) -> String {
+pub(crate) async fn text(store: &Arc<dyn Store>, key: &str) -> String {
     reply::text(&ask(store, &["GET", key]).await).unwrap_or_default().to_owned()
 }
 
-fn spawn(name: &str) -> Order {
+pub(crate) fn spawn(name: &str) -> Order {
     Order::Spawn { name: name.to_owned(), ship_class: None, station_id: None }
 }
 

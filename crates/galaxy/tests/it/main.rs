@@ -5,6 +5,7 @@
 mod accounts;
 mod accuracy;
 mod attitude;
+mod automation;
 mod burns;
 mod engine;
 mod fleet;

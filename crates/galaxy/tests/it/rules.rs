@@ -1,5 +1,7 @@
 //! Rules: what they see, what they do, in which order, and how they are kept.
 
+#![expect(clippy::needless_pass_by_value, reason = "`json!` makes values")]
+
 use galaxy::maneuver::Status;
 use galaxy::model::StationKind;
 use galaxy::orders::{Command, Effect, Order, OrderError};
