@@ -11,6 +11,7 @@ use crate::client::Seat;
 use crate::exec::Inner;
 use crate::reply;
 use crate::shared::Hold;
+use crate::unit::Next;
 
 /// A session by direct call.
 pub struct Connection {
@@ -67,6 +68,21 @@ impl Connection {
             values = vec![not_logged(&error); count];
         }
         Some(values)
+    }
+
+    /// Runs commands as one unit, with nothing between them: all of it is in the log, or nothing. `look` sees the
+    /// number and the reply of each, as RESP, and says what follows. `None`, and nothing was done, where a command could be
+    /// refused after another one wrote (a memory limit, a full disk, a pause): use a script. An error is the log's.
+    pub fn unit(
+        &self,
+        cmds: &[&[&[u8]]],
+        look: &mut dyn FnMut(usize, &[u8]) -> Next,
+    ) -> Option<Result<(), Value>> {
+        let mut inner = self.shared.lock();
+        if !inner.run_unit(self.seat, cmds, look) {
+            return None;
+        }
+        Some(self.shared.settle(&mut inner, self.seat).map_err(|error| not_logged(&error)))
     }
 
     /// The reply of a command that blocked.

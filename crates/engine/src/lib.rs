@@ -105,6 +105,7 @@ mod tests_disk;
 #[cfg(test)]
 mod tests_power;
 mod tracking;
+mod unit;
 
 use std::sync::Arc;
 
@@ -114,6 +115,7 @@ pub use aof_repair::{Aside, FileReport, LogReport, Repaired, check_log, repair_l
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use door_direct::Connection;
 pub use door_tcp::Listener;
+pub use unit::Next;
 
 use crate::command::Run;
 use crate::shared::{Hold, Shared};

@@ -15,6 +15,7 @@ mod scopes;
 mod script;
 pub mod script_headers;
 mod step;
+mod step_here;
 mod store;
 pub mod timers;
 mod update;
@@ -29,7 +30,7 @@ pub use redis::{Cmd, Value};
 pub use scopes::ScopeSet;
 pub use script::Script;
 pub use step::{Pending, Step, Swap};
-pub use store::{Answer, Deadline, Kind, Message, Session, Status, Store, Topic};
+pub use store::{Answer, Deadline, Here, Kind, Message, Next, Session, Status, Store, Topic};
 pub use timers::{Timer, TimerKeys, Timers, Verdict};
 pub use update::{Change, Tries, Updated, update, update_with};
 

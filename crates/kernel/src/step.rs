@@ -1,5 +1,5 @@
 //! One atomic step on a stored document: compare the old text, write the new one, keep the indexes, append
-//! the events, in one round trip (`scripts/swap.lua`). A step never recreates a key that is gone unless it
+//! the events, in one round trip (`scripts/swap.lua`, or `step_here.rs` without a script). A step never recreates a key that is gone unless it
 //! says [`Step::absent`], and either all of it happens or nothing.
 
 use std::borrow::Cow;
@@ -37,7 +37,7 @@ impl Swap {
 }
 
 #[derive(Debug, Clone)]
-enum Guard {
+pub(crate) enum Guard {
     Text(usize, Vec<u8>),
     Absent(usize),
     Exists(usize),
@@ -72,11 +72,11 @@ pub struct Pending {
 #[must_use = "a step does nothing until it is run"]
 pub struct Step {
     /// The document first.
-    keys: Vec<Vec<u8>>,
-    guard: Guard,
-    others: Vec<Guard>,
-    document: Option<Op>,
-    ops: Vec<Op>,
+    pub(crate) keys: Vec<Vec<u8>>,
+    pub(crate) guard: Guard,
+    pub(crate) others: Vec<Guard>,
+    pub(crate) document: Option<Op>,
+    pub(crate) ops: Vec<Op>,
 }
 
 impl Step {
@@ -189,6 +189,9 @@ impl Step {
     /// Runs it: one round trip. After [`Fault::Unknown`] look before repeating; a repeated step with the same
     /// `expect` is safe, because it finds the document changed.
     pub async fn run(&self, store: &dyn Store, by: Deadline) -> Result<Swap, Fault> {
+        if let Some(done) = store.here().and_then(|here| self.run_here(here, by)) {
+            return done;
+        }
         let (keys, args) = self.wire();
         let args: Vec<&[u8]> = args.iter().map(AsRef::as_ref).collect();
         let answer = store.script(&SWAP, &keys, &args, by).await?;

@@ -120,6 +120,35 @@ pub trait Store: Send + Sync + 'static {
 
     /// What was found at the other end, and how it is now.
     fn status(&self) -> Status;
+
+    /// The data itself, when it is inside this process. `None` means a network between, or a wrapper that wants to see
+    /// every call.
+    fn here(&self) -> Option<&dyn Here> {
+        None
+    }
+}
+
+/// What follows a reply in [`Here::at_once`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// The next command.
+    Go,
+    /// The one after the next.
+    Skip,
+    /// Nothing more.
+    Stop,
+}
+
+/// Data inside this process: a decision costs no script there.
+pub trait Here: Send + Sync {
+    /// Runs commands as one atomic step. `look` sees the number and the reply of each, as RESP 2, before the next one
+    /// runs. `None`, and nothing was done, when the step must be a script just now.
+    fn at_once(
+        &self,
+        cmds: &[&[&[u8]]],
+        look: &mut dyn FnMut(usize, &[u8]) -> Next,
+        by: Deadline,
+    ) -> Option<Result<(), Fault>>;
 }
 
 /// A connection that belongs to one caller, in order.

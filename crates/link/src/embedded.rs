@@ -9,7 +9,8 @@ use engine::{Connection, Engine, Fsync};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use kernel::{
-    Answer, Cmd, Deadline, Fault, Kind, Message, Script, Session, Status, Store, Topic, Value,
+    Answer, Cmd, Deadline, Fault, Here, Kind, Message, Next, Script, Session, Status, Store, Topic,
+    Value,
 };
 use tokio::time::timeout_at;
 
@@ -220,6 +221,30 @@ impl Store for Direct {
             eviction: "noeviction".to_owned(),
             warnings: self.embedded.warnings.clone(),
         }
+    }
+
+    fn here(&self) -> Option<&dyn Here> {
+        Some(self)
+    }
+}
+
+impl Here for Direct {
+    fn at_once(
+        &self,
+        cmds: &[&[&[u8]]],
+        look: &mut dyn FnMut(usize, &[u8]) -> Next,
+        by: Deadline,
+    ) -> Option<Result<(), Fault>> {
+        if by.left().is_zero() {
+            return Some(Err(late()));
+        }
+        let mut look = |at: usize, reply: &[u8]| match look(at, reply) {
+            Next::Go => engine::Next::Go,
+            Next::Skip => engine::Next::Skip,
+            Next::Stop => engine::Next::Stop,
+        };
+        let ran = self.shared.unit(cmds, &mut look)?;
+        Some(ran.or_else(|error| reply::outcome(error).map(|_| ())))
     }
 }
 

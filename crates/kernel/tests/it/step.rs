@@ -185,3 +185,94 @@ on_every_store!(a_claim_is_let_go_by_its_holder_only, |store| {
     assert!(matches!(refused, Fault::Refused { .. }));
     assert_eq!(int(&*store, &["EXISTS", "other"]).await, 0);
 });
+
+/// A step under keys that begin with `at`, and what must be there before it.
+type Case = (&'static [&'static [&'static str]], fn(&str) -> Step);
+
+/// Every guard, met and not, every write, every refusal.
+const CASES: &[Case] = &[
+    (&[], |at| Step::new(format!("{at}doc")).expect("old").write("new")),
+    (&[], |at| Step::new(format!("{at}doc")).absent().write("new").sadd(format!("{at}s"), "a")),
+    (&[&["SET", "doc", "old"]], |at| Step::new(format!("{at}doc")).absent().write("new")),
+    (&[&["SET", "doc", "old", "PX", "60000"]], |at| {
+        let event = Event::new("hit", 5, "7", &1, Dialect::Go).unwrap();
+        Step::new(format!("{at}doc"))
+            .expect("old")
+            .write("new")
+            .sadd(format!("{at}set"), "a")
+            .zadd(format!("{at}zset"), 12, "b")
+            .hset(format!("{at}hash"), "f", "v")
+            .hincrby(format!("{at}hash"), "n", -3)
+            .incrby(format!("{at}count"), 2)
+            .lpush(format!("{at}list"), "l")
+            .rpush(format!("{at}list"), "r")
+            .set_for(format!("{at}cool"), "1", 60_000)
+            .event(format!("{at}stream"), &event)
+            .event(format!("{at}stream"), &event)
+    }),
+    (&[&["SET", "doc", "new"], &["SADD", "hash", "x"]], |at| {
+        Step::new(format!("{at}doc")).expect("new").delete().hset(format!("{at}hash"), "f", "v")
+    }),
+    (&[&["LPUSH", "doc", "x"]], |at| Step::new(format!("{at}doc")).expect("new").delete()),
+    (&[&["SET", "doc", "new"], &["HSET", "hash", "n", "many"]], |at| {
+        Step::new(format!("{at}doc")).delete().hincrby(format!("{at}hash"), "n", 1)
+    }),
+    (&[&["SET", "doc", "new"], &["SET", "count", "1.5"]], |at| {
+        Step::new(format!("{at}doc")).delete().incrby(format!("{at}count"), 1)
+    }),
+    (&[&["SET", "doc", "x"], &["HSET", "hash", "mine", "me", "theirs", "you"]], |at| {
+        Step::new(format!("{at}doc"))
+            .while_field(format!("{at}hash"), "mine", "me")
+            .while_no_field(format!("{at}hash"), "none")
+            .while_absent(format!("{at}nothing"))
+            .while_exists(format!("{at}hash"))
+            .while_text(format!("{at}doc"), "x")
+            .release(format!("{at}hash"), "mine", "me")
+            .release(format!("{at}hash"), "theirs", "me")
+            .write("y")
+    }),
+    (&[&["SET", "doc", "x"], &["HSET", "hash", "mine", "you"]], |at| {
+        Step::new(format!("{at}doc")).while_field(format!("{at}hash"), "mine", "me").write("y")
+    }),
+    (&[&["SET", "doc", "x"], &["HSET", "hash", "mine", "you"]], |at| {
+        Step::new(format!("{at}doc")).while_no_field(format!("{at}hash"), "mine").write("y")
+    }),
+    (&[&["SET", "doc", "x"]], |at| {
+        Step::new(format!("{at}doc")).while_exists(format!("{at}other")).write("y")
+    }),
+    (&[&["SET", "doc", "x"]], |at| {
+        let (stream, group, entry) = (format!("{at}commands"), "g".to_owned(), "1-1".to_owned());
+        Step::new(format!("{at}doc")).answers(&Pending { stream, group, entry }).write("y")
+    }),
+];
+
+on_every_store!(a_step_is_the_same_with_and_without_a_script, |store| {
+    // The recorder wants to see every call, so its steps are scripts.
+    let recorder: std::sync::Arc<dyn kernel::Store> = testkit::Recorder::new(store.clone());
+    assert!(recorder.here().is_none());
+    for (number, (before, step)) in CASES.iter().enumerate() {
+        let mut ended = Vec::new();
+        for (at, store) in [("here:", &store), ("lua:", &recorder)] {
+            let at = format!("{at}{number}:");
+            for words in *before {
+                let key = format!("{at}{}", words[1]);
+                let mut words = words.to_vec();
+                words[1] = &key;
+                ask(&**store, &words).await;
+            }
+            let outcome = step(&at).run(&**store, soon()).await;
+            // A refusal by the store itself names the script and its line.
+            let outcome = format!("{outcome:?}").replace(&at, "");
+            let outcome = outcome.split(" script: ").next().unwrap_or_default();
+            let mut told = outcome.trim_end_matches(['"', ' ', '}', ')']).to_owned();
+            for key in ["doc", "s", "set", "zset", "hash", "count", "list", "cool"] {
+                let value = ask(&**store, &["DUMP", &format!("{at}{key}")]).await;
+                told.push_str(&format!(" {key}={value:?}"));
+            }
+            let length = int(&**store, &["XLEN", &format!("{at}stream")]).await;
+            ended.push(told);
+            ended.push(length.to_string());
+        }
+        assert_eq!(ended[0..2], ended[2..4], "case {number}");
+    }
+});
