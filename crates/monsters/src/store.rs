@@ -1,9 +1,11 @@
 //! The verbs on monsters, one file per family. [`Monsters`] is cheap to share and holds no state of its own but
 //! hints: what it last saw of a monster that is being hit, which the script compares and never believes.
 
+mod blow;
 mod commands;
 mod control;
 mod damage;
+mod doctor;
 mod drops;
 mod fold;
 mod later;

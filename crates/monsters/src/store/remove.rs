@@ -319,7 +319,11 @@ impl Monsters {
     }
 
     /// All keys of a definition that have these values, each as its values.
-    async fn scan(&self, def: &'static KeyDef, values: &[(&str, &str)]) -> Result<Vec<Values>> {
+    pub(super) async fn scan(
+        &self,
+        def: &'static KeyDef,
+        values: &[(&str, &str)],
+    ) -> Result<Vec<Values>> {
         let classifier = Classifier::new(&[&TABLE], &[] as &[&str]);
         let glob = scan_glob(def, self.keys.layout(), values)?;
         let wait = std::time::Duration::from_secs(5);
@@ -340,10 +344,10 @@ impl Monsters {
     }
 }
 
-type Values = Vec<(&'static str, String)>;
+pub(super) type Values = Vec<(&'static str, String)>;
 
 /// Tenant and field of a field's set.
-fn place(values: &Values) -> Option<(Uuid, Field)> {
+pub(super) fn place(values: &Values) -> Option<(Uuid, Field)> {
     let value =
         |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, v)| v.as_str());
     let field = Field {

@@ -1,14 +1,16 @@
 //! What a skill does once its animation is over: buffs, heals, debuffs of characters, summons. The change of the
-//! caster, or the commands to other services, and the end of the timer are one step; other monsters in the
-//! skill's box follow, each in a step of its own.
+//! caster, or the commands to other services, and the end of the timer are one step. For every other monster in the
+//! skill's box that step arms a timer of its own, so each of them gets it exactly once too, whoever is killed
+//! meanwhile.
 
 use field::{Area, Tenant};
-use kernel::{Effects as _, Step, Swap};
+use kernel::{Effects as _, Op, Step, Swap, Timer, Verdict};
 use serde_json::json;
 use uuid::Uuid;
 
+use super::skills::Delayed;
 use super::spawn::{Finishes, Spawn};
-use super::{Monsters, TenantKeys, status};
+use super::{Monsters, TenantKeys, status, timers};
 use crate::effects::{self, MOST_DAMAGE, NewEffect, Reflect};
 use crate::error::{MonsterError, Result};
 use crate::events;
@@ -51,39 +53,99 @@ impl Monsters {
         finishes: &Finishes<'_>,
     ) -> Result<()> {
         match skill.id {
-            114 => self.heal(tenant, id, skill, finishes).await,
             120..=129 | 131..=136 => self.curse(tenant, id, skill, finishes).await,
             200 => self.summon(tenant, id, skill, finishes).await,
-            _ => match status_of(skill.id) {
-                Some(status) => self.buff(tenant, id, skill, status, finishes).await,
-                None => Ok(()),
-            },
+            114 => self.bless(tenant, id, skill, finishes).await,
+            _ if status_of(skill.id).is_some() => self.bless(tenant, id, skill, finishes).await,
+            _ => Ok(()),
         }
     }
 
-    /// Changes the caster and ends the timer in one step; `None` when there is no caster or no timer any more.
-    async fn cast_on_self(
+    /// Buffs and heals the caster, and with some skills those around it.
+    async fn bless(
         &self,
         tenant: Uuid,
         id: u32,
+        skill: &Skill,
         finishes: &Finishes<'_>,
-        act: impl Fn(&mut Monster, &TenantKeys) -> Result<Vec<kernel::Op>>,
-    ) -> Result<Option<Monster>> {
+    ) -> Result<()> {
+        let near = match self.fetch(tenant, id).await? {
+            (_, caster) if matches!(skill.id, 110..=114) => {
+                self.around(tenant, &caster, skill.area()).await?
+            }
+            _ => Vec::new(),
+        };
+        let now = self.clock.now_ms();
+        let reached: Vec<(u32, String, String)> = near
+            .iter()
+            .map(|other| {
+                let (id, kind) = (other.unique_id, other.monster_id);
+                let member = format!("reach:{id}:{now}:{:08x}", self.roll(u32::MAX));
+                (id, member, Delayed::text(skill, kind))
+            })
+            .collect();
         let keys = self.of(tenant)?;
+        let mut armed = Vec::new();
+        for (_, member, payload) in &reached {
+            armed.extend(keys.timers.arm(member, now + timers::GRACE_MS, payload));
+        }
+        if !self.touch(tenant, id, skill, finishes, &armed).await? {
+            return Ok(());
+        }
+        self.wake();
+        for (other, member, payload) in &reached {
+            let finishes = Finishes { member, value: format!("- {payload}") };
+            if let Err(error) = self.touch(tenant, *other, skill, &finishes, &[]).await {
+                tracing::debug!(%error, id = other, "a skill's reach is left to its timer");
+            }
+        }
+        Ok(())
+    }
+
+    /// A monster that somebody else's skill reached, and who reached it did not get to it.
+    pub(super) async fn reach_due(&self, timer: &Timer, tenant: Uuid, id: u32) -> Result<Verdict> {
+        let Some((skill, kind)) = self.delayed(timer) else { return Ok(Verdict::Done) };
+        // The id may belong to a later monster by now.
+        if self.fetch(tenant, id).await?.1.monster_id != kind {
+            return Ok(Verdict::Done);
+        }
+        match self.touch(tenant, id, &skill, &Finishes::timer(timer), &[]).await {
+            Err(MonsterError::Fault(fault)) => Err(fault.into()),
+            Err(MonsterError::Contended) => Ok(Verdict::Failed),
+            _ => Ok(Verdict::Done),
+        }
+    }
+
+    /// Changes one monster and ends the timer in one step, with further writes; whether that was done. It is not
+    /// when the monster is dead or the timer somebody else's.
+    async fn touch(
+        &self,
+        tenant: Uuid,
+        id: u32,
+        skill: &Skill,
+        finishes: &Finishes<'_>,
+        more: &[Op],
+    ) -> Result<bool> {
+        let keys = self.of(tenant)?;
+        let effect_id = self.effect_id();
         let mut last = String::new();
         for _ in 0..TRIES {
             let (text, before) = self.fetch(tenant, id).await?;
             if !before.alive() || text == last {
-                return Ok(None);
+                return Ok(false);
             }
             let mut after = before.clone();
-            let ops = act(&mut after, &keys)?;
+            let ops = match status_of(skill.id) {
+                Some(status) => self.buffed(&mut after, &keys, skill, status, effect_id)?,
+                None => self.healed(&mut after, &keys, skill),
+            };
             let step = Step::new(self.keys.monster(tenant, id)?)
                 .expect(&text)
                 .write(after.spliced(&before, &text)?)
-                .ops(ops);
+                .ops(ops)
+                .ops(more.iter().cloned());
             match finishes.on(step, &keys).run(&*self.store, self.by()).await? {
-                Swap::Swapped => return Ok(Some(after)),
+                Swap::Swapped => return Ok(true),
                 Swap::Changed => last = text,
                 Swap::Gone => return Err(MonsterError::NotFound),
             }
@@ -91,68 +153,34 @@ impl Monsters {
         Err(MonsterError::Contended)
     }
 
-    async fn buff(
+    fn buffed(
         &self,
-        tenant: Uuid,
-        id: u32,
+        monster: &mut Monster,
+        keys: &TenantKeys,
         skill: &Skill,
         status: &'static str,
-        finishes: &Finishes<'_>,
-    ) -> Result<()> {
+        effect_id: Uuid,
+    ) -> Result<Vec<Op>> {
+        let now = self.clock.now_ms();
+        let template = self.template(monster.monster_id);
         let new = effect_of(skill, status);
-        let effect_id = self.effect_id();
-        let caster = self
-            .cast_on_self(tenant, id, finishes, |monster, keys| {
-                let now = self.clock.now_ms();
-                let template = self.template(monster.monster_id);
-                let (effect, replaced) =
-                    effects::apply(monster, template.as_deref(), &new, effect_id, self.now())?;
-                let mut ops = Vec::new();
-                for old in &replaced {
-                    ops = ops.event(&keys.events, &events::status_cancelled(monster, now, old));
-                }
-                ops = ops.event(&keys.events, &events::status_applied(monster, now, &effect));
-                ops.extend(status::look_again(keys, monster));
-                Ok(ops)
-            })
-            .await?;
-        self.wake();
-        if let Some(caster) = caster.filter(|_| matches!(skill.id, 110..=113)) {
-            for other in self.around(tenant, &caster, skill.area()).await? {
-                let applied = self.apply_for(tenant, other.unique_id, &new, None).await;
-                ignore_gone(applied.map(|_| ()))?;
-            }
+        let (effect, replaced) =
+            effects::apply(monster, template.as_deref(), &new, effect_id, self.now())?;
+        let mut ops = Vec::new();
+        for old in &replaced {
+            ops = ops.event(&keys.events, &events::status_cancelled(monster, now, old));
         }
-        Ok(())
+        ops = ops.event(&keys.events, &events::status_applied(monster, now, &effect));
+        ops.extend(status::look_again(keys, monster));
+        Ok(ops)
     }
 
-    async fn heal(
-        &self,
-        tenant: Uuid,
-        id: u32,
-        skill: &Skill,
-        finishes: &Finishes<'_>,
-    ) -> Result<()> {
-        let healed = |monster: &mut Monster, keys: &TenantKeys| {
-            let hp = (i64::from(monster.hp) + i64::from(skill.x.max(0))).min(monster.max_hp.into());
-            monster.hp = u32::try_from(hp).unwrap_or(monster.hp);
-            let boss = self.template(monster.monster_id).is_some_and(|template| template.boss);
-            let event = events::refreshed(monster, self.clock.now_ms(), boss);
-            Vec::new().event(&keys.events, &event)
-        };
-        let caster = self.cast_on_self(tenant, id, finishes, |m, keys| Ok(healed(m, keys))).await?;
-        let Some(caster) = caster else { return Ok(()) };
-        let keys = self.of(tenant)?;
-        for other in self.around(tenant, &caster, skill.area()).await? {
-            let done = self.alter(tenant, other.unique_id, |monster| {
-                if !monster.alive() {
-                    return Ok(((), Vec::new()));
-                }
-                Ok(((), healed(monster, &keys)))
-            });
-            ignore_gone(done.await)?;
-        }
-        Ok(())
+    fn healed(&self, monster: &mut Monster, keys: &TenantKeys, skill: &Skill) -> Vec<Op> {
+        let hp = (i64::from(monster.hp) + i64::from(skill.x.max(0))).min(monster.max_hp.into());
+        monster.hp = u32::try_from(hp).unwrap_or(monster.hp);
+        let boss = self.template(monster.monster_id).is_some_and(|template| template.boss);
+        let event = events::refreshed(monster, self.clock.now_ms(), boss);
+        Vec::new().event(&keys.events, &event)
     }
 
     /// Other living monsters of the caster's field in the box.
@@ -270,13 +298,5 @@ fn effect_of(skill: &Skill, status: &'static str) -> NewEffect {
         duration_ms: i64::try_from(skill.duration_ms().max(1)).unwrap_or(i64::MAX),
         reflect,
         ..NewEffect::default()
-    }
-}
-
-/// A neighbour that is gone or cannot take it does not matter.
-fn ignore_gone(result: Result<()>) -> Result<()> {
-    match result {
-        Err(MonsterError::Fault(fault)) => Err(MonsterError::Fault(fault)),
-        _ => Ok(()),
     }
 }

@@ -1,6 +1,8 @@
 //! A monster uses a skill: the checks in their order, then mp and cooldown in one step together with the timer
 //! of the effect, which follows after the animation.
 
+use std::sync::Arc;
+
 use field::Tenant;
 use kernel::{Cmd, Effects as _, Pending, Step, Swap, Timer, Verdict, reply};
 use serde::{Deserialize, Serialize};
@@ -29,11 +31,19 @@ pub struct Used {
 /// What a delayed skill needs to know.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Delayed {
+pub(super) struct Delayed {
     skill: u16,
     level: u8,
     /// The template, so that a later owner of the id does not inherit it.
     monster_id: u32,
+}
+
+impl Delayed {
+    /// What a timer keeps of a skill that is on its way to a monster of this template.
+    pub(super) fn text(skill: &Skill, monster_id: u32) -> String {
+        let delayed = Delayed { skill: skill.id, level: skill.level, monster_id };
+        serde_json::to_string(&delayed).expect("plain data is always JSON")
+    }
 }
 
 impl Monsters {
@@ -84,8 +94,7 @@ impl Monsters {
                 }
             }
             let delay_ms = if gm { 0 } else { template.map_or(0, |t| t.skill_delay_ms()) };
-            let payload = Delayed { skill: skill_id, level, monster_id: before.monster_id };
-            let payload = serde_json::to_string(&payload).expect("plain data is always JSON");
+            let payload = Delayed::text(&skill, before.monster_id);
             let now = self.clock.now_ms();
             let member = format!("skill:{id}:{now}:{:08x}", self.roll(u32::MAX));
             if worked {
@@ -153,6 +162,29 @@ impl Monsters {
         Ok(())
     }
 
+    /// The skills of its template that a monster cannot use yet, each with the milliseconds left.
+    pub async fn cooldowns(&self, tenant: &Tenant, monster: &Monster) -> Result<Vec<(u16, u64)>> {
+        let template = self.template(monster.monster_id);
+        let skills = template.map(|template| template.skills.clone()).unwrap_or_default();
+        let mut asks = Vec::with_capacity(skills.len());
+        for skill in &skills {
+            let key = self.keys.cooldown(tenant.id, monster.unique_id, skill.id.into())?;
+            let mut ask = Cmd::new();
+            ask.arg("PTTL").arg(&key);
+            asks.push(ask);
+        }
+        if asks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let answers = self.store.pipeline(&asks, self.by()).await?;
+        let left = answers.iter().map(|answer| answer.as_ref().ok().and_then(reply::int));
+        let waits = skills.iter().zip(left).filter_map(|(skill, left)| {
+            let left = u64::try_from(left?).ok()?;
+            Some((skill.id, left))
+        });
+        Ok(waits.collect())
+    }
+
     fn lucky(&self, percent: u8) -> bool {
         percent >= 100 || self.roll(100) < u32::from(percent)
     }
@@ -175,17 +207,18 @@ impl Monsters {
         Ok(used)
     }
 
+    /// The skill that a timer is about, and the template it was used for.
+    pub(super) fn delayed(&self, timer: &Timer) -> Option<(Arc<Skill>, u32)> {
+        let delayed: Delayed = serde_json::from_str(&timer.payload).ok()?;
+        Some((self.skill(delayed.skill, delayed.level)?, delayed.monster_id))
+    }
+
     pub(super) async fn skill_due(&self, timer: &Timer, tenant: Uuid, id: u32) -> Result<Verdict> {
-        let Ok(delayed) = serde_json::from_str::<Delayed>(&timer.payload) else {
-            return Ok(Verdict::Done);
-        };
+        let Some((skill, kind)) = self.delayed(timer) else { return Ok(Verdict::Done) };
         let (_, monster) = self.fetch(tenant, id).await?;
-        if !monster.alive() || monster.monster_id != delayed.monster_id {
+        if !monster.alive() || monster.monster_id != kind {
             return Ok(Verdict::Done);
         }
-        let Some(skill) = self.skill(delayed.skill, delayed.level) else {
-            return Ok(Verdict::Done);
-        };
         self.cast(tenant, id, &skill, &Finishes::timer(timer)).await?;
         Ok(Verdict::Done)
     }

@@ -85,6 +85,7 @@ impl Monsters {
             ("decay", Some(id)) => self.work(timer, tenant, id, |m, k| self.decay(m, k)).await,
             ("drop", Some(id)) => self.drop_due(timer, tenant, id).await,
             ("skill", Some(id)) => self.skill_due(timer, tenant, id).await,
+            ("reach", Some(id)) => self.reach_due(timer, tenant, id).await,
             ("revive", _) => self.revive_due(timer).await,
             _ => Ok(Verdict::Done),
         };

@@ -98,3 +98,24 @@ on_every_store!(a_puppet_draws_the_monsters_near_it_to_its_owner, |store| {
     world.monsters.leave(&world.tenant, world.field, 1).await.unwrap();
     assert_eq!(world.get(near).await.control_character_id, 2, "170000 is within reach");
 });
+
+on_every_store!(a_count_that_is_wrong_is_found_and_set_right, |store| {
+    let world = World::new(&store);
+    for who in [7, 8] {
+        world.monsters.enter(&world.tenant, world.field, who, false).await.unwrap();
+    }
+    for _ in 0..3 {
+        world.spawn(9_300_018).await;
+    }
+    assert_eq!(world.monsters.doctor(true).await.unwrap(), [], "nothing is wrong yet");
+    let key = world.own(&format!("present:0:0:40000:{NIL}"));
+    world.ask(&["HSET", &key, "7", "-4"]).await;
+    let found = world.monsters.doctor(false).await.unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].entry.as_deref(), found[0].repaired), (Some("7"), false));
+    assert_eq!(found[0].detail, "character 7 controls 2 monsters here, and -4 are counted");
+    assert_eq!(count(&world, 7).await, -4, "looking changes nothing");
+    assert!(world.monsters.doctor(true).await.unwrap()[0].repaired);
+    assert_eq!((count(&world, 7).await, count(&world, 8).await), (2, 1));
+    assert_eq!(world.monsters.doctor(false).await.unwrap(), []);
+});

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use monsters::{MonsterError, SkillCheck, Spawn};
-use testkit::on_every_store;
+use testkit::{Faulty, How, on_every_store};
 
 use crate::status::effect;
 use crate::support::{NIL, TENANT, World, low};
+use kernel::Store;
 use kernel::keyspace::Layout;
 
 async fn cast(world: &World, id: u32, skill: u16) -> Result<monsters::Used, MonsterError> {
@@ -86,6 +87,33 @@ on_every_store!(a_heal_reaches_the_living_in_its_box_and_stops_at_the_maximum, |
     assert_eq!(hp, [250, 100, 40]);
     let last = world.events().await.pop().unwrap();
     assert_eq!((last.0.as_str(), &last.2["body"]["source"]), ("DAMAGED", &"HEAL".into()));
+});
+
+on_every_store!(a_skill_with_a_reach_is_done_once_to_each_whatever_call_is_lost, |store| {
+    let faulty = Faulty::new(Arc::clone(&store));
+    let shared: Arc<dyn Store> = faulty.clone();
+    let world = World::new(&shared);
+    let mut spent = 0;
+    for how in [How::AnswerLost, How::RequestLost] {
+        for nth in 2..=12 {
+            let all = [world.spawn(3).await, world.spawn(8).await, world.spawn(8).await];
+            for id in all {
+                world.hit(id, 7, 900).await;
+            }
+            faulty.fail_every(nth, how);
+            let _ = cast(&world, all[0], 114).await;
+            faulty.fail_every(0, how);
+            world.second().pass(5_000).await;
+            let paid = world.get(all[0]).await.mp < 100;
+            spent += u32::from(paid);
+            for (id, hp) in all.into_iter().zip([100, 14_300, 14_300]) {
+                let healed = if paid { hp + 150 } else { hp };
+                assert_eq!(world.get(id).await.hp, healed, "{how:?}, every {nth}th call");
+                world.monsters.destroy(&world.tenant, id).await.unwrap();
+            }
+        }
+    }
+    assert!(spent > 11, "most casts went through: {spent}");
 });
 
 on_every_store!(hp_percent_does_not_overflow, |store| {
