@@ -14,14 +14,17 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::keys::Keys;
-use crate::load::{self, Epoch};
-use crate::orders::{Command, Effect, OrderError};
+use crate::load::Epoch;
+use crate::orders::{Command, Effect, Order, OrderError};
 use crate::pace::{self, Beat};
 use crate::physics::solar::{SOL, System};
+use crate::snapshot::Snapshots;
 use crate::world::World;
 
 mod alone;
 mod commands;
+mod find;
+mod keep;
 mod lock;
 mod seen;
 mod write;
@@ -29,6 +32,7 @@ mod write;
 pub use commands::{Answer, Told, read_entry, send, send_asking};
 pub use seen::{Numbers, Seen, ShipSeen, StationSeen};
 
+use keep::Keeper;
 use lock::Lock;
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -46,12 +50,14 @@ pub struct Options {
     pub system: &'static System,
     /// Names this engine in the lock.
     pub id: String,
+    /// Where snapshots are kept, if they are.
+    pub snapshots: Option<Arc<Snapshots>>,
 }
 
 impl Options {
     /// Waits for a world, ticks Sol.
     pub fn new(id: impl Into<String>) -> Self {
-        Options { create: None, rate: 1.0, system: &SOL, id: id.into() }
+        Options { create: None, rate: 1.0, system: &SOL, id: id.into(), snapshots: None }
     }
 }
 
@@ -125,6 +131,7 @@ struct Turn {
     numbers: Numbers,
     recent: VecDeque<Duration>,
     energy: f64,
+    keeper: Keeper,
 }
 
 impl Engine {
@@ -170,8 +177,8 @@ impl Engine {
         }
     }
 
-    async fn lead(&mut self, lock: Lock, stop: &CancellationToken) -> Result<Ended, Fault> {
-        let Some(world) = self.find_world().await? else {
+    async fn lead(&mut self, mut lock: Lock, stop: &CancellationToken) -> Result<Ended, Fault> {
+        let Some(world) = self.find_world(&mut lock).await? else {
             lock.give_back().await;
             return Ok(Ended::Lost);
         };
@@ -186,8 +193,12 @@ impl Engine {
             if stop.is_cancelled() {
                 self.flush(&mut turn).await;
                 self.show(&mut turn);
+                turn.keeper.finish(&turn.world, self.clock.monotonic()).await;
                 turn.lock.give_back().await;
                 return Ok(Ended::Stopped);
+            }
+            if let Some((id, asker)) = turn.keeper.restore.take() {
+                turn = self.restore(turn, id, asker).await?;
             }
             if !turn.world.pace.paused {
                 self.tick_all_due(&mut turn).await;
@@ -195,6 +206,9 @@ impl Engine {
             // Nothing was due, and whoever gave an order need not wait until something is.
             if turn.world.pace.paused || turn.failing_since.is_none() {
                 self.stand_still(&mut turn).await;
+            }
+            if turn.failing_since.is_none() && turn.extra.is_empty() {
+                turn.keeper.tend(&turn.world, self.clock.monotonic()).await;
             }
         }
     }
@@ -215,29 +229,7 @@ impl Engine {
             failing_since: None,
             numbers: Numbers::default(),
             recent: VecDeque::new(),
-        }
-    }
-
-    async fn find_world(&self) -> Result<Option<World>, Fault> {
-        let system = self.options.system;
-        if let Some(loaded) = load::load(&self.store, self.keys, system).await? {
-            for (key, why) in &loaded.aside {
-                tracing::error!(key, %why, "set aside; the world goes on without it");
-            }
-            return Ok(Some(loaded.world));
-        }
-        match self.options.create {
-            Some(epoch) => {
-                let now = self.clock.now_ms();
-                let mut world = load::create(&self.store, self.keys, system, epoch, now).await?;
-                world.pace.rate = self.options.rate;
-                let by = Deadline::after(PATIENCE);
-                for set in self.store.pipeline(&write::pace(&world, self.keys), by).await? {
-                    set?;
-                }
-                Ok(Some(world))
-            }
-            None => Ok(None),
+            keeper: Keeper::new(self.options.snapshots.clone(), now),
         }
     }
 
@@ -287,6 +279,12 @@ impl Engine {
 
     /// Carries an order out; says why not when it is refused.
     fn obey(&self, turn: &mut Turn, command: &Command, answer: Option<Asker>) -> Option<Told> {
+        if self.options.snapshots.is_some()
+            && let Order::Snapshot | Order::Restore { .. } = command.order
+        {
+            turn.keeper.note(&command.order, answer);
+            return None;
+        }
         let before = turn.world.pace.clone();
         let outcome = turn.world.obey(command);
         let mut writes = Vec::new();
@@ -308,6 +306,7 @@ impl Engine {
         }
         if pace.paused && turn.paused_at.is_none() {
             turn.paused_at = Some(now);
+            turn.keeper.note(&Order::Snapshot, None);
         } else if let (false, Some(since)) = (pace.paused, turn.paused_at) {
             turn.beat.skip(now.saturating_sub(since));
             turn.paused_at = None;
@@ -431,6 +430,7 @@ impl Engine {
 
     fn show(&self, turn: &mut Turn) {
         turn.numbers.rate = rate(&turn.recent);
+        turn.numbers.snapshots_failed = turn.keeper.failed();
         turn.numbers.scale = pace::effective_scale(&turn.world.pace, turn.world.drift_s);
         let energy = turn.world.bodies.energy();
         turn.numbers.energy_drift = ((energy - turn.energy) / turn.energy).abs();

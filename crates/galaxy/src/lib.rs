@@ -17,6 +17,7 @@ pub mod pace;
 pub mod physics;
 pub mod rules;
 pub mod scripts;
+pub mod snapshot;
 pub mod text;
 pub mod tokens;
 pub mod world;

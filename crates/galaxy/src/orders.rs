@@ -118,6 +118,12 @@ pub enum Order {
     TimeSync {
         enabled: bool,
     },
+    /// Keeps the world as it is now.
+    Snapshot,
+    /// Goes back to a snapshot and pauses.
+    Restore {
+        id: i64,
+    },
 }
 
 /// Who asks what of which ship.
@@ -206,6 +212,10 @@ pub enum Effect {
     Paced,
     /// The world begins anew; what was in it.
     Cleared(Box<Cleared>),
+    /// A snapshot of this number was taken.
+    Kept(i64),
+    /// The world is as it was in this snapshot.
+    Restored(i64),
 }
 
 fn invalid(field: &'static str, reason: impl Into<String>) -> OrderError {
@@ -243,6 +253,9 @@ impl World {
                 let id = command.ship_id.ok_or_else(|| invalid("ship_id", "is missing"))?;
                 let owner = command.player_id.as_deref().unwrap_or("npc");
                 self.spawn(id, owner, name, ship_class.as_deref(), *station_id)
+            }
+            Order::Snapshot | Order::Restore { .. } => {
+                Err(OrderError::Conflict("this server has no database of snapshots"))
             }
             _ => self.obey_pilot(command),
         }

@@ -34,6 +34,8 @@ pub struct Numbers {
     pub orders_dropped: u64,
     /// Craft that were put back because their state left the numbers.
     pub not_finite: u64,
+    /// Snapshots that failed in a row; three deserve an alarm.
+    pub snapshots_failed: u32,
     /// Of the bodies, against the start, relative.
     pub energy_drift: f64,
     /// Of the bodies, relative.

@@ -17,7 +17,7 @@ use crate::world::{Cleared, Stepped, World};
 /// index before hash when it goes.
 pub(super) fn effect(world: &World, keys: Keys, effect: &Effect, at_ms: u64) -> Vec<Cmd> {
     match effect {
-        Effect::None => Vec::new(),
+        Effect::None | Effect::Kept(_) | Effect::Restored(_) => Vec::new(),
         Effect::Spawned(id) => spawned(world, keys, *id, at_ms).unwrap_or_default(),
         Effect::Despawned { ship, rules } => {
             despawned(world, keys, *ship, rules, at_ms).unwrap_or_default()

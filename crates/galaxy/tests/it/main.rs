@@ -13,6 +13,7 @@ mod fleets;
 mod maneuvers;
 mod online;
 mod rules;
+mod snapshots;
 mod ticking;
 mod truth;
 mod world;

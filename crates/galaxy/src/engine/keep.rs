@@ -1,0 +1,210 @@
+//! The engine's snapshots: when one is taken, and going back to one.
+//!
+//! A snapshot is written beside the ticks from a copy of the world, one at a time. A restore is done by the engine that
+//! holds the lock, between two ticks, and leaves the world paused.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::{Cmd, Deadline, Fault, Store, reply};
+use tokio::task::JoinHandle;
+
+use super::lock::Lock;
+use super::{Asker, PATIENCE};
+use crate::keys::Keys;
+use crate::load::cmd;
+use crate::orders::{Effect, Order, OrderError};
+use crate::snapshot::{AGAIN, ALARM_AFTER, EVERY, SnapshotError, Snapshots, State, restore};
+use crate::world::World;
+
+/// The last one before the end may take this long.
+const LAST: Duration = Duration::from_secs(10);
+/// Commands of a restore sent at once.
+const AT_ONCE: usize = 500;
+
+/// Takes snapshots when it is time.
+pub(super) struct Keeper {
+    snapshots: Option<Arc<Snapshots>>,
+    /// When the next one is due.
+    due: Duration,
+    failed: u32,
+    running: Option<Running>,
+    /// Who waits for the next one.
+    waiting: Vec<Asker>,
+    /// The snapshot to go back to, and who asked.
+    pub(super) restore: Option<(i64, Option<Asker>)>,
+}
+
+struct Running {
+    task: JoinHandle<Result<i64, SnapshotError>>,
+    askers: Vec<Asker>,
+}
+
+impl Keeper {
+    pub(super) fn new(snapshots: Option<Arc<Snapshots>>, now: Duration) -> Self {
+        let (running, waiting, restore) = (None, Vec::new(), None);
+        Keeper { snapshots, due: now + EVERY, failed: 0, running, waiting, restore }
+    }
+
+    /// Failures in a row.
+    pub(super) fn failed(&self) -> u32 {
+        self.failed
+    }
+
+    /// Does it when the time has come: a snapshot after the next write, a restore before it.
+    pub(super) fn note(&mut self, order: &Order, asker: Option<Asker>) {
+        if let Order::Restore { id } = order {
+            self.restore = Some((*id, asker));
+        } else {
+            self.due = Duration::ZERO;
+            self.waiting.extend(asker);
+        }
+    }
+
+    /// Takes the one that somebody waits for, and waits for it.
+    pub(super) async fn answer(&mut self, world: &World, now: Duration) {
+        if !self.waiting.is_empty() {
+            self.begin(world, now);
+        }
+        if let Some(running) = self.running.take() {
+            self.ended(running, now).await;
+        }
+    }
+
+    /// To be called while the store holds exactly this world.
+    pub(super) async fn tend(&mut self, world: &World, now: Duration) {
+        if self.running.as_ref().is_some_and(|running| running.task.is_finished())
+            && let Some(running) = self.running.take()
+        {
+            self.ended(running, now).await;
+        }
+        if self.running.is_none() && now >= self.due {
+            self.begin(world, now);
+        }
+    }
+
+    fn begin(&mut self, world: &World, now: Duration) {
+        self.due = now + EVERY;
+        let Some(snapshots) = &self.snapshots else { return };
+        let (snapshots, world) = (Arc::clone(snapshots), world.clone());
+        let task = tokio::spawn(async move { snapshots.take(&world).await });
+        self.running = Some(Running { task, askers: std::mem::take(&mut self.waiting) });
+    }
+
+    async fn ended(&mut self, running: Running, now: Duration) {
+        let outcome = match running.task.await {
+            Ok(outcome) => outcome.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        match &outcome {
+            Ok(id) => {
+                self.failed = 0;
+                tracing::debug!(id, "snapshot taken");
+            }
+            Err(why) => {
+                self.failed += 1;
+                self.due = self.due.min(now + AGAIN);
+                if self.failed >= ALARM_AFTER {
+                    tracing::error!(why, failed = self.failed, "snapshots keep failing");
+                } else {
+                    tracing::warn!(why, "a snapshot failed and is tried again");
+                }
+            }
+        }
+        for asker in running.askers {
+            let _ = asker.send(match &outcome {
+                Ok(id) => Ok(Effect::Kept(*id)),
+                Err(_) => Err(OrderError::Conflict("the snapshot could not be taken; try again")),
+            });
+        }
+    }
+
+    /// The last one, before the engine ends.
+    pub(super) async fn finish(mut self, world: &World, now: Duration) {
+        let last = async {
+            if let Some(running) = self.running.take() {
+                self.ended(running, now).await;
+            }
+            self.begin(world, now);
+            self.answer(world, now).await;
+        };
+        if tokio::time::timeout(LAST, last).await.is_err() {
+            tracing::error!("the last snapshot was not taken in time");
+        }
+    }
+}
+
+/// Goes back to a snapshot. A fault leaves `game:restoring` behind, so that whoever leads next repeats it.
+pub(super) async fn put_back(
+    store: &Arc<dyn Store>,
+    keys: Keys,
+    lock: &mut Lock,
+    id: i64,
+    state: &State,
+) -> Result<(), Fault> {
+    let mut writer = Writer { store, lock };
+    writer.send(&restore::begin(keys, id)).await?;
+    writer.send(&restore::removals(store).await?).await?;
+    writer.send(&restore::writes(keys, state)).await?;
+    // The keys of players are another role's; where it is not ours too, the next login chooses.
+    for choice in restore::choices(keys, state) {
+        match store.call(&choice, Deadline::after(PATIENCE)).await {
+            Ok(_) | Err(Fault::Refused { .. }) => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+    // One by one: the mark goes only when all else is there.
+    for step in restore::end(store, keys, state).await? {
+        writer.send(std::slice::from_ref(&step)).await?;
+    }
+    tracing::info!(id, tick = state.tick(), "the world is as it was; it is paused");
+    Ok(())
+}
+
+struct Writer<'a> {
+    store: &'a Arc<dyn Store>,
+    lock: &'a mut Lock,
+}
+
+impl Writer<'_> {
+    async fn send(&mut self, cmds: &[Cmd]) -> Result<(), Fault> {
+        for part in cmds.chunks(AT_ONCE) {
+            if !self.lock.renew().await || !self.lock.holds() {
+                return Err(Fault::Unavailable("the lock was lost during a restore".to_owned()));
+            }
+            for outcome in self.store.pipeline(part, Deadline::after(PATIENCE)).await? {
+                outcome?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The restore that was cut short, if one was.
+pub(super) async fn unfinished(store: &dyn Store, keys: Keys) -> Result<Option<i64>, Fault> {
+    let key = keys.restoring();
+    let answer = store.call(&cmd(&["GET", key.as_str()]), Deadline::after(PATIENCE)).await?;
+    match reply::text(&answer) {
+        None => Ok(None),
+        Some(id) => id.parse().map(Some).map_err(|_| unusable(keys, "it is no snapshot's number")),
+    }
+}
+
+/// Whether nothing of a world is there.
+pub(super) async fn is_empty(store: &dyn Store, keys: Keys, system: &str) -> Result<bool, Fault> {
+    let mut asks =
+        vec![cmd(&["EXISTS", keys.tick().as_str()]), cmd(&["EXISTS", keys.time().as_str()])];
+    for index in [keys.system_bodies(system), keys.system_ships(system)] {
+        asks.extend(index.ok().map(|index| cmd(&["EXISTS", index.as_str()])));
+    }
+    for answer in store.pipeline(&asks, Deadline::after(PATIENCE)).await? {
+        if reply::int(&answer?) != Some(0) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+pub(super) fn unusable(keys: Keys, why: &str) -> Fault {
+    Fault::Corrupt { key: keys.restoring().as_str().to_owned(), detail: why.to_owned() }
+}
