@@ -7,7 +7,7 @@ import { launch, open, Server, shot, sideways, until } from './kit.mjs';
 
 let server;
 let browser;
-const PAGES = ['/', '/rooms', '/world', '/keys', '/check', '/events', '/health'];
+const PAGES = ['/', '/rooms', '/world', '/galaxy', '/keys', '/check', '/events', '/health'];
 
 before(async () => {
   server = await Server.start();

@@ -167,6 +167,13 @@ test('a page weighs at most 250 kB', () => {
     console.log(`# ${page}: ${kb.toFixed(0)} kB`);
     assert.ok(kb <= 250, `${page} weighs ${kb} kB`);
   }
+  seen.clear();
+  add('pages/galaxy/fly.js');
+  const shared = ['tokens.css', 'base.css', 'components.css', 'icons.svg'].map((n) => `base/${n}`);
+  const words = ['fr.js', 'galaxy.fr.js', 'galaxyrules.fr.js', 'pilot.fr.js'].map((n) => `lang/${n}`);
+  const fly = size([...seen, ...shared, ...words, 'pages/galaxy/fly.html', 'pages/galaxy/fly.css']) / 1000;
+  console.log(`# fly: ${fly.toFixed(0)} kB`);
+  assert.ok(fly <= 250, `the pilot view weighs ${fly} kB`);
   for (const page of ['master', 'play']) {
     seen.clear();
     add(`party/${page}.js`);

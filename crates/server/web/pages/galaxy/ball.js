@@ -4,6 +4,20 @@ import { num } from '../../base/format.js';
 import { FONT, TAU } from './pen.js';
 import { add, cross, len, mul, sub, unit, unrotate } from './space.js';
 
+/** Where a ship can point by itself, as the server calls it. */
+export const MODES = [
+  'none',
+  'hold',
+  'prograde',
+  'retrograde',
+  'normal',
+  'antinormal',
+  'radial',
+  'antiradial',
+  'target',
+  'target_retrograde',
+];
+
 /** Directions that matter, in the craft's axes. `r`, `v`: place and velocity from its holder. */
 export function bearings({ turn, r, v, target, targetV }) {
   const out = { up: unrotate(turn, unit(r)) };
@@ -24,7 +38,7 @@ export function bearings({ turn, r, v, target, targetV }) {
 }
 
 /** Draws the ball at `x, y` with radius `R`. `b`: bearings. */
-export function ball(c, x, y, R, b, color, { marks = true } = {}) {
+function ball(c, x, y, R, b, color) {
   const at = (d) => ({ x: x - d.x * R, y: y - d.y * R });
   const n = b.up;
   c.save();
@@ -42,8 +56,20 @@ export function ball(c, x, y, R, b, color, { marks = true } = {}) {
   c.beginPath();
   c.arc(x, y, R, 0, TAU);
   c.stroke();
-  if (marks) for (const kind of SHOWN) if (b[kind] && b[kind].z > 0.12) mark(c, kind, at(b[kind]), R * 0.11, color);
+  for (const kind of SHOWN) if (b[kind] && b[kind].z > 0.12) mark(c, kind, at(b[kind]), R * 0.11, color);
   wings(c, x, y, R, color);
+}
+
+/** The same on a canvas of its own, at the device's resolution. */
+export function paintBall(box, b, color) {
+  const size = box.clientWidth;
+  const ratio = Math.min(devicePixelRatio || 1, 2);
+  if (!size) return;
+  if (box.width !== Math.round(size * ratio)) box.width = box.height = Math.round(size * ratio);
+  const c = box.getContext('2d');
+  c.setTransform(ratio, 0, 0, ratio, 0, 0);
+  c.clearRect(0, 0, size, size);
+  ball(c, size / 2, size / 2, size / 2 - 4, b, color);
 }
 
 function horizon(c, n, at, x, y, R, color) {

@@ -29,9 +29,15 @@ export class Camera {
     this.flight = null;
   }
 
-  /** `place(key)` gives a place now. Advances a flight; gives the view for one picture. */
-  view(place, w, h, wall) {
+  /** `place(key)` gives a place now. Advances a flight; gives the view for one picture, its middle at `cx` pixels. */
+  view(place, w, h, wall, cx = w / 2) {
     const base = place(this.anchor) || ZERO;
+    // What covers the map moves its middle, gently.
+    const dt = Math.min(0.1, wall - (this.seenAt ?? -1));
+    this.seenAt = wall;
+    this.cx = this.cx === undefined || this.rigid ? cx : cx + (this.cx - cx) * Math.exp(-dt * 9);
+    if (Math.abs(this.cx - cx) < 0.5) this.cx = cx;
+    const middle = this.cx;
     if (this.flight) this.fly(place, wall);
     const c = add(base, this.offset);
     const { mpp } = this;
@@ -40,8 +46,9 @@ export class Camera {
       mpp,
       w,
       h,
+      moving: middle !== cx,
       diag: Math.hypot(w, h),
-      to: (p) => ({ x: (p.x - c.x) / mpp + w / 2, y: h / 2 - (p.y - c.y) / mpp }),
+      to: (p) => ({ x: (p.x - c.x) / mpp + middle, y: h / 2 - (p.y - c.y) / mpp }),
     };
   }
 

@@ -3,11 +3,13 @@
 import { num } from '../../base/format.js';
 import { t } from '../../base/i18n.js';
 import { TAU } from './pen.js';
-import { add, anomalyAfter, len, mul, orbitOf, path, placeAt, rotate, sub, timeTo, unit } from './space.js';
+import { add, anomalyAfter, len, mul, orbitNow, path, placeAt, rotate, sub, timeTo, unit } from './space.js';
 import { dist, round125, span, speed } from './units.js';
 
 const NEAR_PX = 24;
 const CROWD = 5;
+/** With more ships than this only the selected one draws its trail. */
+const TRAILS = 80;
 
 export function trails(p) {
   const { c, see, view } = p;
@@ -15,7 +17,8 @@ export function trails(p) {
   for (const e of see.sky.ships.values()) {
     const past = e.past || [];
     if (past.length < 2 || !e.held?.at) continue;
-    const mine = e.key === see.selected || e.key === see.own;
+    const mine = e.key === see.selected;
+    if (!mine && see.sky.ships.size > TRAILS) continue;
     const dots = [...past.map((x) => add(e.held.at, x.rp)), e.at].map((x) => view.to(x));
     const [first, last] = [dots[0], dots[dots.length - 1]];
     if (Math.hypot(first.x - last.x, first.y - last.y) < 3 || !p.inside(last, 200)) continue;
@@ -36,7 +39,7 @@ export function ahead(p) {
   const { c, see, view } = p;
   const e = see.sky.get(see.selected);
   if (!e || e.kind === 'body' || !e.held?.at) return;
-  const o = orbitOf(e.held.gm, e.rel, e.rv);
+  const o = orbitNow(e);
   if (!o) return;
   e.orbit = o;
   const size = p.px(o.closed ? o.a : o.low);
@@ -109,12 +112,12 @@ function ringDot(p, s, tone) {
 
 /** Bodies the craft comes close to within one turn, if everything stays on its present orbit. */
 export function meetings(sky, e) {
-  const o = e?.held && orbitOf(e.held.gm, e.rel || e.rp, e.rv);
+  const o = e && orbitNow(e);
   if (!o?.closed) return [];
   const far = Math.min(o.period, 4e8);
   const out = [];
   for (const b of sky.children(e.held.name)) {
-    const q = orbitOf(e.held.gm, b.rel || b.rp, b.rv);
+    const q = orbitNow(b);
     if (!q?.closed || q.low - b.hill > o.high || q.high + b.hill < o.low) continue;
     const gap = (s) => len(sub(placeAt(o, anomalyAfter(o, s)), placeAt(q, anomalyAfter(q, s))));
     let best = null;
@@ -185,7 +188,7 @@ export function ships(p) {
   for (const e of see.sky.ships.values()) {
     if (!e.at) continue;
     const s = view.to(e.at);
-    const mine = e.key === see.selected || e.key === see.own;
+    const mine = e.key === see.selected;
     const hidden = e.held?.parent && p.px(len(e.rel)) < Math.max(NEAR_PX, e.held.shown || 0) && p.px(len(e.rel)) < 60;
     if (hidden && !mine) {
       count(p, e, 'ships');
@@ -219,10 +222,10 @@ export function ships(p) {
     const { e, s, mine } = g;
     if (mine) {
       p.reticle(s, 15, '--sky-own');
-      if (e.key === see.selected) vectors(p, e, s);
+      vectors(p, e, s);
     }
     p.places.push({ key: e.key, x: s.x, y: s.y, r: mine ? 16 : 9 });
-    const rank = e.key === see.selected ? 0 : mine ? 1 : 8;
+    const rank = mine ? 0 : 8;
     p.marks.push({ key: e.key, name: e.name, x: s.x, y: s.y, r: mine ? 17 : 8, rank });
   }
 }

@@ -9,16 +9,15 @@ export async function ships(p, el) {
   let list = p.mine;
   try {
     const got = await api.get('/api/fleet', account.as(p.who));
-    list = got.items || got.ships || list;
+    list = got.items || list;
   } catch {
     /* what the welcome said */
   }
-  const id = (s) => s.ship_id || s.id || s;
   menu(el, [
     ...list.map((s) => ({
-      label: s.name || p.sky.ships.get(id(s))?.name || id(s),
-      on: id(s) === p.shipId,
-      run: () => p.flight.raw({ type: 'switch_ship', ship_id: id(s) }),
+      label: s.name,
+      on: s.ship_id === p.shipId,
+      run: () => p.flight.raw({ type: 'switch_ship', ship_id: s.ship_id }),
     })),
     { label: t('pilot.newship'), icon: 'plus', run: () => newShip(p) },
   ]);

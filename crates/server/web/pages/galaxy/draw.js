@@ -33,8 +33,7 @@ export function draw(c, { color }, see) {
   for (const b of see.sky.bodies.values()) body(p, b);
   craft.fixed(p);
   craft.ships(p);
-  const boxed = lens(p);
-  names(p, boxed);
+  names(p, [...lens(p), ...see.covered]);
   edges(p);
   scale(p);
   p.notes();

@@ -8,11 +8,12 @@ import { sayError } from '../../base/parts.js';
 import '../../base/canvas.js';
 import * as account from './account.js';
 import { pick, targetOf } from './aim.js';
-import { ball, bearings } from './ball.js';
+import { bearings, paintBall } from './ball.js';
 import { Controls } from './controls.js';
 import * as crew from './crew.js';
 import { Flight } from './flight.js';
 import { Hud } from './hud.js';
+import { zoomed } from './pen.js';
 import { Sky } from './sky.js';
 import { len, sub } from './space.js';
 import { seconds } from './units.js';
@@ -117,7 +118,7 @@ class Pilot {
   welcome(m) {
     this.shipId = m.ship_id;
     this.mine = m.ships || [];
-    this.sky.configure(m.bodies || m.config?.bodies || []);
+    this.sky.configure(m.config?.bodies || []);
     this.sky.status = {
       ...this.sky.status,
       tick: m.tick,
@@ -135,8 +136,12 @@ class Pilot {
     this.sky.takeStatus({ tick: m.tick, game_time: m.game_time }, wall);
     if (m.bodies) this.sky.takeBodies(m.bodies, time, wall);
     if (m.stations) this.sky.takeCraft('stations', m.stations, time, wall);
+    if (m.jumpgates) this.sky.takeCraft('gates', m.jumpgates, time, wall);
     const own = m.ship;
-    if (own?.ship_id) this.shipId = own.ship_id;
+    if (own?.ship_id && own.ship_id !== this.shipId) {
+      this.shipId = own.ship_id;
+      this.askRules();
+    }
     const others = (m.ships || [...this.sky.ships.values()].map((e) => e.data)).filter(
       (s) => s.ship_id !== own?.ship_id,
     );
@@ -209,7 +214,7 @@ class Pilot {
     if (!this.shipId) return;
     try {
       const got = await api.get(`/api/ships/${this.shipId}/automation`, account.as(this.who));
-      this.rules = got.items || got.rules || [];
+      this.rules = got.items || [];
     } catch {
       this.rules = [];
     }
@@ -251,7 +256,8 @@ class Pilot {
     this.canvas.touch();
   }
 
-  paint(c, o) {
+  paint(c, given) {
+    const o = zoomed(c, given);
     const { ship, sky } = this;
     if (!ship?.held || !ship.p) {
       c.fillStyle = o.color('--sky');
@@ -268,19 +274,8 @@ class Pilot {
       targetV: target && sub(ship.v, target.v),
     });
     look(c, o, { sky, ship, bearings: b, target, middle: o.w < 720 ? 0.3 : 0.44 });
-    this.paintBall(b, o.color);
+    paintBall(this.hud.ball, b, o.color);
     if (!this.still && !this.lost && !sky.status?.paused) this.canvas.touch();
-  }
-  paintBall(b, color) {
-    const box = this.hud.ball;
-    const size = box.clientWidth;
-    const ratio = Math.min(devicePixelRatio || 1, 2);
-    if (!size) return;
-    if (box.width !== Math.round(size * ratio)) box.width = box.height = Math.round(size * ratio);
-    const c = box.getContext('2d');
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    c.clearRect(0, 0, size, size);
-    ball(c, size / 2, size / 2, size / 2 - 4, b, color);
   }
 }
 
@@ -295,7 +290,7 @@ async function start(reason) {
 
 async function boot() {
   await Promise.all([i18n.use(i18n.preferred()), loadIcons()]);
-  await i18n.need(['galaxy', 'pilot']);
+  await i18n.need(['galaxy', 'galaxyrules', 'pilot']);
   await start();
 }
 

@@ -1,8 +1,8 @@
 // The Galaxy page: a live map of the star system. It asks for the state once a second and moves everything in between;
 // a list is the map's twin, a panel shows the selected one, the bar holds time. Everything here is in the address.
 import { fill, h } from '../../base/dom.js';
-import { t } from '../../base/i18n.js';
-import { button, empty, errorBox, skeleton } from '../../base/parts.js';
+import { need, t } from '../../base/i18n.js';
+import { errorBox, skeleton } from '../../base/parts.js';
 import '../../base/canvas.js';
 import { Camera, near, wide } from './camera.js';
 import { findTarget, meetings } from './craft.js';
@@ -10,14 +10,17 @@ import { draw } from './draw.js';
 import { bindKeys } from './mapkeys.js';
 import { Labels } from './labels.js';
 import { List } from './list.js';
+import { rootScale, zoomed } from './pen.js';
 import { follow } from './pointer.js';
 import { load } from './source.js';
 import { Sky } from './sky.js';
+import { covers, nothing, tools } from './stage.js';
 import { Timebar } from './timebar.js';
 
 const EVERY_MS = 1000;
-const DETAIL_MS = 3000;
-const LATE_MS = 4000;
+const LATE_MS = 6000;
+const MANY = 500;
+const MANY_S = 2.9;
 
 const wallNow = () => performance.now() / 1000;
 
@@ -35,6 +38,7 @@ class Galaxy {
     this.still = matchMedia('(prefers-reduced-motion: reduce)').matches;
     this.sky = new Sky({ still: this.still });
     this.cam = new Camera();
+    this.cam.rigid = this.still;
     this.labels = new Labels();
     this.night = root.closest('main') || root;
     this.night.dataset.theme = 'dark';
@@ -85,6 +89,8 @@ class Galaxy {
 
   async poll() {
     if (document.hidden || this.asking || this.ctx.live.paused) return;
+    // A great many ships are a great answer: less often then.
+    if (this.sky.ships.size > MANY && wallNow() - this.toldAt < MANY_S) return;
     try {
       await this.ask();
       this.fault = null;
@@ -98,21 +104,13 @@ class Galaxy {
   async ask() {
     this.asking = true;
     try {
-      await load(this.ctx, this.sky, wallNow, this.can);
+      await load(this.ctx, this.sky, wallNow);
       this.toldAt = wallNow();
     } finally {
       this.asking = false;
     }
-    const sel = this.selected;
-    if (
-      sel?.startsWith('s:') &&
-      this.panelModule &&
-      (this.detailOf !== sel || wallNow() - this.detailAt > DETAIL_MS / 1000)
-    ) {
-      this.detailOf = sel;
-      this.detailAt = wallNow();
-      this.panelModule.details(this.ctx, this.sky.get(sel)).then(() => this.panelOnly());
-    }
+    const e = this.sky.get(this.selected);
+    if (e?.kind === 'ship' && this.panelModule) this.panelModule.details(this.ctx, e).then(() => this.panelOnly());
   }
 
   build() {
@@ -122,6 +120,7 @@ class Galaxy {
     this.canvas.setAttribute('role', 'img');
     follow(this.canvas, {
       places: () => this.places || [],
+      scale: rootScale,
       pan: (dx, dy) => this.pan(dx, dy),
       zoom: (k, x, y) => this.zoom(k, x, y),
       click: (key) => this.select(key?.startsWith('crowd') ? null : key),
@@ -135,18 +134,7 @@ class Galaxy {
     });
     this.aside = h('div.gxpanel');
     this.none = h('div.none');
-    this.tools = h(
-      'div.gxzoom',
-      { role: 'group', 'aria-label': t('galaxy.view') },
-      button({ icon: 'plus', title: t('galaxy.key.in'), run: () => this.zoom(2) }),
-      button({ icon: 'minus', title: t('galaxy.key.out'), run: () => this.zoom(0.5) }),
-      (this.followButton = button({
-        icon: 'target',
-        title: t('galaxy.key.follow'),
-        run: () => this.follow(this.selected),
-      })),
-      button({ icon: 'galaxy', title: t('galaxy.key.all'), run: () => this.whole() }),
-    );
+    this.tools = tools(this);
     this.box = h(
       'section.gx',
       { 'aria-label': t('galaxy.canvas') },
@@ -174,7 +162,8 @@ class Galaxy {
     return this.sky.get(key)?.at || null;
   }
   wide() {
-    return wide(this.sky, this.box.clientWidth, this.box.clientHeight);
+    const k = rootScale();
+    return wide(this.sky, this.box.clientWidth / k, this.canvas.clientHeight / k);
   }
   near(key) {
     return near(this.sky.get(key), this.wide());
@@ -184,7 +173,6 @@ class Galaxy {
     const was = this.selected;
     this.query = query;
     if (!this.bar) return;
-    if (was !== this.selected) this.detailAt = 0;
     this.draw();
     if (was !== this.selected) this.poll();
   }
@@ -211,7 +199,7 @@ class Galaxy {
   }
   zoom(k, x, y) {
     const own = x === undefined || this.cam.centred;
-    this.cam.zoom(k, own ? 0 : x - this.canvas.clientWidth / 2, own ? 0 : y - this.canvas.clientHeight / 2);
+    this.cam.zoom(k, own ? 0 : x - this.cam.cx, own ? 0 : y - this.canvas.clientHeight / 2);
     this.canvas.touch();
   }
 
@@ -221,12 +209,17 @@ class Galaxy {
     return s * 1000 > LATE_MS || this.fault ? s : 0;
   }
 
-  paint(c, o) {
+  paint(c, given) {
+    const o = zoomed(c, given);
     const wall = wallNow();
     const { sky, cam, selected } = this;
     sky.frame(wall);
-    const view = cam.view((k) => this.place(k), o.w, o.h, wall);
-    const wideOpen = o.w > 900;
+    // left, top, right, bottom that panels cover
+    const shut = this.panel?.el.hidden ?? true;
+    const edges = o.w > 900 ? [this.list.open ? 300 : 28, 104, shut ? 80 : 410, 40] : [28, 40, 76, 36];
+    const free = o.w > 900 ? (edges[0] + o.w - edges[2]) / 2 : o.w / 2;
+    const view = cam.view((k) => this.place(k), o.w, o.h, wall, free);
+    this.canvas.dataset.mpp = view.mpp.toPrecision(3);
     this.places = draw(c, o, {
       sky,
       view,
@@ -235,14 +228,14 @@ class Galaxy {
       anchor: cam.anchor,
       wall,
       meets: this.meets,
-      // left, top, right, bottom that panels cover
-      edges: wideOpen ? [this.list.open ? 300 : 28, 104, this.aside.firstChild ? 350 : 80, 40] : [28, 40, 56, 36],
+      edges,
+      covered: this.covered || [],
     });
-    this.panel?.paint(color(o));
+    this.panel?.paint(o.color);
     const moving = sky.clock?.rate && !this.still && !this.late;
-    if (cam.flight || moving) {
+    if (cam.flight || view.moving || moving) {
       // Far out nothing moves by a pixel in a second: fewer pictures do.
-      const lively = cam.flight || view.mpp < 2e6 || sky.clock.rate > 5;
+      const lively = cam.flight || view.moving || view.mpp < 2e6 || sky.clock.rate > 5;
       if (lively) this.canvas.touch();
       else {
         clearTimeout(this.slow);
@@ -258,7 +251,8 @@ class Galaxy {
     else if (this.selected) this.openPanel();
   }
   async openPanel() {
-    this.panelModule ||= await import('./panel.js');
+    const [module] = await Promise.all([import('./panel.js'), need(['galaxyrules'])]);
+    this.panelModule = module;
     if (this.panel || this.ctx.signal.aborted) return;
     this.panel = new this.panelModule.Panel({
       sky: this.sky,
@@ -287,26 +281,17 @@ class Galaxy {
     const bare = !sky.bodies.size;
     this.box.classList.toggle('bare', bare);
     this.box.classList.toggle('paused', !!sky.status?.paused);
-    fill(
-      this.none,
-      bare &&
-        empty({
-          glyph: 'galaxy',
-          title: t('galaxy.empty'),
-          say: t('galaxy.emptysay'),
-          command: 'worldkeep galaxy init',
-        }),
-    );
-    ctx.head({ sentence: this.bar.sentence() });
+    if (bare !== this.bare) fill(this.none, bare && nothing(this));
+    this.bare = bare;
+    ctx.head({ sentence: bare ? t('galaxy.emptysay') : this.bar.sentence() });
     const id = e?.kind === 'ship' ? e.id : null;
     ctx.echo(
       id
         ? { cli: `worldkeep galaxy ship ${id}`, api: `GET /api/ships/${id}` }
         : { cli: 'worldkeep galaxy status', api: 'GET /api/status' },
     );
-    ctx.digest(this.bar.sentence());
+    if (!bare) ctx.digest(this.bar.sentence());
+    this.covered = covers(this.canvas, [this.bar.el, this.list.el, this.aside.firstChild, this.tools]);
     this.canvas.touch();
   }
 }
-
-const color = (o) => (token) => o.color(token);

@@ -6,22 +6,10 @@ import { current, LANGS, t } from '../../base/i18n.js';
 import { button } from '../../base/parts.js';
 import { doing } from './doing.js';
 import { Docking } from './docking.js';
+import { MODES } from './ball.js';
 import { sayRule } from './rules.js';
-import { classOf, dot, len, orbitOf, unit } from './space.js';
+import { classOf, dot, len, orbitNow, unit } from './space.js';
 import { dist, hour, kg, longDay, pace, reach, span } from './units.js';
-
-export const MODES = [
-  'none',
-  'hold',
-  'prograde',
-  'retrograde',
-  'normal',
-  'antinormal',
-  'radial',
-  'antiradial',
-  'target',
-  'target_retrograde',
-];
 
 const figure = (label) => {
   const [value, unitOf] = [h('b'), h('span.note')];
@@ -224,10 +212,10 @@ export class Hud {
     const up = len(ship.rel) - (ship.held?.radius || 0);
     this.height.set(reach(up));
     this.speed.set(pace(len(ship.rv)));
-    const climbing = dot(ship.rv, unit(ship.rel));
+    const climbing = dot(ship.rv, unit(ship.rp));
     const [v, u] = pace(climbing);
     this.climb.set([(climbing > 0.05 ? '+' : '') + v, u]);
-    const o = ship.held && orbitOf(ship.held.gm, ship.rel, ship.rv);
+    const o = orbitNow(ship);
     const R = ship.held?.radius || 0;
     this.high.set(o?.high ? dist(o.high - R) : t('galaxy.leaves'));
     this.low.set(o ? dist(o.low - R) : '–');

@@ -3,24 +3,30 @@ import { fill, h, icon, text } from '../../base/dom.js';
 import { num, percent } from '../../base/format.js';
 import { t } from '../../base/i18n.js';
 import { badge, button } from '../../base/parts.js';
-import { ball, bearings } from './ball.js';
+import { bearings, paintBall } from './ball.js';
 import { doing } from './doing.js';
 import { sayRule, sayManeuver } from './rules.js';
-import { classOf, len, orbitOf, speedLeft, sub } from './space.js';
+import { classOf, len, orbitNow, speedLeft, sub } from './space.js';
 import { angle, dist, kg, mass, pace, reach, span, speed } from './units.js';
 
-/** What the lists do not tell of a ship: its maneuver and rules. Who may not read them sees none. */
+/** What the lists do not tell of a ship, and its rules now and then. Who may not read those sees none. */
 export async function details(ctx, e) {
   if (!e) return;
   const quiet = { signal: ctx.signal, quiet: true };
   const none = () => null;
+  const due = !e.rulesAt || performance.now() - e.rulesAt > RULES_MS;
+  if (due) e.rulesAt = performance.now();
   const [ship, rules] = await Promise.all([
     ctx.api.get(`/api/ships/${e.id}`, quiet).catch(none),
-    ctx.api.get(`/api/ships/${e.id}/automation`, quiet).catch(none),
+    due ? ctx.api.get(`/api/ships/${e.id}/automation`, quiet).catch(none) : null,
   ]);
-  if (ship) e.more = ship;
-  e.rules = rules && (rules.items || rules.rules || (Array.isArray(rules) ? rules : []));
+  if (ship) e.data = { ...e.data, ...ship };
+  if (!rules) return;
+  e.rules = rules.items || [];
+  e.maneuver = rules.maneuver;
 }
+
+const RULES_MS = 1900;
 
 const meter = (label, value, f, tone = '--accent') =>
   h(
@@ -111,7 +117,7 @@ export class Panel {
   }
 
   ship(e) {
-    const d = { ...e.more, ...e.data };
+    const d = e.data;
     const cls = t(
       `galaxy.class.${classOf(d) && ['fast_frigate', 'cargo_hauler'].includes(d.ship_class) ? d.ship_class : 'other'}`,
     );
@@ -138,7 +144,7 @@ export class Panel {
     const most = speedLeft({ ...d, fuel: room });
     const h0 = d.wheel_momentum;
     const wheels = h0 ? Math.max(...(Array.isArray(h0) ? h0 : [h0.x, h0.y, h0.z]).map(Math.abs)) : null;
-    const maneuver = d.maneuver || e.more?.maneuver;
+    const { maneuver } = e;
     return [
       d.fuel !== undefined &&
         h(
@@ -172,7 +178,7 @@ export class Panel {
   }
 
   path(e) {
-    const o = e.held && orbitOf(e.held.gm, e.rel || e.rp, e.rv);
+    const o = orbitNow(e);
     if (!o) return null;
     const ground = e.held.parent ? e.held.radius || 0 : 0;
     return h(
@@ -251,17 +257,9 @@ export class Panel {
   paint(color) {
     const e = this.o.sky.get(this.key);
     if (this.el.hidden || e?.kind !== 'ship' || !e.turn || !e.rel) return;
-    const box = this.ballBox;
-    const size = box.clientWidth;
-    const ratio = Math.min(devicePixelRatio || 1, 2);
-    if (!size) return;
-    if (box.width !== size * ratio) box.width = box.height = size * ratio;
-    const c = box.getContext('2d');
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    c.clearRect(0, 0, size, size);
     const target = e.data?.attitude_target_id && this.o.target(e.data);
     const b = bearings({ turn: e.turn, r: e.rel, v: e.rv, target: target?.at && sub(target.at, e.at) });
-    ball(c, size / 2, size / 2, size / 2 - 3, b, color);
+    paintBall(this.ballBox, b, color);
   }
 }
 

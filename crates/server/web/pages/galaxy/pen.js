@@ -1,9 +1,19 @@
 // The pen both canvases of the galaxy draw with: pixels of metres, text with a halo of the ground, orbits as curves.
-import { orbitOf, placeAt } from './space.js';
+import { orbitNow, placeAt } from './space.js';
 
 export const TAU = Math.PI * 2;
 export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const HEX = /^#[0-9a-f]{6}$/i;
+
+/** On a wall the root grows, and so do the canvases: pixels of the drawing per pixel of the page. */
+export const rootScale = () => Math.max(1, parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1);
+/** The drawing's own size, its context scaled. */
+export function zoomed(c, o) {
+  const k = rootScale();
+  if (k === 1) return o;
+  c.scale(k, k);
+  return { ...o, w: o.w / k, h: o.h / k };
+}
 
 export class Pen {
   constructor(c, color, see) {
@@ -86,7 +96,7 @@ export class Pen {
     return out;
   }
   orbitFor(e) {
-    return e.held && orbitOf(e.held.gm, e.rel, e.rv);
+    return orbitNow(e);
   }
   /** How much of an orbit to draw on each side of its body: all of it, or the part near the view. */
   half(o) {

@@ -12,14 +12,15 @@ export function find(places, p) {
   return best;
 }
 
-/** `o`: places(), pan(dx, dy), zoom(k, x, y), click(key or null), open(key). */
+/** `o`: scale(), places(), pan(dx, dy), zoom(k, x, y), click(key or null), open(key). */
 export function follow(el, o) {
   const down = new Map();
   let moved = 0;
   let spread = 0;
   const spot = (e) => {
     const box = el.getBoundingClientRect();
-    return { x: e.clientX - box.left, y: e.clientY - box.top };
+    const k = o.scale();
+    return { x: (e.clientX - box.left) / k, y: (e.clientY - box.top) / k };
   };
   const pair = () => {
     const [a, b] = [...down.values()];

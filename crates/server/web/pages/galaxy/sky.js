@@ -41,6 +41,14 @@ export class Sky {
     this.time = NaN;
   }
 
+  /** There is no world. */
+  clear() {
+    for (const kind of ['bodies', 'ships', 'stations', 'gates']) this[kind].clear();
+    this.status = null;
+    this.clock = null;
+    this.ordered = null;
+  }
+
   /** Everything, bodies first, parents before what goes round them. */
   *all() {
     for (const kind of ['bodies', 'stations', 'gates', 'ships']) yield* this[kind].values();

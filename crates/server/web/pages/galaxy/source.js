@@ -1,46 +1,53 @@
-// Asks the server for the state of the sky. Answers may be of different ticks: each says its own game time.
+// Asks the server for the state of the sky. Answers may be of different ticks: each is placed at its own game time.
+import { paceOf } from './sky.js';
 import { seconds } from './units.js';
 
 const PAGE = 500;
 const MOST = 2000;
 
-/** A list of an answer, whatever it is called. */
-const items = (answer) => (Array.isArray(answer) ? answer : answer?.items || answer?.data || []);
-const timeOf = (answer, other) => {
-  const own = seconds(answer?.time ?? answer?.game_time);
-  return Number.isFinite(own) ? own : other;
-};
+const items = (answer) => answer?.items || [];
 
-async function pages(ctx, path) {
-  const out = { list: [], first: null };
+/** The game time of an answer: by its tick, counted from the status. */
+export function timeOf(answer, status) {
+  const base = seconds(status.time);
+  const ticks = Number.isFinite(answer?.tick) ? answer.tick - status.tick : 0;
+  return base + (ticks * paceOf({ ...status, actual_rate: null, paused: false })) / (status.tick_rate || 1);
+}
+
+async function pages(get, path) {
+  const out = { list: [], tick: undefined };
   let cursor = null;
   do {
-    const page = await ctx.api.get(path, { query: { limit: PAGE, cursor }, signal: ctx.signal });
-    out.first ||= page;
+    const page = await get(path, { limit: PAGE, cursor });
+    out.tick ??= page.tick;
     out.list.push(...items(page));
-    cursor = page?.cursor || page?.next_cursor || null;
+    cursor = page.cursor || null;
   } while (cursor && out.list.length < MOST);
   return out;
 }
 
-/** Fills `sky`. Operators get the engine's own figures too. */
-export async function load(ctx, sky, now, operator) {
-  const get = (path) => ctx.api.get(path, { signal: ctx.signal });
-  const [status, bodies, stations, gates, ships] = await Promise.all([
-    get(operator ? '/api/admin/status' : '/api/status'),
-    get('/api/bodies'),
-    get('/api/stations'),
-    get('/api/jumpgates').catch((e) => {
-      if (e.status === 404) return [];
-      throw e;
-    }),
-    pages(ctx, '/api/ships'),
-  ]);
+/** Fills `sky`. Without a world it is left bare; anything else that fails is thrown. */
+export async function load(ctx, sky, now) {
+  const get = (path, query) => ctx.api.get(path, { query, signal: ctx.signal });
+  let all;
+  try {
+    all = await Promise.all([
+      get('/api/admin/status'),
+      get('/api/bodies', { limit: PAGE }),
+      get('/api/stations', { limit: PAGE }),
+      get('/api/jumpgates', { limit: PAGE }),
+      pages(get, '/api/ships'),
+    ]);
+  } catch (e) {
+    if (e.code !== 'no_world') throw e;
+    sky.clear();
+    return;
+  }
+  const [status, bodies, stations, gates, ships] = all;
   const wall = now();
-  const time = timeOf(status, NaN);
   sky.takeStatus(status, wall);
-  sky.takeBodies(items(bodies), timeOf(bodies, time), wall);
-  sky.takeCraft('stations', items(stations), timeOf(stations, time), wall);
-  sky.takeCraft('gates', items(gates), timeOf(gates, time), wall);
-  sky.takeCraft('ships', ships.list, timeOf(ships.first, time), wall);
+  sky.takeBodies(items(bodies), timeOf(bodies, status), wall);
+  sky.takeCraft('stations', items(stations), timeOf(stations, status), wall);
+  sky.takeCraft('gates', items(gates), timeOf(gates, status), wall);
+  sky.takeCraft('ships', ships.list, timeOf(ships, status), wall);
 }

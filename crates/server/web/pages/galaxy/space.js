@@ -83,6 +83,13 @@ export function orbitOf(mu, r, v) {
   };
 }
 
+/** The orbit of something that is held, as last told, with its place on it now. */
+export function orbitNow(e) {
+  const o = e.held && orbitOf(e.held.gm, e.rp, e.rv);
+  if (o && e.rel) o.at = Math.atan2(dot(e.rel, o.side), dot(e.rel, o.along));
+  return o || null;
+}
+
 /** The place on an orbit at a true anomaly, relative to its centre. */
 export function placeAt(o, anomaly) {
   const r = o.p / (1 + o.e * Math.cos(anomaly));

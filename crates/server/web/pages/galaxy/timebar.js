@@ -2,14 +2,14 @@
 // operator can change.
 import { fill, h, icon, s as svg, text } from '../../base/dom.js';
 import { age, ms, num } from '../../base/format.js';
-import { t } from '../../base/i18n.js';
+import { need, t } from '../../base/i18n.js';
 import { menu } from '../../base/overlay.js';
 import { badge, button, sayError } from '../../base/parts.js';
 import { paceOf } from './sky.js';
 import { settles } from './space.js';
 import { day, hour, span } from './units.js';
 
-const admin = () => import('./admin.js');
+const admin = async () => (await Promise.all([import('./admin.js'), need(['galaxyops'])]))[0];
 
 /** Drift in words and tone: up to 10 s well, up to a minute worth a look, above wrong. */
 export function driftOf(s) {
@@ -27,6 +27,9 @@ const line = (list) => {
   const top = Math.max(...list, 1e-6);
   return list.map((v, i) => `${60 - list.length + i},${(15 - (v / top) * 13).toFixed(1)}`).join(' ');
 };
+
+/** Three decimals while it is near 1: syncing is a matter of a few thousandths. */
+const factor = (x) => (Math.abs(x - 1) < 0.06 && Math.abs(x - 1) >= 0.0005 ? num(x, 3) : num(x));
 
 export class Timebar {
   /** `o`: ctx, sky, can, again(), late(). */
@@ -89,7 +92,7 @@ export class Timebar {
       [
         t('galaxy.ticks', { n: num(s.tick) }),
         t('galaxy.persecond', { n: num(s.tick_rate) }),
-        `×${num(s.paused ? (s.time_scale ?? 1) : Number((scale || 0).toFixed(3)))}`,
+        `×${factor(s.paused ? (s.time_scale ?? 1) : scale || 0)}`,
       ].join(' · '),
     );
     const took = s.tick_ms ?? s.last_tick_ms;

@@ -4,7 +4,7 @@ import { t } from '../../base/i18n.js';
 import { mark } from './ball.js';
 import { crafts } from './beside.js';
 import { FONT, TAU } from './pen.js';
-import { add, cross, dot, len, mul, orbitOf, path, placeAt, sub, timeTo, unit, unrotate } from './space.js';
+import { add, cross, dot, len, mul, orbitNow, path, placeAt, sub, timeTo, unit, unrotate } from './space.js';
 import { dist, span } from './units.js';
 
 const NEAR = 0.03;
@@ -192,7 +192,7 @@ class Seat {
   orbit() {
     const { c, see } = this;
     const { ship } = see;
-    const o = ship.held && orbitOf(ship.held.gm, ship.rel, ship.rv);
+    const o = orbitNow(ship);
     if (!o) return;
     const hidden = (r) => {
       const d = sub(r, ship.rel);
