@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use tokio::sync::Notify;
 
 use crate::acl::User;
 use crate::command::Spec;
 use crate::out::Out;
 use crate::tracking::ClientTracking;
+use crate::wake::Wake;
 
 /// A client of any door.
 #[derive(Debug)]
@@ -46,8 +46,6 @@ pub(crate) struct Client {
     pub(crate) tracking: Option<Box<ClientTracking>>,
     /// Reached by no socket: never closed for being idle.
     pub(crate) in_process: bool,
-    /// Replies of its stream wait until the log is written.
-    pub(crate) awaits_log: bool,
     /// Since when more than the soft limit waits to be sent.
     pub(crate) over_soft_since: Option<i64>,
     /// Bytes received and not yet run, the running call included.
@@ -56,8 +54,8 @@ pub(crate) struct Client {
     pub(crate) replies: Replies,
     /// The door closes the connection once `out` is sent.
     pub(crate) closing: bool,
-    /// The door sleeps on this when it has nothing to read.
-    pub(crate) wake: Arc<Notify>,
+    /// Tells its door that something waits for it.
+    pub(crate) wake: Wake,
 }
 
 /// `CLIENT REPLY`.
@@ -140,13 +138,12 @@ impl Client {
             monitor: false,
             tracking: None,
             in_process: false,
-            awaits_log: false,
             over_soft_since: None,
             query_bytes: 0,
             no_evict: false,
             replies: Replies::On,
             closing: false,
-            wake: Arc::new(Notify::new()),
+            wake: Wake::task(),
         }
     }
 

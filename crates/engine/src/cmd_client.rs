@@ -373,7 +373,7 @@ impl Core {
         self.detach(&mut client);
         client.out.buf = Vec::new();
         client.closing = true;
-        client.wake.notify_one();
+        client.wake.ring();
         self.clients.put(seat, client);
     }
 

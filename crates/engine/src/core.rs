@@ -373,7 +373,7 @@ impl Core {
             OnTimeout::Int(n) => client.out.int(n),
             OnTimeout::Run => {}
         }
-        client.wake.notify_one();
+        client.wake.ring();
         self.forget_waiter(id, &blocked);
     }
 

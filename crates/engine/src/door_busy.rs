@@ -24,6 +24,8 @@ pub(crate) struct Absent {
     pub(crate) late: Late,
     /// Calls were answered `BUSY`: a transaction they belonged to must not run without them.
     pub(crate) missed: bool,
+    /// Whole calls are left in the input.
+    pub(crate) more: bool,
 }
 
 /// Changes of a transaction that the client is told of before they can be made.
@@ -79,6 +81,17 @@ impl Absent {
         }
         true
     }
+}
+
+/// Answers somebody who could not be seated yet. False when the connection must end.
+pub(crate) fn answer_stranger(
+    watch: &Watch,
+    trusted: bool,
+    input: &mut Vec<u8>,
+    output: &mut Vec<u8>,
+) -> bool {
+    let mut stranger = Absent { trusted, ..Absent::default() };
+    answer(watch, Bounds::STRANGER, &mut stranger, input, output)
 }
 
 /// Answers every whole call in `input`. False when the connection must end.

@@ -1,8 +1,6 @@
 //! The direct door: a command runs on the caller's thread and its reply is there when the call returns.
 //! Each [`Connection`] is a session of its own (`WATCH`, `SELECT`, name); a clone is a new one.
 
-use std::sync::Arc;
-
 use redis::aio::ConnectionLike;
 use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 use smallvec::SmallVec;
@@ -93,8 +91,8 @@ impl Connection {
                 if let Some(value) = take_reply(&mut inner, self.seat) {
                     return value;
                 }
-                match inner.core().clients.get(self.seat.id) {
-                    Some(client) => Arc::clone(&client.wake),
+                match inner.core().clients.get(self.seat.id).and_then(|c| c.wake.notify()) {
+                    Some(notify) => notify,
                     None => return Value::Nil,
                 }
             };

@@ -1,66 +1,75 @@
-//! The TCP door: RESP clients of any language, on a small runtime of the engine's own, so that a busy door
-//! does not starve the caller's tasks.
+//! The listening door: RESP clients of any language over TCP or a Unix socket, on a thread of the engine's own, so that a
+//! busy door does not starve the caller's tasks.
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+use std::thread::ThreadId;
+use std::time::Duration;
 
-use tokio::runtime::Runtime;
-
-use crate::door_stream::{self, Socket};
+use crate::door_hub::{Hub, Listening};
+use crate::door_loop::Door;
 use crate::shared::Hold;
 
 /// A listening door. Dropping it closes the door and its connections.
-#[derive(Debug)]
 pub struct Listener {
     addr: SocketAddr,
-    runtime: Option<Runtime>,
+    door: Arc<Door>,
+    thread: ThreadId,
+    ended: mpsc::Receiver<()>,
 }
 
 impl Listener {
     pub(crate) fn tcp(shared: &Hold, addr: SocketAddr) -> io::Result<Self> {
-        // Two threads, so that a connection can be answered while another's script runs.
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .thread_name("engine-resp")
-            .enable_io()
-            .enable_time()
-            .build()?;
         let listener = std::net::TcpListener::bind(addr)?;
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
-        let listener = {
-            let _inside = runtime.enter();
-            tokio::net::TcpListener::from_std(listener)?
-        };
+        let listening = Listening::Tcp(mio::net::TcpListener::from_std(listener));
+        let started = Self::start(shared, listening, addr)?;
         shared.lock().core().door_opened(addr);
-        shared.door_on(runtime.handle().clone());
-        let shared = shared.clone();
-        runtime.spawn(async move {
-            while let Ok((stream, peer)) = listener.accept().await {
-                let _ = stream.set_nodelay(true);
-                let shared = shared.clone();
-                tokio::spawn(async move {
-                    let fd = i64::from(std::os::fd::AsRawFd::as_raw_fd(&stream));
-                    let laddr =
-                        stream.local_addr().map(|addr| addr.to_string()).unwrap_or_default();
-                    let socket = Socket { addr: peer.to_string(), laddr, fd };
-                    let _ = door_stream::welcome(&shared, Some(&socket), stream).await;
-                });
-            }
-        });
-        Ok(Listener { addr, runtime: Some(runtime) })
+        Ok(started)
     }
 
-    /// Where it listens; the port chosen by the system when 0 was asked for.
+    pub(crate) fn unix(shared: &Hold, path: &Path) -> io::Result<Self> {
+        let listener = mio::net::UnixListener::bind(path)?;
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        Self::start(shared, Listening::Unix(listener, path.to_owned()), nowhere)
+    }
+
+    fn start(shared: &Hold, listening: Listening, addr: SocketAddr) -> io::Result<Self> {
+        let door = Arc::new(Door::new(Hub::new(listening)?));
+        shared.listens(&door);
+        let (end, ended) = mpsc::channel();
+        let (shared, served) = (shared.clone(), Arc::clone(&door));
+        let thread = std::thread::Builder::new().name("engine-resp".into()).spawn(move || {
+            served.serve(&shared);
+            // Who sees the door closed may open the directory again.
+            drop(shared);
+            drop(end);
+        })?;
+        Ok(Listener { addr, door, thread: thread.thread().id(), ended })
+    }
+
+    /// Where it listens; the port chosen by the system when 0 was asked for. A Unix socket has none: port 0.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 }
 
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Listener").field("addr", &self.addr).finish_non_exhaustive()
+    }
+}
+
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+        // A script may run for ever; then the thread is left behind.
+        const PATIENCE: Duration = Duration::from_secs(1);
+        self.door.close();
+        if std::thread::current().id() != self.thread {
+            let _ = self.ended.recv_timeout(PATIENCE);
         }
     }
 }

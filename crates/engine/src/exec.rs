@@ -294,7 +294,7 @@ impl Inner {
                 let push = std::mem::take(&mut core.self_push);
                 client.out.buf.splice(mark..mark, push);
                 core.forget_waiter(client.id, &blocked);
-                client.wake.notify_one();
+                client.wake.ring();
             }
         }
         self.core().clients.put(seat, client);
@@ -304,15 +304,6 @@ impl Inner {
     pub(crate) fn write_log(&mut self) -> std::io::Result<()> {
         let Inner { core: Some(core), log: Some(log), .. } = self else { return Ok(()) };
         log.write(core)
-    }
-
-    /// Whether something waits for the log, and so many are connected that others may add to it.
-    pub(crate) fn gathers_log(&mut self) -> bool {
-        const FEW: usize = 4;
-        self.log.is_some() && {
-            let core = self.core();
-            !core.pending.ready.is_empty() && core.clients.len() > FEW
-        }
     }
 
     /// Function libraries as commands, for the head of a base.

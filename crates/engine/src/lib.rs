@@ -1,7 +1,7 @@
 //! Redis inside the process: commands, scripts, expiry, pub/sub, streams and an append-only log that
 //! Redis 7 loads. One lock, commands run inline on the caller's thread.
 //!
-//! How a call goes: a door (`door_direct`, `door_stream`, `door_tcp`) has the arguments as slices, takes the lock and
+//! How a call goes: a door (`door_direct`, `door_stream`, `door_loop`) has the arguments as slices, takes the lock and
 //! calls `exec::Inner::run_seated`; `command::TABLE` finds the [`command::Spec`]; the handler in `cmd_*.rs` works
 //! on [`core::Core`] and writes RESP bytes to `client.out`; what changed is gathered in `log::Pending` and handed
 //! to the log before the reply leaves.
@@ -73,7 +73,10 @@ mod core;
 mod ctx;
 mod data;
 mod door_busy;
+mod door_conn;
 mod door_direct;
+mod door_hub;
+mod door_loop;
 mod door_stream;
 mod door_tcp;
 mod error;
@@ -97,6 +100,7 @@ mod rdb;
 mod rdb_read;
 mod reply;
 mod resp;
+mod session;
 mod settings;
 mod shared;
 mod stats;
@@ -106,6 +110,7 @@ mod tests_disk;
 mod tests_power;
 mod tracking;
 mod unit;
+mod wake;
 
 use std::sync::Arc;
 
@@ -274,9 +279,14 @@ impl Engine {
         door_stream::duplex(&self.shared)
     }
 
-    /// Listens for RESP clients on a TCP address, on threads of the engine's own.
+    /// Listens for RESP clients on a TCP address, on a thread of the engine's own.
     pub fn listen(&self, addr: std::net::SocketAddr) -> std::io::Result<Listener> {
         Listener::tcp(&self.shared, addr)
+    }
+
+    /// Listens for RESP clients on a Unix socket, which must not be there yet and goes with the [`Listener`].
+    pub fn listen_unix(&self, path: &std::path::Path) -> std::io::Result<Listener> {
+        Listener::unix(&self.shared, path)
     }
 
     /// Ends what is due now. The engine does this by itself; a test with a [`ManualClock`] calls it after

@@ -145,5 +145,5 @@ pub(crate) fn deliver(core: &mut Core, id: u64, write: impl FnOnce(&mut Out)) {
         client.out.buf = Vec::new();
         client.closing = true;
     }
-    client.wake.notify_one();
+    client.wake.ring();
 }

@@ -30,6 +30,8 @@ pub(crate) struct Bounds {
 impl Bounds {
     /// Before login a client can say little.
     pub(crate) const STRANGER: Bounds = Bounds { bulk_max: 16 * 1024, args_max: 10 };
+    /// Where the configuration cannot be looked at.
+    pub(crate) const WIDE: Bounds = Bounds { bulk_max: 512 << 20, args_max: 1 << 20 };
 }
 
 const INLINE_MAX: usize = 64 * 1024;

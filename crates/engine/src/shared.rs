@@ -1,7 +1,7 @@
 //! The one lock, and the thread that lets time pass: it ends waits and lives that are due.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -11,10 +11,12 @@ use crate::aof::{Log, OpenError, Opened};
 use crate::client::{Client, Seat};
 use crate::config::Config;
 use crate::core::Core;
-use crate::door_stream::Socket;
+use crate::door_conn::Socket;
+use crate::door_loop::Door;
 use crate::exec::Inner;
 use crate::lua::host::LuaHost;
 use crate::lua::watch::Watch;
+use crate::wake::Wake;
 
 /// What all doors share.
 pub(crate) struct Shared {
@@ -24,9 +26,11 @@ pub(crate) struct Shared {
     pub(crate) watch: Arc<Watch>,
     /// Nobody has to log in; looked at anew with every tick.
     open_to_all: AtomicBool,
-    /// Runtimes of the doors. A worker that runs a script may be the one that looks for input; another
-    /// must then be woken to do so.
+    /// Runtimes of the in-memory doors. A worker that runs a script may be the one that looks for input;
+    /// another must then be woken to do so.
     runtimes: Mutex<Vec<tokio::runtime::Handle>>,
+    /// Listening doors, whose loop may run a script.
+    listening: Mutex<Vec<Weak<Door>>>,
 }
 
 /// Wakes the ticking thread early when a nearer deadline appears.
@@ -40,14 +44,6 @@ struct Ticker {
 struct TickerState {
     stop: bool,
     sooner: bool,
-}
-
-/// Why a new connection has no seat.
-pub(crate) enum NoSeat {
-    /// As many clients as the configuration allows.
-    TooMany,
-    /// A slow script holds the lock.
-    Busy,
 }
 
 /// How often lives that are over are looked for.
@@ -77,6 +73,7 @@ impl Shared {
             ticker: Arc::default(),
             watch,
             runtimes: Mutex::default(),
+            listening: Mutex::default(),
             open_to_all: AtomicBool::new(true),
         });
         let weak = Arc::downgrade(&shared);
@@ -103,14 +100,28 @@ impl Shared {
         self.runtimes.lock().push(runtime);
     }
 
-    /// The lock for the ticking thread, which wakes the doors' workers while it has to wait.
-    fn lock_and_wake(&self) -> MutexGuard<'_, Inner> {
+    /// A door listens.
+    pub(crate) fn listens(&self, door: &Arc<Door>) {
+        let mut doors = self.listening.lock();
+        doors.retain(|door| door.strong_count() > 0);
+        doors.push(Arc::downgrade(door));
+    }
+
+    /// The lock for the ticking thread, which sees to the doors while it has to wait.
+    fn lock_and_attend(&self) -> MutexGuard<'_, Inner> {
+        const BUSY: Duration = Duration::from_millis(10);
         loop {
-            if let Some(inner) = self.inner.try_lock_for(TICK) {
+            let busy = self.watch.busy();
+            if let Some(inner) = self.inner.try_lock_for(if busy { BUSY } else { TICK }) {
                 return inner;
             }
             for runtime in self.runtimes.lock().iter() {
                 runtime.spawn(async {});
+            }
+            if self.watch.busy() {
+                let doors: Vec<_> =
+                    self.listening.lock().iter().filter_map(Weak::upgrade).collect();
+                doors.iter().for_each(|door| door.stand_in(self));
             }
         }
     }
@@ -145,23 +156,26 @@ impl Shared {
         core.clients.add(Box::new(client))
     }
 
-    /// Seats a client of a stream door, which may have come over a socket.
-    pub(crate) fn seat_stream(&self, socket: Option<&Socket>) -> Result<Seat, NoSeat> {
-        let mut inner = self.lock_unless_busy().ok_or(NoSeat::Busy)?;
-        let Some(socket) = socket else {
-            return Ok(Self::seat_in(&mut inner, "in-process:0".into()));
-        };
+    /// Seats a client of an in-memory stream; not while a slow script holds the lock.
+    pub(crate) fn seat_stream(&self) -> Option<(Seat, Arc<tokio::sync::Notify>)> {
+        let mut inner = self.lock_unless_busy()?;
+        let seat = Self::seat_in(&mut inner, "in-process:0".into());
+        let client = inner.core().clients.at(seat)?;
+        Some((seat, client.wake.notify()?))
+    }
+
+    /// Seats a client that came over a socket, unless there are as many as the configuration allows.
+    pub(crate) fn seat_socket(inner: &mut Inner, socket: &Socket, wake: Wake) -> Option<Seat> {
         let core = inner.core();
         if core.clients.len() >= core.config.maxclients {
             core.stats.rejected_connections += 1;
-            return Err(NoSeat::TooMany);
+            return None;
         }
-        let seat = Self::seat_in(&mut inner, socket.addr.clone());
-        if let Some(client) = inner.core().clients.get_mut(seat.id) {
-            client.laddr.clone_from(&socket.laddr);
-            (client.fd, client.in_process) = (socket.fd, false);
-        }
-        Ok(seat)
+        let seat = Self::seat_in(inner, socket.addr.clone());
+        let client = inner.core().clients.at(seat)?;
+        client.laddr.clone_from(&socket.laddr);
+        (client.fd, client.in_process, client.wake) = (socket.fd, false, wake);
+        Some(seat)
     }
 
     /// Whether a client that has not logged in may do something.
@@ -171,7 +185,10 @@ impl Shared {
 
     /// A connection ended: nothing of it stays.
     pub(crate) fn unseat(&self, seat: Seat) {
-        let mut inner = self.lock();
+        Self::unseat_in(&mut self.lock(), seat);
+    }
+
+    pub(crate) fn unseat_in(inner: &mut Inner, seat: Seat) {
         let core = inner.core();
         let Some(mut client) = core.clients.remove(seat) else { return };
         core.detach(&mut client);
@@ -188,14 +205,19 @@ impl Shared {
         if core.blocked_clients > 0
             && core.clients.get(seat.id).is_some_and(|client| client.blocked.is_some())
         {
-            self.ticker.sooner();
+            self.time_waits();
         }
         written
     }
 
+    /// A client waits from now on: the ticking thread looks when it must end.
+    pub(crate) fn time_waits(&self) {
+        self.ticker.sooner();
+    }
+
     /// Ends what is due; gives how long to sleep until the next.
     pub(crate) fn tick(self: &Arc<Self>) -> Duration {
-        let mut inner = self.lock_and_wake();
+        let mut inner = self.lock_and_attend();
         inner.tick();
         let open = inner.core().admin.users.default_user().needs_no_password();
         self.open_to_all.store(open, Ordering::Relaxed);
@@ -236,14 +258,14 @@ pub(crate) fn disown(core: &mut Core, seat: Option<Seat>, error: &std::io::Error
             continue;
         }
         client.out.buf.clear();
-        if client.in_process && !client.awaits_log {
+        if client.in_process {
             client.out.error(&format!(
                 "MISCONF Errors writing to the AOF file: {error}; outcome unknown"
             ));
         } else {
             client.closing = true;
         }
-        client.wake.notify_one();
+        client.wake.ring();
     }
 }
 

@@ -17,6 +17,7 @@ mod evict;
 mod exchange;
 mod hostile;
 mod info;
+mod listening;
 mod repair;
 mod scripts;
 mod streams;
