@@ -8,15 +8,15 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
-
 use crate::acl::User;
-use crate::aof_file::{Disk, LogFile};
+use crate::aof_file::LogFile;
 use crate::aof_load::{self, LoadError, Loaded};
 use crate::aof_manifest::{DIRECTORY, Manifest, orphans, sync_directory};
+use crate::aof_repair;
+use crate::aof_sync::Syncer;
 use crate::client::Client;
 use crate::core::Core;
 use crate::error::ReplyError;
@@ -62,7 +62,7 @@ pub struct Opened {
     pub commands: u64,
     /// Commands that answered with an error; as in Redis, loading goes on.
     pub errors: u64,
-    /// A torn tail that was cut: file and number of bytes.
+    /// A tail that was cut, torn or lost before it was synced: file and number of bytes.
     pub cut: Option<(PathBuf, u64)>,
 }
 
@@ -90,15 +90,6 @@ pub(crate) struct Log {
     _lock: DirLock,
 }
 
-/// Syncs once a second in a thread of its own.
-pub(crate) struct Syncer {
-    disk: Mutex<Arc<dyn Disk>>,
-    dirty: AtomicBool,
-    failed: AtomicBool,
-    stop: Mutex<bool>,
-    stopped: Condvar,
-}
-
 impl Log {
     /// Opens a directory, loads what it has into `inner`, and leaves the log ready to append.
     pub(crate) fn open(
@@ -115,7 +106,17 @@ impl Log {
             Some(manifest) => manifest,
             None => fresh_manifest(&files)?,
         };
-        let last = load_all(inner, &files, &manifest, &mut opened)?;
+        let last = match load_all(inner, &files, &manifest, &mut opened) {
+            Err(OpenError::Load(LoadError::Unsynced { file, offset, why })) => {
+                // The machine died: what is spoiled was never promised, and stays beside the log.
+                let bytes = aof_repair::cut_tail(&files, &file, offset).map_err(unusable)?;
+                tracing::warn!(file = %file.display(), offset, bytes, why, "an unsynced tail is cut");
+                forget_all(inner);
+                opened = Opened { cut: Some((file, bytes)), ..Opened::default() };
+                load_all(inner, &files, &manifest, &mut opened)?
+            }
+            loaded => loaded?,
+        };
         let listed = !manifest.incr.is_empty();
         if !listed {
             manifest.incr.push(manifest.next_incr());
@@ -131,7 +132,7 @@ impl Log {
         }
         let total = total_len(&files, &manifest);
         let base_len = manifest.base.as_ref().map_or(0, |base| file_len(&files.join(&base.name)));
-        let syncer = Syncer::start(Arc::clone(&file.disk), fsync);
+        let syncer = Syncer::start(&file, fsync);
         let earlier_len = total - base_len - file.len;
         let log = Log {
             dir: files,
@@ -177,6 +178,9 @@ impl Log {
     /// Makes the list on the disk name the present increment.
     pub(crate) fn list(&mut self) -> io::Result<()> {
         if !self.listed {
+            if self.fsync != Fsync::No {
+                self.file.begin_claims()?;
+            }
             self.manifest.write(&self.dir)?;
             if let Some(parent) = self.dir.parent() {
                 sync_directory(parent)?;
@@ -191,7 +195,7 @@ impl Log {
         self.file.append(bytes)?;
         match self.fsync {
             Fsync::Always => {
-                if let Err(error) = self.file.disk.sync() {
+                if let Err(error) = self.file.sync() {
                     // What a failed sync left on the disk is unknown; only new files can be trusted.
                     self.syncer.failed.store(true, Ordering::Release);
                     return Err(error);
@@ -274,14 +278,24 @@ impl Log {
 
     /// Everything on the disk now.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        self.file.disk.sync()
+        self.file.sync()
+    }
+
+    /// Writes down how far the file is known to be on the disk. Called about ten times a second.
+    pub(crate) fn claim(&mut self) {
+        if self.backlog.is_empty() && !self.untrusted {
+            // Not needed for anything that is promised: the next call tries again.
+            let _ = self.file.claim();
+        }
     }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
         self.syncer.stop();
-        let _ = self.file.disk.sync();
+        if self.file.sync().is_ok() && !self.syncer.failed.load(Ordering::Acquire) {
+            self.claim();
+        }
     }
 }
 
@@ -363,8 +377,17 @@ pub(crate) fn refuse_rdb(path: &Path) -> Result<(), LoadError> {
     Ok(())
 }
 
+/// Back to an engine that has loaded nothing.
+fn forget_all(inner: &mut Inner) {
+    let mut client = Client::new(0, "log:0".into(), User::unrestricted(), 0);
+    inner.core().loading = true;
+    inner.run(&mut client, &[b"FLUSHALL"]);
+    inner.run(&mut client, &[b"FUNCTION", b"FLUSH"]);
+}
+
 /// Cuts a torn tail, and covers with a checksum what has none yet.
 fn mend(file: &mut LogFile, loaded: &Loaded) -> io::Result<()> {
+    file.claimed = loaded.claimed;
     if loaded.good < loaded.len {
         file.disk.cut(loaded.good)?;
         file.len = loaded.good;
@@ -375,6 +398,12 @@ fn mend(file: &mut LogFile, loaded: &Loaded) -> io::Result<()> {
         file.disk.append(mark.as_bytes())?;
         file.len += mark.len() as u64;
     }
+    file.extent.wrote(file.len);
+    if uncovered > 0 && file.claimed.is_some() {
+        // A real server wrote it, and may have promised it.
+        file.sync()?;
+        file.claim()?;
+    }
     Ok(())
 }
 
@@ -384,47 +413,4 @@ pub(crate) fn file_len(path: &Path) -> u64 {
 
 fn total_len(files: &Path, manifest: &Manifest) -> u64 {
     manifest.files().map(|entry| file_len(&files.join(&entry.name))).sum()
-}
-
-impl Syncer {
-    fn start(disk: Arc<dyn Disk>, fsync: Fsync) -> Arc<Self> {
-        let syncer = Arc::new(Syncer {
-            disk: Mutex::new(disk),
-            dirty: AtomicBool::new(false),
-            failed: AtomicBool::new(false),
-            stop: Mutex::new(false),
-            stopped: Condvar::new(),
-        });
-        if fsync == Fsync::EverySecond {
-            let syncer = Arc::clone(&syncer);
-            std::thread::Builder::new()
-                .name("engine-sync".into())
-                .spawn(move || syncer.run())
-                .expect("a thread can be started");
-        }
-        syncer
-    }
-
-    fn run(&self) {
-        let mut stop = self.stop.lock();
-        while !*stop {
-            self.stopped.wait_for(&mut stop, Duration::from_millis(900));
-            if self.dirty.swap(false, Ordering::AcqRel) {
-                let disk = Arc::clone(&self.disk.lock());
-                if disk.sync().is_err() {
-                    self.failed.store(true, Ordering::Release);
-                }
-            }
-        }
-    }
-
-    /// From now on this file is synced.
-    pub(crate) fn follow(&self, disk: Arc<dyn Disk>) {
-        *self.disk.lock() = disk;
-    }
-
-    fn stop(&self) {
-        *self.stop.lock() = true;
-        self.stopped.notify_all();
-    }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use memchr::memchr;
 
-use crate::aof_file::{MARK, read_mark};
+use crate::aof_file::{CLAIM, MARK, claim_line, read_claim, read_mark};
 use crate::client::Client;
 use crate::exec::Inner;
 use crate::resp::{self, Argv, Bounds, Parsed};
@@ -24,6 +24,16 @@ pub enum LoadError {
     /// A checksum or the grammar does not fit.
     #[error("the log is damaged: {} at byte {offset}: {why}; `worldkeep log repair --data {}` keeps what stands before it and puts the rest aside", file.display(), data_dir(file))]
     Damaged {
+        /// The file.
+        file: PathBuf,
+        /// Where the good part ends.
+        offset: u64,
+        /// What does not fit.
+        why: String,
+    },
+    /// The end of the last file is spoiled, and none of it was ever synced: opening cuts it.
+    #[error("the log lost its unsynced end: {} from byte {offset}: {why}", file.display())]
+    Unsynced {
         /// The file.
         file: PathBuf,
         /// Where the good part ends.
@@ -54,6 +64,8 @@ pub(crate) struct Loaded {
     pub(crate) uncovered_from: u64,
     /// The checksum of what is not covered.
     pub(crate) uncovered_crc: u32,
+    /// How much of the file is known to be on the disk, if it carries such claims.
+    pub(crate) claimed: Option<u64>,
 }
 
 struct Reader<'a> {
@@ -105,8 +117,16 @@ pub(crate) fn load(
         whole: 0,
         loaded: Loaded { len: real_len, ..Loaded::default() },
     };
-    let torn = reader.walk(inner, client)?;
-    reader.finish(client, torn, last)
+    let torn = match reader.walk(inner, client) {
+        Err(damage) if last => return Err(reader.unless_unsynced(damage)),
+        torn => torn?,
+    };
+    // A length that was changed can make the rest of a whole file look like one torn command.
+    if torn && reader.ends_in_mark()? {
+        let damage = reader.damaged("a command that swallows the checksum lines after it");
+        return Err(if last { reader.unless_unsynced(damage) } else { damage });
+    }
+    reader.finish(client, last)
 }
 
 fn fresh(offset: u64) -> crc32fast::Hasher {
@@ -207,7 +227,19 @@ impl Reader<'_> {
         };
         let line = rest[..end].strip_suffix(b"\r");
         let covered = self.offset() - self.batch_start;
-        if rest.starts_with(MARK) {
+        if rest.starts_with(CLAIM) {
+            let synced = line.and_then(read_claim).filter(|synced| *synced <= self.offset());
+            let synced = synced.ok_or("a claim that cannot be read")?;
+            if covered > 0 {
+                return Err("a claim inside a batch".into());
+            }
+            self.loaded.claimed = self.loaded.claimed.max(Some(synced));
+            self.at += end + 1;
+            self.whole = self.offset();
+            self.marked = true;
+            self.batch_start = self.offset();
+            self.crc = fresh(self.batch_start);
+        } else if rest.starts_with(MARK) {
             let (len, crc) =
                 line.and_then(read_mark).ok_or("a checksum line that cannot be read")?;
             if len != covered {
@@ -271,11 +303,52 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    fn finish(mut self, client: &mut Client, torn: bool, last: bool) -> Result<Loaded, LoadError> {
-        // A length that was changed can make the rest of a whole file look like one torn command.
-        if torn && self.ends_in_mark()? {
-            return Err(self.damaged("a command that swallows the checksum lines after it"));
+    /// Damage that lies wholly behind what was ever synced is the work of a machine that died.
+    fn unless_unsynced(&mut self, damage: LoadError) -> LoadError {
+        match damage {
+            LoadError::Damaged { file, why, .. }
+                if self.loaded.claimed.is_some() && self.is_unsynced().unwrap_or(false) =>
+            {
+                LoadError::Unsynced { file, offset: self.batch_start, why }
+            }
+            other => other,
         }
+    }
+
+    /// Whether nothing from the batch that is read now was synced, as far as any claim behind it tells.
+    fn is_unsynced(&mut self) -> std::io::Result<bool> {
+        const LONGEST: usize = 64;
+        if self.whole > self.batch_start && !self.rest_has_mark()? {
+            // Commands that no checksum follows: a real server may have written and synced them.
+            return Ok(false);
+        }
+        let own = claim_line(self.batch_start);
+        let finder = memchr::memmem::Finder::new(CLAIM);
+        let mut from = self.batch_start;
+        let mut block = Vec::new();
+        loop {
+            self.file.seek(SeekFrom::Start(from))?;
+            block.clear();
+            let read = Read::by_ref(&mut self.file).take(READ as u64).read_to_end(&mut block)?;
+            if from == self.batch_start && read == own.len() && nearly(&block, own.as_bytes()) {
+                // The claim of a log that was closed properly, itself damaged.
+                return Ok(false);
+            }
+            for at in finder.find_iter(&block) {
+                let rest = &block[at..block.len().min(at + LONGEST)];
+                let line = memchr(b'\r', rest).map_or(rest, |end| &rest[..end]);
+                if read_claim(line).is_some_and(|synced| synced > self.batch_start) {
+                    return Ok(false);
+                }
+            }
+            if read < READ {
+                return Ok(true);
+            }
+            from += (READ - LONGEST) as u64;
+        }
+    }
+
+    fn finish(mut self, client: &mut Client, last: bool) -> Result<Loaded, LoadError> {
         let good = match self.multi_at {
             Some(multi_at) => multi_at,
             None => self.offset(),
@@ -336,6 +409,11 @@ fn checksum_of(file: &mut File, from: u64, to: u64) -> std::io::Result<u32> {
     let mut bytes = vec![0; usize::try_from(to - from).unwrap_or(0)];
     file.read_exact(&mut bytes)?;
     Ok(crate::aof_file::checksum(from, &bytes))
+}
+
+/// The same but for a few bytes.
+fn nearly(a: &[u8], b: &[u8]) -> bool {
+    a.iter().zip(b).filter(|(a, b)| a != b).count() <= 4
 }
 
 /// Redis skips the two bytes after an argument unseen; a flipped bit there is damage all the same.

@@ -126,6 +126,11 @@ fn look(files: &Path) -> Result<LogReport, OpenError> {
                 let (bytes, commands) = (loaded.len, loaded.commands);
                 report.files.push(FileReport { path, bytes, commands });
             }
+            Err(LoadError::Unsynced { file, offset, .. }) => {
+                let bytes = aof::file_len(&file).saturating_sub(offset);
+                report.torn = Some((file, bytes));
+                break;
+            }
             Err(damage) => {
                 report.damage = Some(damage);
                 break;
@@ -133,6 +138,11 @@ fn look(files: &Path) -> Result<LogReport, OpenError> {
         }
     }
     Ok(report)
+}
+
+/// Cuts the last file and keeps what was cut; gives how much that is.
+pub(crate) fn cut_tail(files: &Path, file: &Path, offset: u64) -> io::Result<u64> {
+    Ok(cut(files, file, offset)?.iter().map(|aside| aside.bytes).sum())
 }
 
 /// First everything is copied or renamed, last the file is cut: a repair that is interrupted can be run again.

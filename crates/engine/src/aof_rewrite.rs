@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::MutexGuard;
 
+use crate::aof::Fsync;
 use crate::aof::file_len;
 use crate::aof_dump::dump;
 use crate::aof_file::LogFile;
@@ -147,7 +148,7 @@ impl Shared {
 
     /// Writes a new base and switches to it.
     fn rewrite(&self) -> io::Result<()> {
-        let (dir, with_next, next) = {
+        let (dir, with_next, next, claims) = {
             let mut inner = self.lock();
             let log = inner.log.as_mut().ok_or_else(|| io::Error::other("there is no log"))?;
             // From here on only this thread writes the list.
@@ -155,13 +156,17 @@ impl Shared {
             let mut manifest = log.manifest.clone();
             let next = manifest.next_incr();
             manifest.incr.push(next.clone());
-            (log.dir.clone(), manifest, next)
+            (log.dir.clone(), manifest, next, log.fsync != Fsync::No)
         };
         let mut file = LogFile::open(&dir.join(&next.name))?;
         // Left by an attempt that failed; the list may name it, so it is emptied and not deleted.
         file.disk.cut(0)?;
         file.len = 0;
-        file.disk.sync()?;
+        if claims {
+            file.begin_claims()?
+        } else {
+            file.sync()?
+        }
         sync_directory(&dir)?;
         with_next.write(&dir)?;
 
@@ -183,14 +188,14 @@ impl Shared {
         }
         log.earlier_len += log.file.len;
         log.manifest = manifest;
-        log.syncer.follow(Arc::clone(&file.disk));
+        log.syncer.follow(&file);
         log.leave_old_files();
         let old = std::mem::replace(&mut log.file, file);
         core.pending.forget_selected();
         core.begin_copy();
         drop(guard);
         // The old increment is closed for good: what it has must be on the disk before the new one counts.
-        match old.disk.sync() {
+        match old.sync() {
             Ok(()) => Ok(head),
             // The new base will hold all of it; until then nothing more is acknowledged.
             Err(error) => {
@@ -230,7 +235,7 @@ impl Shared {
             }
             std::thread::yield_now();
         }
-        file.disk.sync()?;
+        file.sync()?;
         let base = self
             .lock()
             .log

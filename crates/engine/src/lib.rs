@@ -25,6 +25,7 @@ mod aof_load;
 mod aof_manifest;
 mod aof_repair;
 mod aof_rewrite;
+mod aof_sync;
 mod client;
 mod clock;
 mod cluster;

@@ -239,6 +239,7 @@ impl Shared {
     fn look_after_log(self: &Arc<Self>, inner: &mut Inner) {
         let Inner { core: Some(core), log: Some(log), .. } = &mut *inner else { return };
         log.heal(core);
+        log.claim();
         let wanted = std::mem::take(&mut core.admin.rewrite_wanted);
         let config = &core.config;
         let due = log.needs_new_files()

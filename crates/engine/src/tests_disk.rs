@@ -72,7 +72,7 @@ fn moody(dir: &Path, fsync: Fsync) -> (Engine, Arc<Moody>) {
     let mut inner = engine.shared.lock();
     let log = inner.log.as_mut().unwrap();
     log.file = LogFile::on(disk.clone(), log.file.len);
-    log.syncer.follow(disk.clone());
+    log.syncer.follow(&log.file);
     drop(inner);
     (engine, disk)
 }

@@ -22,3 +22,4 @@ mod repair;
 mod scripts;
 mod streams;
 mod talk;
+mod unsynced;
