@@ -163,9 +163,9 @@ impl Shared {
         file.disk.cut(0)?;
         file.len = 0;
         if claims {
-            file.begin_claims()?
+            file.begin_claims()?;
         } else {
-            file.sync()?
+            file.sync()?;
         }
         sync_directory(&dir)?;
         with_next.write(&dir)?;

@@ -166,9 +166,10 @@ impl Conn {
 
     /// Whether the socket can be used now for something that waits.
     pub(crate) fn can_go_on(&self) -> bool {
-        match self.owes() {
-            true => self.writable,
-            false => self.state.more || self.readable && self.reads() || self.dead,
+        if self.owes() {
+            self.writable || self.dead
+        } else {
+            self.state.more || self.readable && self.reads() || self.dead
         }
     }
 
@@ -241,17 +242,14 @@ impl Conn {
         if self.closing {
             return;
         }
-        let seat = match self.seat {
-            Some(seat) => seat,
-            None => {
-                let wake = Wake::Loop(Arc::clone(&self.ring));
-                let Some(seat) = Shared::seat_socket(inner, &self.socket, wake) else {
-                    self.output.extend_from_slice(b"-ERR max number of clients reached\r\n");
-                    self.closing = true;
-                    return;
-                };
-                *self.seat.insert(seat)
-            }
+        if self.seat.is_none() {
+            let wake = Wake::Loop(Arc::clone(&self.ring));
+            self.seat = Shared::seat_socket(inner, &self.socket, wake);
+        }
+        let Some(seat) = self.seat else {
+            self.output.extend_from_slice(b"-ERR max number of clients reached\r\n");
+            self.closing = true;
+            return;
         };
         if self.owes() {
             // It was rung for: what waits stays where its size is watched, unless the client must go.

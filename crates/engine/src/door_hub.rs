@@ -34,7 +34,8 @@ pub(crate) enum Listening {
 pub(crate) struct Hub {
     poll: Poll,
     events: Events,
-    listening: Listening,
+    /// None when the door is closed.
+    listening: Option<Listening>,
     bell: Arc<Bell>,
     /// Connections may wait to be let in.
     knocks: bool,
@@ -101,7 +102,7 @@ impl Hub {
         Ok(Hub {
             poll,
             events: Events::with_capacity(1024),
-            listening,
+            listening: Some(listening),
             bell,
             knocks: false,
             slots: Vec::new(),
@@ -192,7 +193,8 @@ impl Hub {
         let mut left = if self.knocks { TURN } else { 0 };
         while left > 0 {
             left -= 1;
-            match self.listening.accept() {
+            let Some(listening) = &self.listening else { return };
+            match listening.accept() {
                 Ok(new) => self.seat(new),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.knocks = false;
@@ -313,8 +315,9 @@ impl Hub {
         }
     }
 
-    /// Ends all connections.
+    /// Listens no more, and ends all connections.
     pub(crate) fn close(&mut self, inner: &mut Inner) {
+        self.listening = None;
         for slot in &mut self.slots {
             if let Some(mut conn) = slot.conn.take() {
                 conn.leave(inner);

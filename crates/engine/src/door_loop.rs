@@ -50,6 +50,7 @@ impl Door {
     }
 
     /// Runs the calls of those that are ready and writes the log.
+    #[allow(clippy::vec_box)] // they go in and out of the hub every turn, and are large
     fn run(&self, shared: &Shared, turn: &mut Vec<Box<Conn>>) {
         let Some(mut conn) = self.hub.lock().next() else { return };
         let Some(mut inner) = shared.lock_unless_busy() else {

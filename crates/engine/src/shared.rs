@@ -121,7 +121,9 @@ impl Shared {
             if self.watch.busy() {
                 let doors: Vec<_> =
                     self.listening.lock().iter().filter_map(Weak::upgrade).collect();
-                doors.iter().for_each(|door| door.stand_in(self));
+                for door in doors {
+                    door.stand_in(self);
+                }
             }
         }
     }

@@ -125,7 +125,7 @@ fn sync_now(engine: &Engine) -> io::Result<()> {
     let mut inner = engine.shared.lock();
     let log = inner.log.as_mut().unwrap();
     log.sync()?;
-    if log.file.len % 4 > 0 {
+    if !log.file.len.is_multiple_of(4) {
         log.claim();
     }
     Ok(())
