@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use crate::acl::User;
 use crate::aof_file::LogFile;
 use crate::aof_load::{self, LoadError, Loaded};
+use crate::aof_lock::{DirLock, lock};
 use crate::aof_manifest::{DIRECTORY, Manifest, orphans, sync_directory};
 use crate::aof_repair;
 use crate::aof_sync::Syncer;
@@ -302,26 +303,6 @@ impl Drop for Log {
 fn refuse(core: &mut Core, error: &io::Error) {
     core.write_refusal =
         Some(ReplyError::new(format!("MISCONF Errors writing to the AOF file: {error}")));
-}
-
-/// A directory's owner, for as long as this lives.
-pub(crate) struct DirLock(File);
-
-impl Drop for DirLock {
-    fn drop(&mut self) {
-        // Said aloud: a process being started at this moment holds a copy of the file until it has its own program.
-        let _ = rustix::fs::flock(&self.0, rustix::fs::FlockOperation::Unlock);
-    }
-}
-
-pub(crate) fn lock(dir: &Path) -> Result<DirLock, OpenError> {
-    let path = dir.join("worldkeep.lock");
-    let file = File::options().create(true).truncate(false).write(true).open(&path);
-    let file = file.map_err(|error| OpenError::Directory { path: dir.to_path_buf(), error })?;
-    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(DirLock(file)),
-        Err(_) => Err(OpenError::Locked(dir.to_path_buf())),
-    }
 }
 
 pub(crate) fn fresh_manifest(files: &Path) -> Result<Manifest, OpenError> {

@@ -8,10 +8,13 @@ use std::path::{Path, PathBuf};
 
 use memchr::memchr;
 
-use crate::aof_file::{CLAIM, MARK, claim_line, read_claim, read_mark};
+use crate::aof_file::{CLAIM, MARK, read_claim, read_mark};
 use crate::client::Client;
 use crate::exec::Inner;
 use crate::resp::{self, Argv, Bounds, Parsed};
+
+#[path = "aof_unsynced.rs"]
+mod unsynced;
 
 const READ: usize = 1 << 20;
 /// An annotation longer than this is no annotation.
@@ -303,51 +306,6 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    /// Damage that lies wholly behind what was ever synced is the work of a machine that died.
-    fn unless_unsynced(&mut self, damage: LoadError) -> LoadError {
-        match damage {
-            LoadError::Damaged { file, why, .. }
-                if self.loaded.claimed.is_some() && self.is_unsynced().unwrap_or(false) =>
-            {
-                LoadError::Unsynced { file, offset: self.batch_start, why }
-            }
-            other => other,
-        }
-    }
-
-    /// Whether nothing from the batch that is read now was synced, as far as any claim behind it tells.
-    fn is_unsynced(&mut self) -> std::io::Result<bool> {
-        const LONGEST: usize = 64;
-        if self.whole > self.batch_start && !self.rest_has_mark()? {
-            // Commands that no checksum follows: a real server may have written and synced them.
-            return Ok(false);
-        }
-        let own = claim_line(self.batch_start);
-        let finder = memchr::memmem::Finder::new(CLAIM);
-        let mut from = self.batch_start;
-        let mut block = Vec::new();
-        loop {
-            self.file.seek(SeekFrom::Start(from))?;
-            block.clear();
-            let read = Read::by_ref(&mut self.file).take(READ as u64).read_to_end(&mut block)?;
-            if from == self.batch_start && read == own.len() && nearly(&block, own.as_bytes()) {
-                // The claim of a log that was closed properly, itself damaged.
-                return Ok(false);
-            }
-            for at in finder.find_iter(&block) {
-                let rest = &block[at..block.len().min(at + LONGEST)];
-                let line = memchr(b'\r', rest).map_or(rest, |end| &rest[..end]);
-                if read_claim(line).is_some_and(|synced| synced > self.batch_start) {
-                    return Ok(false);
-                }
-            }
-            if read < READ {
-                return Ok(true);
-            }
-            from += (READ - LONGEST) as u64;
-        }
-    }
-
     fn finish(mut self, client: &mut Client, last: bool) -> Result<Loaded, LoadError> {
         let good = match self.multi_at {
             Some(multi_at) => multi_at,
@@ -409,11 +367,6 @@ fn checksum_of(file: &mut File, from: u64, to: u64) -> std::io::Result<u32> {
     let mut bytes = vec![0; usize::try_from(to - from).unwrap_or(0)];
     file.read_exact(&mut bytes)?;
     Ok(crate::aof_file::checksum(from, &bytes))
-}
-
-/// The same but for a few bytes.
-fn nearly(a: &[u8], b: &[u8]) -> bool {
-    a.iter().zip(b).filter(|(a, b)| a != b).count() <= 4
 }
 
 /// Redis skips the two bytes after an argument unseen; a flipped bit there is damage all the same.

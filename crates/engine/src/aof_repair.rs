@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::acl::User;
-use crate::aof::{self, DirLock, OpenError};
+use crate::aof::{self, OpenError};
 use crate::aof_load::{self, LoadError};
+use crate::aof_lock::{self, DirLock};
 use crate::aof_manifest::{DIRECTORY, Manifest, sync_directory};
 use crate::client::Client;
 use crate::clock::{Clock as _, SystemClock};
@@ -101,7 +102,7 @@ fn take(dir: &Path) -> Result<(PathBuf, DirLock), OpenError> {
         let why = format!("{} has no log: there is no directory {DIRECTORY} in it", dir.display());
         return Err(LoadError::Files(why).into());
     }
-    Ok((files, aof::lock(dir)?))
+    Ok((files, aof_lock::lock(dir)?))
 }
 
 fn look(files: &Path) -> Result<LogReport, OpenError> {

@@ -1,6 +1,7 @@
 //! `CLIENT …`: who is connected, and what can be done about it. Tracking of keys is in `tracking`.
 
 use crate::client::{Client, OnTimeout, Replies};
+use crate::cmd_tracking;
 use crate::command::Run::{self, Plain};
 use crate::core::Core;
 use crate::ctx::{Ctx, int, is};
@@ -8,7 +9,6 @@ use crate::data::num;
 use crate::error::{Outcome, ReplyError, SYNTAX};
 use crate::guard::Pause;
 use crate::help;
-use crate::tracking;
 
 pub(crate) const HANDLERS: &[(&str, Run)] = &[
     ("client|setname", Plain(client_setname)),
@@ -23,10 +23,10 @@ pub(crate) const HANDLERS: &[(&str, Run)] = &[
     ("client|reply", Plain(reply)),
     ("client|pause", Plain(pause)),
     ("client|unpause", Plain(unpause)),
-    ("client|tracking", Plain(tracking::client_tracking)),
-    ("client|caching", Plain(tracking::client_caching)),
-    ("client|getredir", Plain(tracking::client_getredir)),
-    ("client|trackinginfo", Plain(tracking::client_trackinginfo)),
+    ("client|tracking", Plain(cmd_tracking::client_tracking)),
+    ("client|caching", Plain(cmd_tracking::client_caching)),
+    ("client|getredir", Plain(cmd_tracking::client_getredir)),
+    ("client|trackinginfo", Plain(cmd_tracking::client_trackinginfo)),
     ("client|help", Plain(|cx, _| help::reply(cx, "CLIENT", HELP))),
 ];
 

@@ -10,6 +10,14 @@ use rand::Rng;
 use std::cmp::Ordering;
 use std::ops::Range;
 
+#[path = "zset_large.rs"]
+mod large;
+#[path = "zset_small.rs"]
+mod small;
+
+use large::Large;
+use small::{Pairs, insert_packed, locate};
+
 /// The members of one key, ordered by score.
 #[derive(Clone)]
 pub struct Zset(Form);
@@ -18,12 +26,6 @@ pub struct Zset(Form);
 enum Form {
     Packed { bytes: Vec<u8>, len: u32 },
     Large(Box<Large>),
-}
-
-#[derive(Clone, Default)]
-struct Large {
-    table: Table<f64>,
-    order: Order,
 }
 
 /// What an insert did.
@@ -332,138 +334,6 @@ impl Zset {
         };
         size_of::<Self>() + held
     }
-}
-
-impl Large {
-    fn member(&self, slot: u32) -> &[u8] {
-        &self.table.slab.at(slot).key
-    }
-
-    /// The place of a pair, or where it would be.
-    fn seek(&self, score: f64, member: &[u8]) -> Place {
-        self.order.seek(|item| {
-            item.score < score || (item.score == score && self.member(item.slot) < member)
-        })
-    }
-
-    fn insert(&mut self, member: &[u8], score: f64) -> Outcome {
-        let before = self.table.len();
-        let slot = self.table.slot_or_insert(member, || score);
-        if self.table.len() > before {
-            let place = self.seek(score, member);
-            self.order.insert(place, Item { score, slot });
-            return Outcome::Added;
-        }
-        let old = self.table.slab.at(slot).value;
-        if old == score {
-            return Outcome::Same;
-        }
-        let place = self.seek(old, member);
-        self.table.slab.at_mut(slot).value = score;
-        let table = &self.table;
-        let name = |item: &Item| table.slab.at(item.slot).key.as_bytes();
-        let stays = self.order.set_in_place(place, score, |left, right| {
-            left.is_some_and(|left| compare(left.score, name(left), score, member).is_lt())
-                && right
-                    .is_some_and(|right| compare(right.score, name(right), score, member).is_gt())
-        });
-        if !stays {
-            self.order.remove(place);
-            let place = self.seek(score, member);
-            self.order.insert(place, Item { score, slot });
-        }
-        Outcome::Updated
-    }
-
-    fn remove(&mut self, member: &[u8]) -> Option<f64> {
-        let score = *self.table.get(member)?;
-        let place = self.seek(score, member);
-        self.order.remove(place);
-        // The table moves at most two entries per removal; their items must learn the new slots.
-        let mut moves = [(u32::MAX, u32::MAX); 2];
-        let mut count = 0;
-        self.table.remove_entry(member, &mut |from, to, _| {
-            moves[count] = (from, to);
-            count += 1;
-        });
-        let moves = &moves[..count];
-        let current = |slot: u32| {
-            moves.iter().fold(slot, |slot, &(from, to)| if slot == from { to } else { slot })
-        };
-        for &(_, to) in moves {
-            let slot = current(to);
-            let entry = self.table.slab.at(slot);
-            let (score, member) = (entry.value, entry.key.as_bytes());
-            let place = self.order.seek(|item| {
-                item.score < score
-                    || (item.score == score && self.member(current(item.slot)) < member)
-            });
-            self.order.set_slot(place, slot);
-        }
-        Some(score)
-    }
-}
-
-struct Pairs<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Iterator for Pairs<'a> {
-    type Item = (&'a [u8], f64);
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let score = self.bytes[self.at..].first_chunk()?;
-        let (member, at) = packed::get_bytes(self.bytes, self.at + 8);
-        self.at = at;
-        Some((member, f64::from_le_bytes(*score)))
-    }
-}
-
-/// Where the pair of `member` starts and ends, and its score.
-fn locate(bytes: &[u8], member: &[u8]) -> Option<(usize, usize, f64)> {
-    let mut pairs = Pairs { bytes, at: 0 };
-    loop {
-        let start = pairs.at;
-        let (name, score) = pairs.next()?;
-        if packed::is(name, member) {
-            return Some((start, pairs.at, score));
-        }
-    }
-}
-
-/// Puts a pair in its place, after taking out what `found` names.
-fn insert_packed(
-    bytes: &mut Vec<u8>,
-    found: Option<(usize, usize, f64)>,
-    member: &[u8],
-    score: f64,
-) -> Outcome {
-    let mut outcome = Outcome::Added;
-    if let Some((start, end, old)) = found {
-        if old == score {
-            return Outcome::Same;
-        }
-        bytes.drain(start..end);
-        outcome = Outcome::Updated;
-    }
-    // The small form of Redis holds whole numbers as integers, which loses the sign of -0.
-    let score = score + 0.0;
-    let mut pairs = Pairs { bytes, at: 0 };
-    let start = loop {
-        let at = pairs.at;
-        match pairs.next() {
-            Some((name, held)) if compare(held, name, score, member).is_lt() => {}
-            _ => break at,
-        }
-    };
-    let mut pair = Vec::with_capacity(8 + packed::width(member.len()) + member.len());
-    pair.extend_from_slice(&score.to_le_bytes());
-    packed::put_bytes(&mut pair, member);
-    packed::reserve_lean(bytes, pair.len());
-    bytes.splice(start..start, pair);
-    outcome
 }
 
 /// Walks members in order.
