@@ -6,10 +6,32 @@
 -- ARGV 4.. jobs
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:delayed {ns}:jobs:cron {ns}:events:stream
 -- BUILDS {ns}:x:unique:{digest} {ns}:x:wake
--- GIVES a text per job: empty, `exists`, or `held` and the id that holds the uniqueness key; or one number, how many wait, when it is full
+-- GIVES a text per job (alone when there is one plain job): empty, `exists`, or `held` and the id that holds the uniqueness key; or one number, how many wait, when it is full
+local redis, string = redis, string
 local kit = {}
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts = ARGV[1], ARGV[2]
+
+local function body_of(kind)
+  return '{"type":' .. (string.find(kind, '[%c"\\]') and cjson.encode(kind) or '"' .. kind .. '"') .. '}'
+end
+
+-- One job at the end of the list, the usual call. The list comes first: one of another type refuses it before
+-- anything is written.
+local function one(id, text, kind)
+  redis.call('RPUSH', KEYS[1], id)
+  if string.find(opts, 'e', 1, true) then
+    local told = redis.pcall('XADD', ns .. 'events:stream', 'MAXLEN', '~', '10000', '*', 'type', 'dispatched', 'at',
+      now, 'id', id, 'body', body_of(kind))
+    if type(told) == 'table' then
+      redis.call('RPOP', KEYS[1])
+      return told
+    end
+  end
+  redis.call('MSET', ns .. 'jobs:data:' .. id, text, ns .. 'jobs:status:' .. id, 'waiting')
+  redis.call('PUBLISH', ns .. 'x:wake', kind)
+  return ''
+end
 
 -- Whether the uniqueness key is free for this job, and taken by it then; else the id that holds it.
 local function take_key(digest, id, window, policy)
@@ -32,6 +54,10 @@ local function take_key(digest, id, window, policy)
 end
 
 local function main()
+  if #ARGV == 12 and ARGV[3] == '0' and ARGV[5] ~= '' and ARGV[6] == 'back' and ARGV[10] == '' then
+    return one(ARGV[4], ARGV[8], ARGV[9])
+  end
+  kit.rest()
   local waiting = redis.call('LLEN', KEYS[1])
   local most = tonumber(ARGV[3])
   if most > 0 and waiting >= most then return waiting end
@@ -71,7 +97,7 @@ local function main()
       else
         redis.call('ZADD', ns .. 'jobs:' .. place, ARGV[at + 3], id)
       end
-      bodies[kind] = bodies[kind] or kit.type_body(kind)
+      bodies[kind] = bodies[kind] or body_of(kind)
       kit.tell('dispatched', id, bodies[kind])
     end
   end

@@ -7,10 +7,10 @@
 -- ARGV 5   worker
 -- ARGV 6   finishing
 -- ARGV 7   claiming
--- ARGV 8   lock_ttl
--- ARGV 9   stack
--- ARGV 10  capabilities
--- ARGV 11  region
+-- ARGV 8   upto
+-- ARGV 9   lock_ttl
+-- ARGV 10  lease_until
+-- ARGV 11  routing
 -- ARGV 12  types
 -- ARGV 13  scan_limit
 -- ARGV 14  head
@@ -23,43 +23,163 @@
 -- BUILDS {ns}:x:leases {ns}:x:claimed {ns}:x:recoveries {ns}:x:cancelled {ns}:x:wake
 -- BUILDS {ns}:x:slide:{jobType}
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
--- GIVES a word per outcome (written, cancelled, lost, changed); jobs as id and text; what was looked at; unreadable ids; what to remember
-local kit = {}
-local ns = string.sub(KEYS[1], 1, -13)
-local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+-- GIVES what was written: nothing when all was, else a word per outcome (written, cancelled, lost, changed); what was looked at: nothing when all of it was claimed, else numbers, unreadable ids, what to remember; then id and text of each job
+local redis, string = redis, string
+local kit, waiting = {}, KEYS[1]
+local ns = string.sub(waiting, 1, -13)
+local now, opts, result_ttl, retention, me = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+-- The answer, with what is claimed at its end; how many more or fewer of each type run after this step; what is
+-- known of types; what most queues do not use.
+local reply, ids, kinds, more, memos, special = { '', '' }, {}, {}, {}, {}, nil
 
-local function main()
-  local finishing, claiming, ttl = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-  local worker = { id = ARGV[5], stack = ARGV[9], can = ARGV[10], region = ARGV[11] }
-  -- A key of another type would stop the step halfway: each is touched before anything is written.
-  redis.call('LLEN', KEYS[1])
+-- Whose attempts end, where each starts among the arguments, and whether one needs more than a result.
+local function outcomes(count)
+  local locks, starts, at, odd = {}, {}, 17, false
+  for i = 1, count do
+    starts[i], locks[i] = at, ns .. 'jobs:lock:' .. ARGV[at]
+    if ARGV[at + 1] == 'completed' then at = at + 5 else at, odd = at + 12, true end
+  end
+  return locks, starts, odd
+end
+
+-- A key of another type would stop the step halfway: each is touched before anything is written.
+local function touch(odd)
   redis.call('SCARD', ns .. 'jobs:active')
   redis.call('ZCARD', ns .. 'x:leases')
   redis.call('HLEN', ns .. 'x:claimed')
   redis.call('XLEN', ns .. 'events:stream')
-  if finishing > 0 then
+  if redis.call('EXISTS', ns .. 'queues:paused', ns .. 'x:cancelled', ns .. 'x:parked', ns .. 'x:recoveries') > 0 then
+    special = {
+      pauses = redis.call('EXISTS', ns .. 'queues:paused') == 1,
+      cancelled = redis.call('EXISTS', ns .. 'x:cancelled') == 1,
+      parked = redis.call('EXISTS', ns .. 'x:parked') == 1,
+      recovered = redis.call('EXISTS', ns .. 'x:recoveries') == 1,
+    }
+  end
+  if odd or special then
     redis.call('ZCARD', ns .. 'jobs:delayed')
     redis.call('LLEN', ns .. 'jobs:deadletter')
   end
-  -- What most queues do not use is looked for once: pauses, cancellations, parked jobs, recoveries.
-  if redis.call('EXISTS', ns .. 'queues:paused', ns .. 'x:cancelled', ns .. 'x:parked', ns .. 'x:recoveries') > 0 then
-    worker.pauses = redis.call('EXISTS', ns .. 'queues:paused') == 1
-    worker.cancelled = redis.call('EXISTS', ns .. 'x:cancelled') == 1
-    worker.parked = redis.call('EXISTS', ns .. 'x:parked') == 1
-    worker.recovered = redis.call('EXISTS', ns .. 'x:recoveries') == 1
+end
+
+local function finish(locks, starts)
+  local owners = redis.call('MGET', unpack(locks))
+  local words, all, done, freed, n = {}, true, {}, {}, 0
+  for i = 1, #starts do
+    local at, word = starts[i], 'written'
+    local id, outcome, kind = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+    if owners[i] ~= me then
+      word = 'lost'
+    elseif outcome == 'completed' and not special then
+      kit.close(id, outcome, ARGV[at + 3])
+      kit.tell(outcome, id, ARGV[at + 4])
+    else
+      kit.rest()
+      word = kit.finish(id, outcome, kind, at)
+    end
+    if word == 'written' or word == 'cancelled' then
+      n = n + 1
+      done[n], freed[n] = id, locks[i]
+      more[kind] = (more[kind] or 0) - 1
+    end
+    words[i], all = word, all and word == 'written'
   end
-  -- How many more (or fewer) of each type run after this step.
-  local more = {}
-  local wrote = kit.finish(worker, 17, finishing, more)
-  local jobs, scan, malformed, memory = kit.claim(worker, claiming, ttl, ARGV[12], tonumber(ARGV[13]), ARGV[14],
-    ARGV[15], tonumber(ARGV[16]), more)
-  for kind, by in pairs(more) do
-    if by < 0 then
-      kit.down(kind, -by)
-    elseif by > 0 then
-      local key = ns .. 'ratelimit:concurrent:' .. kind
-      if type(redis.pcall('INCRBY', key, by)) ~= 'number' then redis.call('SET', key, by) end
+  if n > 0 then
+    redis.call('DEL', unpack(freed))
+    redis.call('SREM', ns .. 'jobs:active', unpack(done))
+    redis.call('ZREM', ns .. 'x:leases', unpack(done))
+    redis.call('HDEL', ns .. 'x:claimed', unpack(done))
+  end
+  if not all then reply[1] = words end
+end
+
+-- What is known of a type: whether this worker runs it, and may now.
+local function memo_of(kind)
+  local types = ARGV[12]
+  local memo = { handled = types == '' or string.find(types, '\n' .. kind .. '\n', 1, true) ~= nil }
+  memo.paused = memo.handled and special and special.pauses
+    and (redis.call('SISMEMBER', ns .. 'queues:paused', kind) == 1
+      or redis.call('SISMEMBER', ns .. 'queues:paused', '*') == 1)
+  local name = string.find(kind, '[%c"\\]') and cjson.encode(kind) or '"' .. kind .. '"'
+  memo.body = '{"type":' .. name .. ',"worker":"' .. me .. '"}'
+  memos[kind] = memo
+  return memo
+end
+
+-- The type of a job that every worker for its type may run. Members of a job have a fixed order, which saves
+-- reading it; what is written otherwise is read in full, by `kit.search`.
+local function plain(text)
+  if string.find(text, 'rateLimit"', 1, true) then return end
+  if string.find(text, 'x"', 1, true) and string.find(text, '"x"', 1, true) then return end
+  local _, at = string.find(text, 'target"', 1, true)
+  if at and (string.sub(text, at + 1, at + 3) ~= ':{}' or string.find(text, 'target"', at, true)) then return end
+  return string.match(text, '^{"jobId":"[^"\\]*","type":"([^"\\]+)",')
+end
+
+-- Takes a job for this worker, unless somebody holds its lock.
+local function take(id, kind, text)
+  if not redis.call('SET', ns .. 'jobs:lock:' .. id, me, 'NX', 'EX', ARGV[9]) then return false end
+  local n = #ids + 1
+  ids[n], kinds[n], reply[2 * n + 1], reply[2 * n + 2] = id, kind, id, text
+  more[kind] = (more[kind] or 0) + 1
+  return true
+end
+
+-- Takes from the head of the list as far as that is plain, then searches.
+local function claim(heads)
+  local keys, texts, taken = {}, {}, 0
+  if heads then
+    for i = 1, #heads do keys[i] = ns .. 'jobs:data:' .. heads[i] end
+    if #heads > 0 then texts = redis.call('MGET', unpack(keys)) end
+    for i = 1, #heads do
+      local kind = texts[i] and plain(texts[i])
+      local memo = kind and (memos[kind] or memo_of(kind))
+      if not memo or not memo.handled or memo.paused or not take(heads[i], kind, texts[i]) then break end
+      taken = i
+    end
+    if taken == #heads then
+      if taken > 0 then redis.call('LTRIM', waiting, taken, '-1') end
+      return
     end
   end
-  return { wrote, jobs, scan, malformed, memory }
+  kit.rest()
+  reply[2] = kit.search(heads, texts, taken)
+end
+
+-- So many more of a type run, or fewer; never below zero, whatever a foreign program left there.
+local function run(kind, by)
+  local key = ns .. 'ratelimit:concurrent:' .. kind
+  local runs = redis.pcall('INCRBY', key, by)
+  if type(runs) ~= 'number' or runs < 0 then redis.call('SET', key, math.max(by, 0)) end
+end
+
+local function main()
+  local locks, starts, odd = outcomes(tonumber(ARGV[6]))
+  touch(odd)
+  -- Nothing that ends plainly comes back into the list, so its head can be read before.
+  local claiming, heads = ARGV[7] ~= '0', nil
+  local early = claiming and not odd and not special and ARGV[15] == ''
+  if early then heads = redis.call('LRANGE', waiting, '0', ARGV[8]) else redis.call('LLEN', waiting) end
+  if #starts > 0 then finish(locks, starts) end
+  if claiming then
+    if not early and ARGV[15] == '' then heads = redis.call('LRANGE', waiting, '0', ARGV[8]) end
+    claim(heads)
+  end
+  if #ids > 0 then
+    local states, scores, times, at_by = {}, {}, {}, now .. ' ' .. me
+    for i, id in ipairs(ids) do
+      states[2 * i - 1], states[2 * i] = ns .. 'jobs:status:' .. id, 'active'
+      scores[2 * i - 1], scores[2 * i] = ARGV[10], id
+      times[2 * i - 1], times[2 * i] = id, at_by
+    end
+    redis.call('MSET', unpack(states))
+    redis.call('SADD', ns .. 'jobs:active', unpack(ids))
+    redis.call('ZADD', ns .. 'x:leases', unpack(scores))
+    redis.call('HSET', ns .. 'x:claimed', unpack(times))
+    for i, id in ipairs(ids) do kit.tell('claimed', id, memos[kinds[i]].body) end
+  end
+  for kind, by in pairs(more) do
+    if by ~= 0 then run(kind, by) end
+  end
+  return reply
 end

@@ -1,16 +1,17 @@
 //! Counts of outcomes: the three metrics keys and the daily hash. They are numbers, not state: a process adds
 //! them up and writes them once in a while, outside of the steps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use kernel::Cmd;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::Error;
 use crate::jobs::{Jobs, cmd};
 
 /// Seconds for which the counts of a day stay.
 const DAYS_KEPT_S: u64 = 90 * 86_400;
+const DAY_MS: u64 = 86_400_000;
 
 /// What was counted and not written yet.
 #[derive(Debug, Default)]
@@ -21,21 +22,49 @@ struct Tally {
     processed: u64,
     failed: u64,
     handler_ms: u64,
-    /// Day and `<type>:<outcome>`.
-    days: BTreeMap<(String, String), u64>,
+    /// By day since 1970, type and outcome.
+    days: BTreeMap<u64, HashMap<String, Outcomes>>,
+}
+
+type Outcomes = Vec<(&'static str, u64)>;
+
+impl Tally {
+    fn add(&mut self, day: u64, kind: &str, outcome: &'static str, by: u64) {
+        let kinds = self.days.entry(day).or_default();
+        if !kinds.contains_key(kind) {
+            kinds.insert(kind.to_owned(), Vec::new());
+        }
+        let outcomes = kinds.get_mut(kind).expect("it is there now");
+        match outcomes.iter_mut().find(|(known, _)| *known == outcome) {
+            Some((_, count)) => *count += by,
+            None => outcomes.push((outcome, by)),
+        }
+    }
+}
+
+/// Counting on one day.
+pub(crate) struct OnDay<'a> {
+    tally: MutexGuard<'a, Tally>,
+    day: u64,
+}
+
+impl OnDay<'_> {
+    /// One outcome: `completed`, `failed`, `dead`, `retried` or `recovered`.
+    pub(crate) fn add(&mut self, kind: &str, outcome: &'static str, took_ms: u64) {
+        match outcome {
+            "completed" => self.tally.processed += 1,
+            "failed" | "dead" => self.tally.failed += 1,
+            _ => {}
+        }
+        self.tally.handler_ms += took_ms;
+        self.tally.add(self.day, kind, outcome, 1);
+    }
 }
 
 impl Counts {
-    /// One outcome: `completed`, `failed`, `dead`, `retried` or `recovered`.
-    pub(crate) fn add(&self, now_ms: u64, kind: &str, outcome: &str, took_ms: u64) {
-        let mut tally = self.0.lock();
-        match outcome {
-            "completed" => tally.processed += 1,
-            "failed" | "dead" => tally.failed += 1,
-            _ => {}
-        }
-        tally.handler_ms += took_ms;
-        *tally.days.entry((day(now_ms), format!("{kind}:{outcome}"))).or_default() += 1;
+    /// To count what happened at that Unix millisecond.
+    pub(crate) fn on(&self, now_ms: u64) -> OnDay<'_> {
+        OnDay { tally: self.0.lock(), day: now_ms / DAY_MS }
     }
 }
 
@@ -63,13 +92,18 @@ impl Jobs {
                 cmds.push(incr);
             }
         }
-        for ((day, field), by) in &tally.days {
-            let key = space.stats(day);
-            let mut incr = cmd("HINCRBY", &key);
-            incr.arg(field).arg(*by);
+        for (number, kinds) in &tally.days {
+            let key = space.stats(&day(number * DAY_MS));
+            for (kind, outcomes) in kinds {
+                for (outcome, by) in outcomes {
+                    let mut incr = cmd("HINCRBY", &key);
+                    incr.arg(format!("{kind}:{outcome}")).arg(*by);
+                    cmds.push(incr);
+                }
+            }
             let mut expire = cmd("EXPIRE", &key);
             expire.arg(DAYS_KEPT_S);
-            cmds.extend([incr, expire]);
+            cmds.push(expire);
         }
         if cmds.is_empty() {
             return Ok(());
@@ -88,8 +122,12 @@ impl Counts {
         now.processed += tally.processed;
         now.failed += tally.failed;
         now.handler_ms += tally.handler_ms;
-        for (name, count) in tally.days {
-            *now.days.entry(name).or_default() += count;
+        for (day, kinds) in tally.days {
+            for (kind, outcomes) in kinds {
+                for (outcome, by) in outcomes {
+                    now.add(day, &kind, outcome, by);
+                }
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use crate::model::WorkerFacts;
+use crate::model::{WorkerFacts, quote};
 use crate::outcome::{Done, Ending};
 
 /// Every word, in the order of a job's life.
@@ -36,7 +36,10 @@ pub const EVENTS: &[&str] = &[
 pub(crate) fn outcome_body(facts: &WorkerFacts, done: &Done) -> String {
     let (kind, worker, took) = (&done.job.kind, &facts.server_id, done.took_ms);
     let body = match &done.ending {
-        Ending::Completed { .. } => json!({"type": kind, "worker": worker, "took": took}),
+        Ending::Completed { .. } => {
+            // The usual one, spelled by hand; a worker's id needs no escape.
+            return format!(r#"{{"took":{took},"type":{},"worker":"{worker}"}}"#, quote(kind));
+        }
         Ending::Retry { failure, run_at, counts, .. } => json!({
             "type": kind, "worker": worker, "took": took, "error": failure.name,
             "attempt": done.job.attempts + u32::from(*counts), "runAt": run_at,

@@ -10,11 +10,16 @@ use crate::outcome::{Done, Ending, Wrote};
 use crate::produce::unique_digest;
 
 /// The arguments of one outcome.
-pub(crate) struct Outcome {
-    id: String,
+pub(crate) struct Outcome<'a> {
+    done: &'a Done,
     word: &'static str,
-    kind: String,
     result: String,
+    body: String,
+    /// Absent for a job that completed and has nothing to it.
+    more: Option<More>,
+}
+
+struct More {
     new_text: String,
     old_text: String,
     run_at: String,
@@ -22,38 +27,43 @@ pub(crate) struct Outcome {
     flags: String,
     digest: String,
     batch: String,
-    body: String,
-    took_ms: u64,
 }
 
-impl Outcome {
-    pub(crate) fn args(&self) -> [&[u8]; 12] {
-        [
-            self.id.as_bytes(),
-            self.word.as_bytes(),
-            self.kind.as_bytes(),
-            self.result.as_bytes(),
-            self.new_text.as_bytes(),
-            self.old_text.as_bytes(),
-            self.run_at.as_bytes(),
-            self.high.as_bytes(),
-            self.flags.as_bytes(),
-            self.digest.as_bytes(),
-            self.batch.as_bytes(),
-            self.body.as_bytes(),
-        ]
+impl Outcome<'_> {
+    pub(crate) fn add_to<'a>(&'a self, args: &mut Vec<&'a [u8]>) {
+        let job = &self.done.job;
+        for word in [&job.id, self.word, &job.kind, &self.result, &self.body] {
+            args.push(word.as_bytes());
+        }
+        let Some(more) = &self.more else { return };
+        for word in [
+            &more.new_text,
+            &more.old_text,
+            &more.run_at,
+            more.high,
+            &more.flags,
+            &more.digest,
+            &more.batch,
+        ] {
+            args.push(word.as_bytes());
+        }
     }
 }
 
 impl Jobs {
     /// What the script needs to know about the end of an attempt.
-    pub(crate) fn outcome(&self, facts: &WorkerFacts, done: &Done, now_ms: u64) -> Outcome {
+    pub(crate) fn outcome<'a>(
+        &self,
+        facts: &WorkerFacts,
+        done: &'a Done,
+        now_ms: u64,
+    ) -> Outcome<'a> {
         let job = &done.job;
         let (word, result, new_text, run_at) = match &done.ending {
             Ending::Completed { data } => {
                 // A result that is too large is stored as null, and told.
                 let data = if self.is_too_large(done) { Some("null") } else { data.as_deref() };
-                ("completed", JobResult::success(data, now_ms, done.took_ms), String::new(), 0)
+                ("done", JobResult::success(data, now_ms, done.took_ms), String::new(), 0)
             }
             Ending::Retry { failure, run_at, counts, reroute } => {
                 let attempts = job.attempts + u32::from(*counts);
@@ -82,11 +92,12 @@ impl Jobs {
         if self.is_too_large(done) {
             flags.push('l');
         }
-        Outcome {
-            id: job.id.clone(),
-            word,
-            kind: job.kind.clone(),
-            result,
+        let body = crate::events::outcome_body(facts, done);
+        let plain = flags.is_empty() && job.x.unique_key.is_none() && job.x.batch.is_none();
+        if plain && word == "done" {
+            return Outcome { done, word: "completed", result, body, more: None };
+        }
+        let more = More {
             old_text: if new_text.is_empty() { String::new() } else { job.text().to_owned() },
             new_text,
             run_at: run_at.to_string(),
@@ -94,9 +105,8 @@ impl Jobs {
             flags,
             digest: job.x.unique_key.as_deref().map(unique_digest).unwrap_or_default(),
             batch: job.x.batch.clone().unwrap_or_default(),
-            body: crate::events::outcome_body(facts, done),
-            took_ms: done.took_ms,
-        }
+        };
+        Outcome { done, word, result, body, more: Some(more) }
     }
 
     fn is_too_large(&self, done: &Done) -> bool {
@@ -136,15 +146,17 @@ impl Jobs {
         self.finish(facts, Done::new(job, Ending::Dead { failure }, 0)).await.map(drop)
     }
 
-    pub(crate) fn count(&self, outcomes: &[Outcome], wrote: &[Wrote], now_ms: u64) {
+    pub(crate) fn count(&self, outcomes: &[Outcome<'_>], wrote: &[Wrote], now_ms: u64) {
+        let mut counts = self.counts().on(now_ms);
         for (outcome, wrote) in outcomes.iter().zip(wrote) {
             let word = match (wrote, outcome.word) {
                 (Wrote::Lost, _) | (_, "back") => continue,
                 (Wrote::Cancelled, _) => "failed",
                 (_, "retry") => "retried",
+                (_, "done") => "completed",
                 (_, word) => word,
             };
-            self.counts().add(now_ms, &outcome.kind, word, outcome.took_ms);
+            counts.add(&outcome.done.job.kind, word, outcome.done.took_ms);
         }
     }
 }

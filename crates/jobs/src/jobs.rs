@@ -40,7 +40,7 @@ impl Jobs {
         if store.status().kind == Kind::Cluster && !space.is_in_one_slot() {
             return Err(Error::NeedsTag(namespace.to_owned()));
         }
-        check_options(&options)?;
+        options.check()?;
         let counts = Counts::default();
         Ok(Jobs(Arc::new(Inner { store, clock, layout, space, options, counts })))
     }
@@ -193,21 +193,16 @@ impl Jobs {
     }
 }
 
-fn check_options(options: &Options) -> Result<(), Error> {
-    if options.lock_ttl_s < 5 {
-        let sentence = "lock_ttl must be whole seconds, 5 or more";
-        return Err(Error::invalid("invalid_lock_ttl", "lock_ttl", sentence));
-    }
-    if options.scan_limit == 0 {
-        let sentence = "scan_limit must be 1 or more";
-        return Err(Error::invalid("invalid_scan_limit", "scan_limit", sentence));
-    }
-    Ok(())
-}
-
 /// A command on one key.
 pub(crate) fn cmd(name: &str, key: impl AsRef<str>) -> Cmd {
     let mut cmd = redis::cmd(name);
     cmd.arg(key.as_ref());
+    cmd
+}
+
+/// A command on a member of one key.
+pub(crate) fn cmd_on(name: &str, key: impl AsRef<str>, member: &str) -> Cmd {
+    let mut cmd = cmd(name, key);
+    cmd.arg(member);
     cmd
 }

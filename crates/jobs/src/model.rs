@@ -21,4 +21,5 @@ pub use rules::{Backoff, BackoffKind, Mode, RateLimit, Retry, Target};
 pub use validate::{check_id, check_type};
 pub use worker::{Registration, Worker, WorkerFacts};
 
+pub(crate) use raw::quote;
 pub(crate) use worker::Memory;

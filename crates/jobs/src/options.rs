@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::error::Error;
+
 /// What becomes of firings that were missed while no scheduler ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Catchup {
@@ -50,6 +52,21 @@ pub struct Options {
     pub enqueue_timeout: Duration,
     /// How long any other call may take.
     pub call_timeout: Duration,
+}
+
+impl Options {
+    /// Whether a queue can be opened with these; the first wrong one is told.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.lock_ttl_s < 5 {
+            let sentence = "lock_ttl must be whole seconds, 5 or more";
+            return Err(Error::invalid("invalid_lock_ttl", "lock_ttl", sentence));
+        }
+        if self.scan_limit == 0 {
+            let sentence = "scan_limit must be 1 or more";
+            return Err(Error::invalid("invalid_scan_limit", "scan_limit", sentence));
+        }
+        Ok(())
+    }
 }
 
 impl Default for Options {

@@ -1,6 +1,12 @@
 //! Producers: one job, many in a trip, those that depend on others. Each dispatch is one atomic step: data,
 //! status, its place, the event, the wake-up.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, MaybeDone, maybe_done};
 use kernel::{Deadline, Value, reply};
 use serde::Serialize;
 
@@ -10,8 +16,13 @@ use crate::jobs::Jobs;
 use crate::model::{Job, NewJob, Status};
 use crate::scripts::{ENQUEUE, PARK};
 
-/// Jobs in one trip.
+/// Jobs in one trip, at most.
 pub const DISPATCH_MAX: usize = 500;
+
+/// What became of each job of a step, by its place in the call.
+type Stored = Vec<(usize, Result<Dispatched, Error>)>;
+/// A step under way.
+type Sent<'a> = Pin<Box<MaybeDone<BoxFuture<'a, Result<Stored, Error>>>>>;
 
 /// A job that was stored.
 #[derive(Debug, Clone)]
@@ -80,7 +91,8 @@ impl Record {
 
 /// A new id: UUID v4, lower case, as the seed's programs make them.
 pub(crate) fn new_id() -> String {
-    uuid::Uuid::new_v4().to_string()
+    // The thread's generator spares a call to the system for each.
+    uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string()
 }
 
 /// What a uniqueness key is called in its key; scripts compute the same.
@@ -119,7 +131,7 @@ impl Jobs {
         self.dispatch_many(vec![job]).await?.pop().expect("one answer per job")
     }
 
-    /// The same for many, up to [`DISPATCH_MAX`] in a trip, each trip one step. Each job has its own answer; a
+    /// The same for many, at most [`DISPATCH_MAX`] in a trip, each trip one step. Each job has its own answer; a
     /// fault of the store ends it, and what was stored before stays.
     pub async fn dispatch_many(
         &self,
@@ -128,6 +140,8 @@ impl Jobs {
         crate::worker::mark(&mut jobs);
         let mut answers = Vec::with_capacity(jobs.len());
         let mut plain: Vec<(usize, Record)> = Vec::new();
+        // One step is under way while the next is prepared.
+        let mut sent: Option<Sent<'_>> = None;
         for job in jobs {
             let at = answers.len();
             match self.prepare(&job) {
@@ -138,15 +152,29 @@ impl Jobs {
                 }
                 Ok(record) => {
                     // What it depends on may stand before it in this very call.
-                    self.flush(&mut plain, &mut answers).await?;
+                    hear(&mut sent, &mut answers).await?;
+                    sent = self.send(&mut plain);
+                    hear(&mut sent, &mut answers).await?;
                     answers.push(self.park(&job, record).await);
                 }
             }
             if plain.len() == DISPATCH_MAX {
-                self.flush(&mut plain, &mut answers).await?;
+                hear(&mut sent, &mut answers).await?;
+                sent = self.send(&mut plain);
+                if let Some(sent) = &mut sent {
+                    // Once to say it, once more to let it go out.
+                    poll_fn(|cx| {
+                        let _ = sent.as_mut().poll(cx);
+                        Poll::Ready(())
+                    })
+                    .await;
+                    tokio::task::yield_now().await;
+                }
             }
         }
-        self.flush(&mut plain, &mut answers).await?;
+        hear(&mut sent, &mut answers).await?;
+        sent = self.send(&mut plain);
+        hear(&mut sent, &mut answers).await?;
         Ok(answers)
     }
 
@@ -156,35 +184,32 @@ impl Jobs {
     }
 
     /// Enqueues what was gathered, in one step.
-    async fn flush(
-        &self,
-        plain: &mut Vec<(usize, Record)>,
-        answers: &mut [Result<Dispatched, Error>],
-    ) -> Result<(), Error> {
+    fn send<'a>(&'a self, plain: &mut Vec<(usize, Record)>) -> Option<Sent<'a>> {
         let records = std::mem::take(plain);
-        if records.is_empty() {
-            return Ok(());
-        }
+        (!records.is_empty()).then(|| Box::pin(maybe_done(self.enqueue(records).boxed())))
+    }
+
+    async fn enqueue(&self, records: Vec<(usize, Record)>) -> Result<Stored, Error> {
         let (now, opts) = (self.now_ms().to_string(), self.opts());
         let most = self.options().max_waiting;
         let most_text = most.to_string();
-        let mut args: Vec<&[u8]> = vec![now.as_bytes(), opts.as_bytes(), most_text.as_bytes()];
+        let mut args: Vec<&[u8]> = Vec::with_capacity(3 + 9 * records.len());
+        args.extend([now.as_bytes(), opts.as_bytes(), most_text.as_bytes()]);
         args.extend(records.iter().flat_map(|(_, record)| record.args()));
         let by = Deadline::after(self.options().enqueue_timeout);
         let reply = self.script(&ENQUEUE, &args, by).await?;
         if let Value::Int(waiting) = reply {
             let waiting = u64::try_from(waiting).unwrap_or(0);
-            for (at, _) in records {
-                answers[at] = Err(Error::Full { waiting, max: most });
-            }
-            return Ok(());
+            let full = |(at, _)| (at, Err(Error::Full { waiting, max: most }));
+            return Ok(records.into_iter().map(full).collect());
         }
-        let words = reply::list(&reply).unwrap_or_default();
+        // One plain job is answered without a list.
+        let words = reply::list(&reply).unwrap_or(std::slice::from_ref(&reply));
         if words.len() != records.len() {
             return Err(reply::unexpected("enqueue", "an answer per job", &reply).into());
         }
-        for ((at, record), word) in records.into_iter().zip(words) {
-            answers[at] = match reply::text(word).unwrap_or_default() {
+        let stored = records.into_iter().zip(words).map(|((at, record), word)| {
+            let answer = match reply::text(word).unwrap_or_default() {
                 "" => dispatched(record),
                 "exists" => Err(Error::Exists(record.id)),
                 held => {
@@ -192,8 +217,9 @@ impl Jobs {
                     Err(Error::NotUnique { existing })
                 }
             };
-        }
-        Ok(())
+            (at, answer)
+        });
+        Ok(stored.collect())
     }
 
     /// A job that depends on others.
@@ -226,6 +252,19 @@ impl Jobs {
             _ => Err(reply::unexpected("park", "a known word", &reply).into()),
         }
     }
+}
+
+/// Waits for the step under way and writes down its answers.
+async fn hear(
+    sent: &mut Option<Sent<'_>>,
+    answers: &mut [Result<Dispatched, Error>],
+) -> Result<(), Error> {
+    let Some(mut step) = sent.take() else { return Ok(()) };
+    step.as_mut().await;
+    for (at, answer) in step.as_mut().take_output().expect("it was awaited just now")? {
+        answers[at] = answer;
+    }
+    Ok(())
 }
 
 fn dispatched(record: Record) -> Result<Dispatched, Error> {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::error::Error;
-use crate::jobs::{Jobs, cmd};
+use crate::jobs::{Jobs, cmd, cmd_on};
 use crate::model::{Job, Status};
 use crate::wire::texts;
 
@@ -72,16 +72,11 @@ impl Jobs {
 
     /// Many jobs in one trip; those that are gone are left out.
     pub(crate) async fn views(&self, ids: &[String]) -> Result<Vec<JobView>, Error> {
-        const PARTS: usize = 11;
+        const PARTS: usize = 12;
         let space = self.space();
         let cmds: Vec<Cmd> = ids
             .iter()
             .flat_map(|id| {
-                let on = |name: &str, key: &str| {
-                    let mut one = cmd(name, key);
-                    one.arg(id);
-                    one
-                };
                 [
                     cmd("GET", space.data(id)),
                     cmd("GET", space.status(id)),
@@ -89,11 +84,12 @@ impl Jobs {
                     cmd("GET", space.result(id)),
                     cmd("GET", space.lock(id)),
                     cmd("PTTL", space.lock(id)),
-                    on("HGET", space.recoveries.as_str()),
-                    on("HGET", space.claimed.as_str()),
-                    on("ZSCORE", space.delayed.as_str()),
-                    on("ZSCORE", space.cron.as_str()),
-                    on("SISMEMBER", space.cancelled.as_str()),
+                    cmd_on("HGET", &space.recoveries, id),
+                    cmd_on("HGET", &space.claimed, id),
+                    cmd_on("ZSCORE", &space.delayed, id),
+                    cmd_on("ZSCORE", &space.cron, id),
+                    cmd_on("SISMEMBER", &space.cancelled, id),
+                    cmd("SMEMBERS", space.deps(id)),
                 ]
             })
             .collect();
@@ -103,11 +99,7 @@ impl Jobs {
             if parts[0] == Value::Nil && parts[1] == Value::Nil {
                 continue;
             }
-            let mut view = view(id, parts);
-            if view.status.as_deref() == Some("waiting") {
-                view.waits_for = texts(&self.call(&cmd("SMEMBERS", space.deps(id))).await?);
-            }
-            views.push(view);
+            views.push(view(id, parts));
         }
         Ok(views)
     }
@@ -131,17 +123,19 @@ fn view(id: &str, parts: &[Value]) -> JobView {
         ttl_ms: reply::int(&parts[5]).unwrap_or(-1),
     });
     let due = reply::number(&parts[8]).or_else(|| reply::number(&parts[9]));
+    let status = reply::text(&parts[1]).map(str::to_owned);
+    let parked = status.as_deref() == Some("waiting");
     JobView {
         id: id.to_owned(),
         job: raw(&parts[0]).unwrap_or_else(|| RawValue::NULL.to_owned()),
-        status: reply::text(&parts[1]).map(str::to_owned),
+        status,
         progress: raw(&parts[2]),
         result: raw(&parts[3]),
         lock,
         recoveries: reply::int(&parts[6]).unwrap_or(0),
         claimed_at: reply::text(&parts[7]).and_then(|text| text.split(' ').next()?.parse().ok()),
         due_at: due.map(whole),
-        waits_for: Vec::new(),
+        waits_for: if parked { texts(&parts[11]) } else { Vec::new() },
         cancelling: reply::int(&parts[10]) == Some(1),
     }
 }

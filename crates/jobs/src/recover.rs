@@ -57,7 +57,7 @@ impl Jobs {
                 "cancelled" => "failed",
                 _ => "recovered",
             };
-            self.counts().add(self.now_ms(), &one.kind, word, 0);
+            self.counts().on(self.now_ms()).add(&one.kind, word, 0);
         }
         all
     }

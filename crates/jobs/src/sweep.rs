@@ -7,7 +7,7 @@ use kernel::{Value, reply};
 use parking_lot::Mutex;
 
 use crate::error::Error;
-use crate::jobs::{Jobs, cmd};
+use crate::jobs::{Jobs, cmd, cmd_on};
 use crate::recover::Recovered;
 use crate::wire::{escape_glob, scanned};
 
@@ -104,18 +104,13 @@ impl Jobs {
         let cmds: Vec<_> = ids
             .iter()
             .flat_map(|id| {
-                let on = |name: &str, key: &str| {
-                    let mut one = cmd(name, key);
-                    one.arg(id);
-                    one
-                };
                 [
                     cmd("GET", space.status(id)),
                     cmd("EXISTS", space.lock(id)),
-                    on("SISMEMBER", space.active.as_str()),
-                    on("ZSCORE", space.delayed.as_str()),
-                    on("ZSCORE", space.cron.as_str()),
-                    on("SISMEMBER", space.parked.as_str()),
+                    cmd_on("SISMEMBER", &space.active, id),
+                    cmd_on("ZSCORE", &space.delayed, id),
+                    cmd_on("ZSCORE", &space.cron, id),
+                    cmd_on("SISMEMBER", &space.parked, id),
                 ]
             })
             .collect();
@@ -129,14 +124,8 @@ impl Jobs {
             }
         }
         // A place in the list is dear to find: only for those that nothing else holds.
-        let gets: Vec<_> = suspects
-            .iter()
-            .map(|(id, _)| {
-                let mut pos = cmd("LPOS", space.waiting.as_str());
-                pos.arg(id);
-                pos
-            })
-            .collect();
+        let gets: Vec<_> =
+            suspects.iter().map(|(id, _)| cmd_on("LPOS", &space.waiting, id)).collect();
         let places = self.all(&gets).await?;
         let lost = suspects.into_iter().zip(places).filter(|(_, at)| *at == Value::Nil);
         Ok(lost.map(|(suspect, _)| suspect).collect())

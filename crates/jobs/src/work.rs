@@ -84,16 +84,20 @@ impl Jobs {
         count: usize,
     ) -> Result<Finished, Error> {
         let now_ms = self.now_ms();
-        let outcomes: Vec<Outcome> =
+        let outcomes: Vec<Outcome<'_>> =
             done.iter().map(|done| self.outcome(facts, done, now_ms)).collect();
         let (reply, lease_until) = self.work_call(facts, &outcomes, count, now_ms).await?;
         let parts = reply::list(&reply).unwrap_or_default();
-        let [wrote, jobs, scan, malformed, memory] = parts else {
-            return Err(reply::unexpected("finish_and_claim", "five parts", &reply).into());
+        let [wrote, seen, jobs @ ..] = parts else {
+            return Err(reply::unexpected("finish_and_claim", "two parts and jobs", &reply).into());
         };
-        let mut finished = Finished { wrote: Vec::new(), claims: Claims::default() };
-        for (done, word) in done.iter().zip(reply::list(wrote).unwrap_or_default()) {
-            let wrote = match reply::text(word) {
+        let mut finished =
+            Finished { wrote: Vec::with_capacity(done.len()), claims: Claims::default() };
+        // Nothing said: all was written.
+        let words = reply::list(wrote);
+        for (at, done) in done.iter().enumerate() {
+            let word = words.map_or(Some("written"), |words| words.get(at).and_then(reply::text));
+            let wrote = match word {
                 Some("written") => Wrote::Written,
                 Some("cancelled") => Wrote::Cancelled,
                 Some("changed") => Box::pin(self.finish_changed(facts, done.clone())).await?,
@@ -102,12 +106,18 @@ impl Jobs {
             finished.wrote.push(wrote);
         }
         self.count(&outcomes, &finished.wrote, now_ms);
-        if count > 0 {
+        // Nothing said: all that was looked at was claimed.
+        let (scan, malformed) = if let Some([scan, malformed, memory]) = reply::list(seen) {
             remember(facts, memory, now_ms);
-        }
-        finished.claims =
-            Claims { jobs: Vec::new(), scan: scan_of(scan), malformed: texts(malformed) };
-        for pair in reply::list(jobs).unwrap_or_default().chunks_exact(2) {
+            (scan_of(scan), texts(malformed))
+        } else {
+            if count > 0 {
+                facts.memory.lock().forget();
+            }
+            (Scan { scanned: jobs.len() as u64 / 2, ..Scan::default() }, Vec::new())
+        };
+        finished.claims = Claims { jobs: Vec::with_capacity(jobs.len() / 2), scan, malformed };
+        for pair in jobs.chunks_exact(2) {
             let Some(id) = reply::text(&pair[0]) else { continue };
             match reply::text(&pair[1]).and_then(|text| Job::read(id, text).ok()) {
                 Some(job) => {
@@ -124,36 +134,36 @@ impl Jobs {
     async fn work_call(
         &self,
         facts: &WorkerFacts,
-        outcomes: &[Outcome],
+        outcomes: &[Outcome<'_>],
         count: usize,
         now_ms: u64,
     ) -> Result<(Value, u64), Error> {
         let head = self.ending_args();
-        let ttl_s = self.options().lock_ttl_s;
-        let list = |words: &[String]| serde_json::to_string(words).expect("text is always JSON");
-        let types = facts.types.as_deref().map_or(String::new(), |types| {
-            types.iter().fold("\n".to_owned(), |all, one| all + one + "\n")
-        });
+        let options = self.options();
+        let lease_until = now_ms + u64::from(options.lock_ttl_s) * 1000;
         let memory = self.recall(facts, now_ms);
-        let region: Vec<String> = facts.region.iter().cloned().collect();
+        let said = facts.said();
+        let window = count.min(options.scan_limit as usize).saturating_sub(1);
         let own = [
-            facts.server_id.clone(),
             outcomes.len().to_string(),
             count.to_string(),
-            ttl_s.to_string(),
-            list(std::slice::from_ref(&facts.stack)),
-            list(&facts.capabilities),
-            list(&region),
-            types,
-            self.options().scan_limit.to_string(),
-            memory.head,
-            memory.last,
-            memory.index.to_string(),
+            window.to_string(),
+            options.lock_ttl_s.to_string(),
+            lease_until.to_string(),
         ];
-        let mut args: Vec<&[u8]> = head.iter().chain(&own).map(String::as_bytes).collect();
-        args.extend(outcomes.iter().flat_map(Outcome::args));
+        let (scan_limit, index) = (options.scan_limit.to_string(), memory.index.to_string());
+        let mut args: Vec<&[u8]> = Vec::with_capacity(16 + outcomes.len() * 5);
+        args.extend(head.iter().map(String::as_bytes));
+        args.push(facts.server_id.as_bytes());
+        args.extend(own.iter().map(String::as_bytes));
+        for word in [&said.routing, &said.types, &scan_limit, &memory.head, &memory.last, &index] {
+            args.push(word.as_bytes());
+        }
+        for outcome in outcomes {
+            outcome.add_to(&mut args);
+        }
         let reply = self.script(&FINISH_AND_CLAIM, &args, self.by()).await?;
-        Ok((reply, now_ms + u64::from(ttl_s) * 1000))
+        Ok((reply, lease_until))
     }
 
     /// What the worker remembers of the head of the list. It forgets in time, because jobs may have been put

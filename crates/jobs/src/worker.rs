@@ -12,6 +12,7 @@ mod failure;
 mod handler;
 mod phase;
 mod pump;
+mod team;
 mod trace;
 
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, RwLock};
 use tokio::task::JoinSet;
 
 pub use builder::Builder;
@@ -58,6 +59,8 @@ pub(crate) struct Shared {
     phase: Phases,
     /// The answer to a call was lost, so that jobs may be held which nobody here knows of.
     unsure: AtomicBool,
+    /// Read while a call is under way.
+    asking: RwLock<()>,
     metrics: Arc<Metrics>,
     dice: Dice,
 }

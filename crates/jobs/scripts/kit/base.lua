@@ -1,11 +1,5 @@
 
 -- What every script shares. `ns`, `now` and `opts` are the script's own.
-kit.tell = function(kind, id, body)
-  if string.find(opts, 'e', 1, true) then
-    redis.call('XADD', ns .. 'events:stream', 'MAXLEN', '~', '10000', '*', 'type', kind, 'at', now, 'id', id,
-      'body', body)
-  end
-end
 
 -- A stored text as a table, if anybody could run it.
 kit.read = function(text)

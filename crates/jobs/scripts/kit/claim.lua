@@ -1,11 +1,10 @@
 
--- Claims up to `count` jobs for a worker. Reads ids in growing windows, takes a lock for winners only, and
--- remembers how far the head holds nothing but jobs that this worker can never run: `head` was the first of
--- them, `last` the last, at `index`.
+-- Claims where the head of the list holds more than plain jobs. Reads ids in growing windows, takes a lock for
+-- winners only, and remembers how far the head holds nothing but jobs that this worker can never run: `head` was
+-- the first of them, `last` the last, at `index`.
 local PAUSED, LIMITED, TARGET, LOCKED, MALFORMED = 2, 3, 4, 5, 6
 
--- Type, then the whole job or the text of its target where more than the type decides. The members of a job
--- have a fixed order, which saves reading it; what is written otherwise is read in full.
+-- Type, then the whole job or the text of its target where more than the type decides.
 local TAIL = '^,"metadata":{},"createdAt":%d+,"attempts":%d+}$'
 local function look(text)
   local kind = string.match(text, '^{"jobId":"[^"\\]*","type":"([^"\\]+)",')
@@ -42,22 +41,20 @@ local function rules()
     return false
   end
 
-  kit.aims = function(target, worker)
+  local mine
+  kit.aims = function(target)
     if type(target) ~= 'table' then return true end
-    if type(target.server) == 'string' and target.server ~= '' then return target.server == worker.id end
-    if not worker.stacks then
-      worker.stacks, worker.capabilities = cjson.decode(worker.stack), cjson.decode(worker.can)
-      worker.regions = cjson.decode(worker.region)
-    end
+    if type(target.server) == 'string' and target.server ~= '' then return target.server == me end
+    mine = mine or cjson.decode(ARGV[11])
     local all = type(target.mode) == 'string' and target.mode ~= 'any'
-    return meets(target.stack, worker.stacks, all) and meets(target.capabilities, worker.capabilities, all, true)
-      and meets(target.region, worker.regions, all)
+    return meets(target.stack, mine.stack, all) and meets(target.capabilities, mine.capabilities, all, true)
+      and meets(target.region, mine.region, all)
   end
 
-  kit.suits = function(job, worker)
+  kit.suits = function(job)
     local x = job.x
-    if type(x) == 'table' and type(x.exclude) == 'table' and has(x.exclude, worker.id) then return false end
-    return kit.aims(job.target, worker)
+    if type(x) == 'table' and type(x.exclude) == 'table' and has(x.exclude, me) then return false end
+    return kit.aims(job.target)
   end
 
   -- A counter as it stands after what this step has done so far.
@@ -104,80 +101,73 @@ local function places(head, last, index)
   return nil, 0
 end
 
-kit.claim = function(worker, count, ttl, types, limit, head, last, index, more)
-  local waiting, scan, malformed, jobs = KEYS[1], { 0, 0, 0, 0, 0, 0 }, {}, {}
-  if count == 0 then return jobs, scan, malformed, { '', '', 0 } end
-  local memos, targets, ids, kinds, fast, slow, removed = {}, {}, {}, {}, 0, {}, 0
-  local fresh, resume = places(head, last, index)
+-- What becomes of one job: nil when it is claimed or gone, else the reason and whether that can change.
+local targets = {}
+local function judge(id, text, malformed)
+  if not text then
+    if redis.call('EXISTS', ns .. 'jobs:data:' .. id, ns .. 'jobs:lock:' .. id) > 0 then return LOCKED, true end
+    return nil
+  end
+  local kind, job, target = look(text)
+  if not kind then
+    if #malformed < 20 then malformed[#malformed + 1] = id end
+    return MALFORMED
+  end
+  local memo = memos[kind] or memo_of(kind)
+  if not memo.handled then return TARGET end
+  if memo.paused then return PAUSED, true end
+  if target and targets[target] == nil then
+    local fine, read = pcall(cjson.decode, target)
+    rules()
+    targets[target] = fine and kit.aims(read)
+  end
+  if target and not targets[target] then return TARGET end
+  if job then
+    rules()
+    if not kit.suits(job) then return TARGET end
+    if kit.limited(job, kind, memo, more[kind] or 0) then return LIMITED, true end
+  end
+  if not take(id, kind, text) then return LOCKED, true end
+  local limit_of = job and job.rateLimit
+  if type(limit_of) == 'table' and type(limit_of.maxPerMinute) == 'number' then
+    local minute = redis.pcall('INCR', ns .. 'ratelimit:minute:' .. kind)
+    if minute == 1 then redis.call('EXPIRE', ns .. 'ratelimit:minute:' .. kind, 60) end
+    memo.minute = type(minute) == 'number' and minute or nil
+    if kit.slides(job) then
+      redis.call('ZADD', ns .. 'x:slide:' .. kind, now, id .. ' ' .. now)
+      redis.call('EXPIRE', ns .. 'x:slide:' .. kind, 60)
+    end
+  end
+  return nil
+end
+
+-- `heads` and `texts` were read already, and the first `taken` of them are claimed.
+kit.search = function(heads, texts, taken)
+  local count, limit, head, last = tonumber(ARGV[7]), tonumber(ARGV[13]), ARGV[14], ARGV[15]
+  local scan, malformed = { taken, 0, 0, 0, 0, 0 }, {}
+  local slow, removed, fast = {}, taken, taken
+  local fresh, resume = places(head, last, tonumber(ARGV[16]))
   local from, window = 0, count
   local known = fresh ~= nil
   local first, still, tail, place = nil, true, '', -1
   if known and fresh == 0 then from, first = resume, head end
   if known then tail, place = last, resume - 1 end
 
-  local function new_memo(kind)
-    local memo = { handled = types == '' or string.find(types, '\n' .. kind .. '\n', 1, true) ~= nil }
-    memo.paused = memo.handled and worker.pauses and (redis.call('SISMEMBER', ns .. 'queues:paused', kind) == 1
-      or redis.call('SISMEMBER', ns .. 'queues:paused', '*') == 1)
-    memos[kind] = memo
-    return memo
-  end
-
-  -- What becomes of one job: nil when it is claimed or gone, else the reason and whether that can change.
-  local function judge(id, text)
-    if not text then
-      if redis.call('EXISTS', ns .. 'jobs:data:' .. id, ns .. 'jobs:lock:' .. id) > 0 then return LOCKED, true end
-      return nil
-    end
-    local kind, job, target = look(text)
-    if not kind then
-      if #malformed < 20 then malformed[#malformed + 1] = id end
-      return MALFORMED
-    end
-    local memo = memos[kind] or new_memo(kind)
-    if not memo.handled then return TARGET end
-    if memo.paused then return PAUSED, true end
-    if target and targets[target] == nil then
-      local fine, read = pcall(cjson.decode, target)
-      rules()
-      targets[target] = fine and kit.aims(read, worker)
-    end
-    if target and not targets[target] then return TARGET end
-    if job then
-      rules()
-      if not kit.suits(job, worker) then return TARGET end
-      if kit.limited(job, kind, memo, more[kind] or 0) then return LIMITED, true end
-    end
-    local limit_of = job and job.rateLimit
-    if not redis.call('SET', ns .. 'jobs:lock:' .. id, worker.id, 'NX', 'EX', ttl) then return LOCKED, true end
-    ids[#ids + 1], kinds[#kinds + 1] = id, kind
-    jobs[#jobs + 1], jobs[#jobs + 2] = id, text
-    more[kind] = (more[kind] or 0) + 1
-    if type(limit_of) == 'table' and type(limit_of.maxPerMinute) == 'number' then
-      local minute = redis.pcall('INCR', ns .. 'ratelimit:minute:' .. kind)
-      if minute == 1 then redis.call('EXPIRE', ns .. 'ratelimit:minute:' .. kind, 60) end
-      memo.minute = type(minute) == 'number' and minute or nil
-      if kit.slides(job) then
-        redis.call('ZADD', ns .. 'x:slide:' .. kind, now, id .. ' ' .. now)
-        redis.call('EXPIRE', ns .. 'x:slide:' .. kind, 60)
-      end
-    end
-    return nil
-  end
-
   while #ids < count and scan[1] < limit do
-    local upto = math.min(from + window, from + limit - scan[1])
-    if known and from < fresh then upto = math.min(upto, fresh) end
-    local heads = redis.call('LRANGE', waiting, from, upto - 1)
-    if #heads == 0 then break end
-    local keys = {}
-    for i, id in ipairs(heads) do keys[i] = ns .. 'jobs:data:' .. id end
-    local texts = redis.call('MGET', unpack(keys))
-    for i, id in ipairs(heads) do
-      if #ids >= count then break end
+    if not heads then
+      local upto = math.min(from + window, from + limit - scan[1])
+      if known and from < fresh then upto = math.min(upto, fresh) end
+      heads = redis.call('LRANGE', waiting, from, upto - 1)
+      if #heads == 0 then break end
+      local keys = {}
+      for i, id in ipairs(heads) do keys[i] = ns .. 'jobs:data:' .. id end
+      texts = redis.call('MGET', unpack(keys))
+    end
+    for i = taken + 1, #heads do
+      if #ids >= count or scan[1] >= limit then break end
+      local id, at = heads[i], from + i - 1
       scan[1] = scan[1] + 1
-      local at = from + i - 1
-      local reason, may_change = judge(id, texts[i])
+      local reason, may_change = judge(id, texts[i], malformed)
       if not reason then
         removed = removed + 1
         if at == fast then fast = fast + 1 else slow[#slow + 1] = id end
@@ -197,27 +187,9 @@ kit.claim = function(worker, count, ttl, types, limit, head, last, index, more)
     from = from + #heads
     if known and from >= fresh and from < resume then from = resume end
     window = window < 8 and 8 or (window < 64 and 64 or 100)
+    heads, taken = nil, 0
   end
-
-  if fast > 0 then redis.call('LTRIM', waiting, fast, -1) end
+  if fast > 0 then redis.call('LTRIM', waiting, fast, '-1') end
   for _, id in ipairs(slow) do redis.call('LREM', waiting, 1, id) end
-  if #ids > 0 then
-    local scores, times = {}, {}
-    local until_ms = string.format('%.0f', tonumber(now) + ttl * 1000)
-    for i, id in ipairs(ids) do
-      scores[2 * i - 1], scores[2 * i] = until_ms, id
-      times[2 * i - 1], times[2 * i] = id, now .. ' ' .. worker.id
-      redis.call('SET', ns .. 'jobs:status:' .. id, 'active')
-    end
-    redis.call('SADD', ns .. 'jobs:active', unpack(ids))
-    redis.call('ZADD', ns .. 'x:leases', unpack(scores))
-    redis.call('HSET', ns .. 'x:claimed', unpack(times))
-    local by = ',"worker":"' .. worker.id .. '"}'
-    for i, id in ipairs(ids) do
-      local memo = memos[kinds[i]]
-      memo.body = memo.body or '{"type":' .. cjson.encode(kinds[i]) .. by
-      kit.tell('claimed', id, memo.body)
-    end
-  end
-  return jobs, scan, malformed, { first or head, tail, place }
+  return { scan, malformed, { first or head, tail, place } }
 end

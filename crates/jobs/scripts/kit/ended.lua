@@ -2,21 +2,6 @@
 -- What follows from the end of a job: its uniqueness key is free, its batch counts it, those who wait for it
 -- go on or fail with it. `result_ttl` and `retention` are the script's own.
 
--- Result, status and what is left of an ended job.
-kit.close = function(id, status, result, progress)
-  redis.call('SET', ns .. 'jobs:result:' .. id, result, 'EX', result_ttl)
-  local keep = tonumber(retention)
-  if status == 'dead' or keep < 0 then
-    redis.call('SET', ns .. 'jobs:status:' .. id, status)
-  elseif keep == 0 then
-    redis.call('DEL', ns .. 'jobs:status:' .. id, ns .. 'jobs:data:' .. id, ns .. 'jobs:progress:' .. id)
-  else
-    redis.call('SET', ns .. 'jobs:status:' .. id, status, 'EX', retention)
-    redis.call('EXPIRE', ns .. 'jobs:data:' .. id, retention)
-  end
-  if progress and keep ~= 0 then redis.call('EXPIRE', ns .. 'jobs:progress:' .. id, 86400) end
-end
-
 -- Most jobs need none of the rest: it is made when it is asked for.
 kit.rarely = function()
   if kit.ended then return end

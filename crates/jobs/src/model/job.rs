@@ -52,11 +52,10 @@ impl Job {
     /// Reads a stored text, or says why nobody can run it.
     pub fn read(id: impl Into<String>, text: impl Into<String>) -> Result<Job, Malformed> {
         let (id, text) = (id.into(), text.into());
-        let raw: &RawValue = match serde_json::from_str(&text) {
-            Ok(raw) => raw,
+        let object = match Object::read(&text) {
+            Ok(object) => object,
             Err(error) => return Err(Malformed { id, reason: format!("no JSON: {error}") }),
         };
-        let object = Object::of(Some(raw));
         let Some(kind) = object.get::<String>("type").filter(|kind| !kind.is_empty()) else {
             return Err(Malformed { id, reason: "its type is missing or no text".to_owned() });
         };

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::parts::{Extras, Schedule};
-use super::raw::{compact, quote};
-use super::rules::{RateLimit, Retry, Target};
+use super::raw::compact;
+use super::rules::{RateLimit, Retry, Target, USUAL};
 use crate::error::Error;
 
 /// What happens when another job holds the uniqueness key.
@@ -232,44 +232,56 @@ impl NewJob {
 
     /// The bytes that are stored: the seed's members in the seed's order, ours last.
     pub(crate) fn text(&self, id: &str, now_ms: u64) -> String {
-        fn json<T: Serialize>(part: &T) -> String {
-            serde_json::to_string(part).expect("parts of a job are always JSON")
-        }
-        let or_empty = |raw: &Option<String>| raw.as_deref().map_or_else(|| "{}".into(), compact);
+        let payload = self.payload.as_deref();
+        let mut out = Vec::with_capacity(320 + payload.map_or(0, str::len));
+        let raw = |out: &mut Vec<u8>, raw: Option<&str>| match raw {
+            Some(raw) => out.extend_from_slice(compact(raw).as_bytes()),
+            None => out.extend_from_slice(b"{}"),
+        };
         let priority = if self.priority == 0 { 5 } else { self.priority };
-        let mut out = format!(
-            r#"{{"jobId":{},"type":{},"payload":{},"schedule":{},"retry":{},"priority":{priority},"dependsOn":{},"target":{},"metadata":{},"createdAt":{now_ms},"attempts":0"#,
-            quote(id),
-            quote(&self.kind),
-            or_empty(&self.payload),
-            json(&self.schedule),
-            json(&self.retry),
-            json(&self.depends_on),
-            json(&self.target),
-            or_empty(&self.metadata),
-        );
+        member(&mut out, "{\"jobId\":", id);
+        member(&mut out, ",\"type\":", &self.kind);
+        out.extend_from_slice(b",\"payload\":");
+        raw(&mut out, payload);
+        member(&mut out, ",\"schedule\":", &self.schedule);
+        if self.retry == Retry::default() {
+            out.extend_from_slice(b",\"retry\":");
+            out.extend_from_slice(USUAL.as_bytes());
+        } else {
+            member(&mut out, ",\"retry\":", &self.retry);
+        }
+        member(&mut out, ",\"priority\":", &priority);
+        member(&mut out, ",\"dependsOn\":", &self.depends_on);
+        member(&mut out, ",\"target\":", &self.target);
+        out.extend_from_slice(b",\"metadata\":");
+        raw(&mut out, self.metadata.as_deref());
+        member(&mut out, ",\"createdAt\":", &now_ms);
+        out.extend_from_slice(b",\"attempts\":0");
         if let Some(limit) =
             self.rate_limit.as_ref().filter(|limit| **limit != RateLimit::default())
         {
-            out.push_str(",\"rateLimit\":");
-            out.push_str(&json(limit));
+            member(&mut out, ",\"rateLimit\":", limit);
         }
-        let mut x = self.x.clone();
         if let Some(unique) = &self.unique {
-            x.unique_key = Some(unique.key.clone());
+            let x = Extras { unique_key: Some(unique.key.clone()), ..self.x.clone() };
+            member(&mut out, ",\"x\":", &x);
+        } else if !self.x.is_empty() {
+            member(&mut out, ",\"x\":", &self.x);
         }
-        if !x.is_empty() {
-            out.push_str(",\"x\":");
-            out.push_str(&json(&x));
-        }
-        out.push('}');
-        out
+        out.push(b'}');
+        String::from_utf8(out).expect("it was put together from texts")
     }
 
     /// The payload as raw JSON.
     pub fn payload_raw(&self) -> Option<&RawValue> {
         serde_json::from_str(self.payload.as_deref()?).ok()
     }
+}
+
+/// A name with what stands before it, and its value.
+fn member<T: Serialize + ?Sized>(out: &mut Vec<u8>, name: &str, value: &T) {
+    out.extend_from_slice(name.as_bytes());
+    serde_json::to_writer(out, value).expect("parts of a job are always JSON");
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub(super) fn depth(text: &str) -> usize {
 }
 
 /// A JSON string.
-pub(super) fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     serde_json::to_string(text).expect("a string is always JSON")
 }
 
@@ -57,7 +57,20 @@ pub(super) struct Object<'a>(Vec<json::Member<'a>>);
 impl<'a> Object<'a> {
     /// What is no object has no members.
     pub(super) fn of(raw: Option<&'a RawValue>) -> Object<'a> {
+        let raw = raw.filter(|raw| raw.get() != "{}");
         Object(raw.and_then(|raw| json::members(raw.get()).ok()).unwrap_or_default())
+    }
+
+    /// The members of a text, or what is wrong with it.
+    pub(super) fn read(text: &'a str) -> Result<Object<'a>, String> {
+        match json::members(text) {
+            Ok(members) => Ok(Object(members)),
+            // Any other JSON has no members.
+            Err(_) => match serde_json::from_str::<&RawValue>(text) {
+                Ok(_) => Ok(Object(Vec::new())),
+                Err(error) => Err(error.to_string()),
+            },
+        }
     }
 
     pub(super) fn raw(&self, name: &str) -> Option<&'a RawValue> {
@@ -81,6 +94,9 @@ impl<'a> Object<'a> {
 
     /// The strings of an array; anything else in it is passed over.
     pub(super) fn words(&self, name: &str) -> Vec<String> {
+        if self.raw(name).is_none_or(|raw| raw.get() == "[]") {
+            return Vec::new();
+        }
         let values: Vec<serde_json::Value> = self.get(name).unwrap_or_default();
         values.into_iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
     }

@@ -86,8 +86,14 @@ impl Default for Retry {
     }
 }
 
+/// The default as it is stored: most jobs have it, and it need not be read.
+pub(super) const USUAL: &str = r#"{"attempts":3,"backoff":{"type":"exponential","delay":2000}}"#;
+
 impl Retry {
     pub(super) fn read(raw: Option<&RawValue>) -> Self {
+        if raw.is_some_and(|raw| raw.get() == USUAL) {
+            return Retry::default();
+        }
         let object = Object::of(raw);
         let attempts = object.count("attempts").and_then(|count| u32::try_from(count).ok());
         Retry {
@@ -209,5 +215,17 @@ impl RateLimit {
             max_per_minute: object.count("maxPerMinute"),
         };
         (limit != RateLimit::default()).then_some(limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_retry_is_the_default_as_it_is_stored() {
+        assert_eq!(serde_json::to_string(&Retry::default()).unwrap(), USUAL);
+        let spaced: Box<RawValue> = serde_json::from_str(&USUAL.replace(':', ": ")).unwrap();
+        assert_eq!(Retry::read(Some(&spaced)), Retry::default());
     }
 }

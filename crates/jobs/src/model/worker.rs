@@ -1,6 +1,6 @@
 //! Workers: what a claim needs to know of one, and its entry in the registry.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -23,6 +23,16 @@ pub struct WorkerFacts {
     /// The types it has handlers for; `None` takes any.
     pub types: Option<Vec<String>>,
     pub(crate) memory: Arc<Mutex<Memory>>,
+    said: OnceLock<Said>,
+}
+
+/// What every claim says of its worker, written once.
+#[derive(Debug, Clone)]
+pub(crate) struct Said {
+    /// JSON of what targets compare.
+    pub(crate) routing: String,
+    /// Its types, each between line ends; empty for any.
+    pub(crate) types: String,
 }
 
 /// Where the jobs end that this worker can never run and that stand at the head of the list.
@@ -37,6 +47,15 @@ pub(crate) struct Memory {
     pub(crate) since_ms: u64,
 }
 
+impl Memory {
+    /// The head is to be looked at anew.
+    pub(crate) fn forget(&mut self) {
+        if !self.last.is_empty() {
+            *self = Memory::default();
+        }
+    }
+}
+
 impl WorkerFacts {
     /// A worker of this id that takes any type, or a sentence why the id cannot be.
     pub fn new(server_id: impl Into<String>) -> Result<Self, Error> {
@@ -49,6 +68,21 @@ impl WorkerFacts {
             capabilities: Vec::new(),
             types: None,
             memory: Arc::default(),
+            said: OnceLock::new(),
+        })
+    }
+
+    /// What a claim says of it. The first claim settles it.
+    pub(crate) fn said(&self) -> &Said {
+        self.said.get_or_init(|| {
+            let region: Vec<&String> = self.region.iter().collect();
+            let routing = serde_json::json!({
+                "stack": [&self.stack], "capabilities": &self.capabilities, "region": region,
+            });
+            let types = self.types.as_deref().map_or(String::new(), |types| {
+                types.iter().fold("\n".to_owned(), |all, one| all + one + "\n")
+            });
+            Said { routing: routing.to_string(), types }
         })
     }
 
@@ -56,6 +90,7 @@ impl WorkerFacts {
     #[must_use]
     pub fn stack(mut self, stack: impl Into<String>) -> Self {
         self.stack = stack.into();
+        self.said.take();
         self
     }
 
@@ -63,6 +98,7 @@ impl WorkerFacts {
     #[must_use]
     pub fn region(mut self, region: impl Into<String>) -> Self {
         self.region = Some(region.into());
+        self.said.take();
         self
     }
 
@@ -70,6 +106,7 @@ impl WorkerFacts {
     #[must_use]
     pub fn capabilities<S: Into<String>>(mut self, all: impl IntoIterator<Item = S>) -> Self {
         self.capabilities = all.into_iter().map(Into::into).collect();
+        self.said.take();
         self
     }
 
@@ -77,6 +114,7 @@ impl WorkerFacts {
     #[must_use]
     pub fn types<S: Into<String>>(mut self, all: impl IntoIterator<Item = S>) -> Self {
         self.types = Some(all.into_iter().map(Into::into).collect());
+        self.said.take();
         self
     }
 }

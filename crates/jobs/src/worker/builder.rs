@@ -216,6 +216,7 @@ impl Builder {
             wake: Notify::new(),
             phase: Phases::new(),
             unsure: std::sync::atomic::AtomicBool::new(false),
+            asking: tokio::sync::RwLock::default(),
             metrics: self.metrics,
             dice: self.seed.map_or_else(Dice::any, Dice::seeded),
         });

@@ -4,6 +4,7 @@ use std::any::TypeId;
 use std::future::Future;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -54,9 +55,22 @@ type Run = dyn Fn(Arc<model::Job>, JobCx) -> BoxFuture<'static, Attempt> + Send 
 pub(crate) struct Handler {
     run: Box<Run>,
     pub(crate) metrics: Arc<TypeMetrics>,
+    /// Whether it kept its thread for long the last time it began.
+    slow: AtomicBool,
 }
 
 impl Handler {
+    /// Whether it may begin on the thread that serves others too.
+    pub(crate) fn is_quick(&self) -> bool {
+        !self.slow.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_quick(&self, quick: bool) {
+        if self.is_quick() != quick {
+            self.slow.store(!quick, Ordering::Relaxed);
+        }
+    }
+
     pub(crate) fn new<P, R, F, Fut>(metrics: Arc<TypeMetrics>, run: F) -> Handler
     where
         P: DeserializeOwned + Send + 'static,
@@ -67,6 +81,7 @@ impl Handler {
         let run = Arc::new(run);
         Handler {
             metrics,
+            slow: AtomicBool::new(false),
             run: Box::new(move |stored, cx| {
                 let run = run.clone();
                 Box::pin(async move { answer(&run(read(stored)?, cx).await?) })
@@ -84,6 +99,7 @@ impl Handler {
         let run = Arc::new(run);
         Handler {
             metrics,
+            slow: AtomicBool::new(false),
             run: Box::new(move |stored, cx| {
                 let run = run.clone();
                 Box::pin(async move {

@@ -1,13 +1,12 @@
-//! The hot path: finished jobs out and new jobs in, in one call. With one slot the handler runs right here,
-//! one trip per job; with more there is a lane per slot, started once, and what finished while a call was
-//! under way goes out together with the next.
+//! The hot path: finished jobs out and new jobs in, in one call. With one slot the handler runs right here, one
+//! trip per job. With more, what finished while a call was under way goes out together with the next, and two
+//! teams share the slots, so that one's handlers run while the store works for the other.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use kernel::Fault;
-use tokio::sync::mpsc;
 
 use super::Shared;
 use super::cx::JobCx;
@@ -15,7 +14,6 @@ use super::phase::Phase;
 use crate::error::Error;
 use crate::metrics::bump;
 use crate::outcome::{Claimed, Done, Ending, Wrote};
-use crate::work::WORK_MAX;
 
 /// How long idle workers wait before they look by themselves: foreign producers send no wake-up.
 const POLL: Duration = Duration::from_secs(1);
@@ -25,15 +23,15 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_m
 const YIELD_EVERY: u32 = 32;
 
 /// How many stretches of jobs for others a claim goes through before it rests.
-const DEEPER_MAX: u32 = 20;
+pub(super) const DEEPER_MAX: u32 = 20;
 
-/// A claimed job and its context, on its way to a lane.
-type Work = (Claimed, JobCx);
+/// A claimed job and its context.
+pub(super) type Work = (Claimed, JobCx);
 
 impl Shared {
     /// Claims and runs until the worker has ended.
     pub(crate) async fn pump(self: Arc<Self>) {
-        if self.concurrency == 1 { self.inline().await } else { self.lanes().await }
+        if self.concurrency == 1 { self.inline().await } else { self.teams().await }
     }
 
     async fn inline(&self) {
@@ -68,72 +66,6 @@ impl Shared {
         }
     }
 
-    async fn lanes(self: Arc<Self>) {
-        let (finished, mut ended) = mpsc::unbounded_channel();
-        let lanes: Vec<mpsc::Sender<Work>> = (0..self.concurrency)
-            .map(|lane| {
-                let (send, receive) = mpsc::channel(1);
-                tokio::spawn(self.clone().lane(lane, receive, finished.clone()));
-                send
-            })
-            .collect();
-        let mut free: Vec<usize> = (0..lanes.len()).rev().collect();
-        let mut done: Vec<Done> = Vec::new();
-        // Whether there may be something to claim.
-        let (mut look, mut deeper) = (true, 0u32);
-        loop {
-            while let Ok((lane, one)) = ended.try_recv() {
-                free.push(lane);
-                done.extend(one);
-            }
-            let claiming = self.phase.get() == Phase::Running;
-            let want =
-                if claiming && (look || !done.is_empty()) { free.len().min(WORK_MAX) } else { 0 };
-            if want > 0 || !done.is_empty() {
-                let (got, more) = self.exchange(&mut done, want).await;
-                if want > 0 {
-                    deeper = if more && got.is_empty() { deeper + 1 } else { 0 };
-                    look = got.len() == want || (more && deeper <= DEEPER_MAX);
-                }
-                for work in got {
-                    let lane = free.pop().expect("no more was claimed than there are free lanes");
-                    lanes[lane].try_send(work).expect("a free lane waits for work");
-                }
-                if look && !free.is_empty() {
-                    continue;
-                }
-            } else if self.phase.get() >= Phase::Draining && free.len() == lanes.len() {
-                return;
-            }
-            tokio::select! {
-                biased;
-                Some((lane, one)) = ended.recv() => {
-                    free.push(lane);
-                    done.extend(one);
-                    // Those that finish at the same time go out together.
-                    tokio::task::yield_now().await;
-                }
-                () = self.wake.notified(), if claiming && !free.is_empty() => look = true,
-                () = self.phase.reached(Phase::Draining), if self.phase.get() < Phase::Draining => {}
-                () = self.poll() => look = true,
-            }
-        }
-    }
-
-    async fn lane(
-        self: Arc<Self>,
-        lane: usize,
-        mut work: mpsc::Receiver<Work>,
-        finished: mpsc::UnboundedSender<(usize, Option<Done>)>,
-    ) {
-        while let Some((claimed, cx)) = work.recv().await {
-            let done = self.run(claimed, cx).await;
-            if finished.send((lane, done)).is_err() {
-                return;
-            }
-        }
-    }
-
     /// One attempt; a job whose lease was lost is forgotten.
     pub(crate) async fn run(&self, claimed: Claimed, cx: JobCx) -> Option<Done> {
         let id = claimed.job.id.clone();
@@ -154,7 +86,7 @@ impl Shared {
     }
 
     /// A second, more or less: workers that started together do not ask together.
-    async fn poll(&self) {
+    pub(super) async fn poll(&self) {
         let wait = POLL.mul_f64(0.8 + 0.4 * self.dice.unit());
         self.jobs.clock().sleep(wait).await;
     }
@@ -162,11 +94,12 @@ impl Shared {
     /// Writes what is done, claims up to `want`, and tries again until the store answers or nothing is left
     /// that may be written. Also tells whether the list goes on behind what was looked at.
     pub(crate) async fn exchange(&self, done: &mut Vec<Done>, want: usize) -> (Vec<Work>, bool) {
-        let mut wait = RETRY.0;
+        let (mut wait, mut unsure) = (RETRY.0, false);
         loop {
+            // Whoever gives unknown jobs back waits until what is being claimed is known.
+            let asking = self.asking.read().await;
             match self.jobs.finish_and_claim(&self.facts, done, want).await {
                 Ok(finished) => {
-                    let unsure = self.unsure.swap(false, Ordering::Relaxed);
                     self.settle(done, &finished.wrote, unsure);
                     let scan = finished.claims.scan;
                     if want > 0 {
@@ -175,7 +108,8 @@ impl Shared {
                     self.report_malformed(finished.claims.malformed);
                     let more = scan.scanned >= u64::from(self.jobs.options().scan_limit);
                     let work = self.take(finished.claims.jobs);
-                    if unsure {
+                    drop(asking);
+                    if self.unsure.swap(false, Ordering::Relaxed) {
                         self.give_back_unknown().await;
                     }
                     return (work, more);
@@ -183,7 +117,9 @@ impl Shared {
                 Err(error) => {
                     bump(&self.metrics.faults);
                     tracing::debug!(%error, done = done.len(), "a worker's call failed, again soon");
+                    drop(asking);
                     if matches!(error, Error::Fault(Fault::Unknown(_))) {
+                        unsure = true;
                         self.unsure.store(true, Ordering::Relaxed);
                     }
                     self.jobs.clock().sleep(wait).await;
@@ -200,6 +136,7 @@ impl Shared {
     /// A call whose answer was lost may have claimed jobs that nobody here runs: they go back at once instead
     /// of waiting for their lease to run out.
     async fn give_back_unknown(&self) {
+        let _nobody_asks = self.asking.write().await;
         let Ok(mut held) = self.jobs.held_by_worker().await else { return };
         for id in held.remove(&self.facts.server_id).unwrap_or_default() {
             if self.running.lock().contains_key(&id) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jobs::{Done, Ending, Error, Jobs, Options, Registration};
+use jobs::{Done, Ending, Error, Failure, Jobs, Options, Registration};
 use kernel::FakeClock;
 use kernel::keyspace::Layout;
 use testkit::{Recorder, on_cluster, on_every_store};
@@ -32,7 +32,14 @@ on_every_store!(a_key_of_the_wrong_type_is_named_and_nothing_is_touched, |store|
             bed.ask(&["RPUSH", key, "m"]).await;
         }
         let before = bed.dump().await;
-        let done = Done::new(claimed.job, Ending::Completed { data: None }, 1);
+        let failure = || Failure::new("Error", "boom");
+        // Each with an ending that touches it.
+        let ending = match key {
+            "bridge:jobs:delayed" => Ending::after(&claimed.job, failure(), NOW, 1_000),
+            "bridge:jobs:deadletter" => Ending::Dead { failure: failure() },
+            _ => Ending::Completed { data: None },
+        };
+        let done = Done::new(claimed.job, ending, 1);
         let error = bed.jobs.finish_and_claim(&facts, &[done], 1).await.unwrap_err();
         assert!(
             matches!(&error, Error::WrongType { key: named, .. } if named == key),
