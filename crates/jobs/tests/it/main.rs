@@ -14,6 +14,7 @@ mod produce;
 mod read;
 mod recover;
 mod refuse;
+mod restarts;
 mod routes;
 mod running;
 mod scheduling;

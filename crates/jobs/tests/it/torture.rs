@@ -9,26 +9,32 @@ use std::time::{Duration, Instant};
 
 use jobs::metrics::Metrics;
 use jobs::worker::{Builder, Job, JobCx, JobError, Worker};
-use jobs::{Asked, Error, Jobs, NewJob, Scheduler};
-use kernel::{Deadline, Fault, Store};
+use jobs::{Asked, Jobs, NewJob, Scheduler};
+use kernel::{Deadline, Store};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value as Json;
-use testkit::{Program, Setup, on_every_address, programs};
+use testkit::on_every_address;
 
 use crate::hands::{Live, NS, ask, int, live, text, until};
 
 const CHILD: &str = "WORLDKEEP_JOBS_CHILD";
 
-fn long() -> bool {
+pub(crate) fn long() -> bool {
     std::env::var_os("WORLDKEEP_TORTURE").is_some()
 }
 
-fn runtime() -> tokio::runtime::Runtime {
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
 /// A worker whose handler notes each start, takes a moment, and has its effect once.
-fn noting(jobs: &Jobs, store: &Arc<dyn Store>, id: &str, slots: usize, ms: u64) -> Builder {
+pub(crate) fn noting(
+    jobs: &Jobs,
+    store: &Arc<dyn Store>,
+    id: &str,
+    slots: usize,
+    ms: u64,
+) -> Builder {
     let store = store.clone();
     Worker::builder(jobs).server_id(id).concurrency(slots).handle(
         "work",
@@ -102,7 +108,7 @@ async fn fill(jobs: &Jobs, count: usize) {
     }
 }
 
-async fn left(jobs: &Jobs) -> u64 {
+pub(crate) async fn left(jobs: &Jobs) -> u64 {
     let stats = jobs.stats().await.unwrap();
     stats.waiting + stats.active + stats.delayed
 }
@@ -214,79 +220,6 @@ fn a_frozen_worker_that_wakes_up_writes_nothing() {
             other.stop().await;
         });
     });
-}
-
-/// Dispatches under an id of its own until the store has it, whatever happens to answers.
-async fn insist(jobs: &Jobs, id: &str) {
-    loop {
-        match jobs.dispatch(NewJob::new("work", &1).id(id)).await {
-            Ok(_) | Err(Error::Exists(_)) => return,
-            Err(Error::Fault(
-                Fault::Unavailable(_) | Fault::Unknown(_) | Fault::Refused { .. },
-            )) => {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-            Err(other) => panic!("{other}"),
-        }
-    }
-}
-
-// Synced at every write, so that nothing acknowledged may be lost: with `everysec` a server that is killed
-// while it syncs loses up to two seconds, which is its own promise and not ours.
-#[allow(clippy::print_stdout)] // the line of the scoreboard
-fn restarts(program: Program) {
-    let (rounds, each) = if long() { (60, 2_000) } else { (2, 100) };
-    let mut server =
-        Setup::new(program).args(["--appendonly", "yes", "--appendfsync", "always"]).start();
-    let url = server.url();
-    let runtime = runtime();
-    let (jobs, store) = runtime.block_on(async {
-        let store = testkit::open(&url).await;
-        (live(&store), store)
-    });
-    let worker = runtime.block_on(Live::start(noting(&jobs, &store, "w", 8, 5)));
-    let mut slowest = Duration::ZERO;
-    for round in 0..rounds {
-        let sender = jobs.clone();
-        let sending = runtime.spawn(async move {
-            for n in 0..each {
-                insist(&sender, &format!("job-{round}-{n}")).await;
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-        });
-        std::thread::sleep(Duration::from_millis(80));
-        if round % 2 == 0 {
-            server.stop();
-        } else {
-            server.kill();
-        }
-        std::thread::sleep(Duration::from_millis(150));
-        server.restart();
-        let back = Instant::now();
-        runtime.block_on(async {
-            let jobs = &jobs;
-            until("a call is answered", || async move { jobs.stats().await.is_ok() }).await;
-            slowest = slowest.max(back.elapsed());
-            sending.await.unwrap();
-        });
-    }
-    runtime.block_on(async {
-        let jobs = &jobs;
-        until("all are done", || async move { left(jobs).await == 0 }).await;
-        let done = int(&*store, &["SCARD", "effects"]).await;
-        println!("{rounds} restarts, {done} jobs acknowledged and done, lost 0, served again {slowest:?} after: PASS");
-        for id in (0..rounds).flat_map(|round| (0..each).map(move |n| format!("job-{round}-{n}"))) {
-            assert_eq!(crate::hands::status(jobs, &id).await, "completed", "{id}");
-        }
-        assert_eq!(done, i64::from(rounds * each));
-        assert!(slowest < Duration::from_secs(1), "{slowest:?}");
-        worker.stop().await;
-    });
-}
-
-#[test]
-fn a_server_that_restarts_loses_nothing_that_was_acknowledged() {
-    programs().into_iter().for_each(restarts);
 }
 
 /// How many run now and at most, by type. What a crash drops is counted down too.

@@ -23,11 +23,21 @@ pub(crate) fn installed(name: &str) -> Result<PathBuf, String> {
         return Err("peers are measured from a checkout of the sources only".into());
     }
     if !folder.join("node_modules").is_dir() {
-        let mut npm = Command::new("npm");
-        npm.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]);
-        let done = npm.current_dir(&folder).stdout(Stdio::null()).status();
-        if !done.is_ok_and(|status| status.success()) {
-            return Err(format!("npm ci failed in peers/{name}; install Node 20 or later"));
+        let npm = |words: &[&str]| {
+            let mut npm = Command::new("npm");
+            npm.args(words).args([
+                "--no-audit",
+                "--no-fund",
+                "--ignore-scripts",
+                "--loglevel=error",
+            ]);
+            let done =
+                npm.current_dir(&folder).stdout(Stdio::null()).stderr(Stdio::null()).status();
+            done.is_ok_and(|status| status.success())
+        };
+        // Some registries leave out what is for other platforms, and then `ci` does not take the lock file.
+        if !npm(&["ci"]) && !npm(&["install", "--no-save", "--no-package-lock"]) {
+            return Err(format!("npm cannot install peers/{name}; install Node 20 or later"));
         }
     }
     Ok(folder)
