@@ -5,6 +5,7 @@
 
 pub mod accounts;
 pub mod batch;
+pub mod check;
 pub mod database;
 pub mod engine;
 pub mod keys;

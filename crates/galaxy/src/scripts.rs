@@ -9,9 +9,12 @@ pub static SOCKETS: Script =
 pub static REAP: Script = Script::new("online_reap", include_str!("../scripts/online_reap.lua"));
 /// Removes leftovers when no server lives.
 pub static START: Script = Script::new("online_start", include_str!("../scripts/online_start.lua"));
+/// Counts everybody's sockets anew.
+pub static RECOUNT: Script =
+    Script::new("online_recount", include_str!("../scripts/online_recount.lua"));
 
 /// All of them.
-pub const SCRIPTS: &[&Script] = &[&SOCKETS, &REAP, &START];
+pub const SCRIPTS: &[&Script] = &[&SOCKETS, &REAP, &START, &RECOUNT];
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@
 use kernel::{Deadline, Fault};
 
 use super::lock::Lock;
-use super::{Asker, Engine, PATIENCE, Turn, keep, write};
+use super::{Asker, Engine, PATIENCE, Turn, keep, mend, write};
 use crate::load;
 use crate::orders::{Effect, OrderError};
 use crate::snapshot::SnapshotError;
@@ -14,6 +14,11 @@ impl Engine {
     /// `None` when there is none, and none may be made.
     pub(super) async fn find_world(&self, lock: &mut Lock) -> Result<Option<World>, Fault> {
         self.finish_restore(lock).await?;
+        if !mend::before_reading(&self.store, &self.clock, lock).await? {
+            return Err(Fault::Unavailable(
+                "the lock was lost before the world was read".to_owned(),
+            ));
+        }
         if let Some(world) = self.load().await? {
             return Ok(Some(world));
         }

@@ -36,6 +36,8 @@ pub struct Numbers {
     pub not_finite: u64,
     /// Snapshots that failed in a row; three deserve an alarm.
     pub snapshots_failed: u32,
+    /// Index entries that were mended.
+    pub mended: u64,
     /// Of the bodies, against the start, relative.
     pub energy_drift: f64,
     /// Of the bodies, relative.

@@ -1,0 +1,69 @@
+//! The engine mends indexes from the hashes: before it reads the world, and every ten minutes beside the ticks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::check::Report;
+use kernel::{Clock, Fault, Store};
+use tokio::task::JoinHandle;
+
+use super::lock::Lock;
+use crate::check;
+
+const EVERY: Duration = Duration::from_mins(10);
+/// A walk over a large store takes longer than the lock is trusted.
+const RENEW_EVERY: Duration = Duration::from_secs(1);
+
+/// When the next walk is due, and the one that runs.
+pub(super) struct Mender {
+    due: Duration,
+    running: Option<JoinHandle<Result<Report, Fault>>>,
+}
+
+impl Mender {
+    pub(super) fn new(now: Duration) -> Self {
+        Mender { due: now + EVERY, running: None }
+    }
+
+    /// Walks when it is time. Gives how much was mended since it was last asked.
+    pub(super) async fn tend(&mut self, store: &Arc<dyn Store>, now: Duration) -> u64 {
+        if self.running.is_none() && now >= self.due {
+            self.due = now + EVERY;
+            let store = Arc::clone(store);
+            self.running = Some(tokio::spawn(async move { check::reconcile(&store).await }));
+        }
+        match self.running.take_if(|running| running.is_finished()) {
+            None => 0,
+            Some(running) => match running.await {
+                Ok(Ok(report)) => report.repaired,
+                Ok(Err(fault)) => {
+                    tracing::warn!(%fault, "indexes could not be mended; tried again later");
+                    0
+                }
+                Err(error) => {
+                    tracing::error!(%error, "mending indexes panicked");
+                    0
+                }
+            },
+        }
+    }
+}
+
+/// Before the world is read: what its index does not name would not be found. `false` when the lock was lost.
+pub(super) async fn before_reading(
+    store: &Arc<dyn Store>,
+    clock: &Arc<dyn Clock>,
+    lock: &mut Lock,
+) -> Result<bool, Fault> {
+    let mut walk = std::pin::pin!(check::reconcile(store));
+    loop {
+        tokio::select! {
+            report = &mut walk => return report.map(|_| lock.holds()),
+            () = clock.sleep(RENEW_EVERY) => {
+                if !lock.renew().await {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+}
