@@ -18,7 +18,7 @@ export function crafts(p) {
     const s = p.to(d);
     const mine = e === see.target;
     if (!p.inside(s, -6)) {
-      if (mine) edge(p, e, d);
+      if (mine && !see.ship.data.docked_station_id) edge(p, e, d);
       continue;
     }
     const big = e.kind === 'station' ? Math.max(9, Math.min(120, ((e.data.radius || 50) / len(d)) * p.f)) : 5;

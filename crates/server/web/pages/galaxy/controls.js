@@ -27,7 +27,14 @@ export class Controls {
 
   listen(signal) {
     addEventListener('keydown', (e) => this.down(e), { signal });
-    addEventListener('keyup', (e) => this.up(e.key), { signal });
+    addEventListener(
+      'keyup',
+      (e) => {
+        if (e.key === ' ' && !typing(e.target)) e.preventDefault();
+        this.up(e.key);
+      },
+      { signal },
+    );
     // Keys let go elsewhere are never told: leaving the window lets go of all.
     addEventListener('blur', () => this.release(), { signal });
     document.addEventListener('visibilitychange', () => document.hidden && this.release(), { signal });
@@ -44,8 +51,8 @@ export class Controls {
   down(e) {
     if (e.ctrlKey || e.metaKey || e.altKey || e.isComposing || typing(e.target)) return;
     const key = this.name(e.key);
+    // In the seat the space bar cuts the engine, whatever has the focus: Enter presses buttons.
     if (key === ' ') {
-      if (e.target.closest?.('button, a, summary')) return;
       e.preventDefault();
       this.o.cut();
       return;

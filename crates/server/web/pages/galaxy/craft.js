@@ -262,7 +262,9 @@ function vectors(p, e, s) {
     const long = Math.max(24, Math.min(80, Math.sqrt(v) * 0.55));
     const tip = arrow(p, s, e.rv, long, '--sky-own', 1.8);
     const side = tip.x < s.x ? 'right' : 'left';
-    p.text(speed(v), tip.x + (side === 'left' ? 9 : -9), tip.y + 4, { px: 11, tone: '--sky-own', align: side });
+    const x = tip.x + (side === 'left' ? 9 : -9);
+    p.text(speed(v), x, tip.y + 4, { px: 11, tone: '--sky-own', align: side });
+    p.boxes.push({ x: side === 'left' ? x : x - 56, y: tip.y - 8, w: 56, h: 16 });
   }
   const burn = e.data?.thrust_level || 0;
   if (burn > 0 && e.turn) {

@@ -37,7 +37,8 @@ export class Docking {
     text(this.distance, dist(far));
     const closing = -dot(rel, unit(sub(target.at, ship.at)));
     text(this.closing, signed(closing));
-    const away = closing > 0.05 && far > DOCK_M ? t('pilot.eta', { left: span((far - DOCK_M) / closing) }) : '';
+    const eta = (far - DOCK_M) / closing;
+    const away = closing > 0.05 && eta > 0 && eta < 86400 ? t('pilot.eta', { left: span(eta) }) : '';
     fill(this.farNote, far <= DOCK_M ? [icon('tick', { class: 's' }), t('pilot.fine')] : away);
     fill(
       this.quickNote,

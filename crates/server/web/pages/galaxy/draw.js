@@ -33,7 +33,7 @@ export function draw(c, { color }, see) {
   for (const b of see.sky.bodies.values()) body(p, b);
   craft.fixed(p);
   craft.ships(p);
-  names(p, [...lens(p), ...see.covered]);
+  names(p, [...lens(p), ...see.covered, ...p.boxes]);
   edges(p);
   scale(p);
   p.notes();
