@@ -193,7 +193,14 @@ pub(crate) async fn identify(
     let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
     let address = app.client_address(peer.remote.ip(), &parts.headers);
     // Pages and health are the same for everybody; only what holds data is guarded.
-    let caller = if is_guarded(path) {
+    let caller = if speaks_for_itself(&parts) {
+        if !(origin_is_ours(&app, &parts.headers, host_of(&parts).as_deref())
+            || origin_is_local(&parts.headers))
+        {
+            parts.extensions.insert(WrongOrigin);
+        }
+        Caller::nobody(address)
+    } else if is_guarded(path) {
         match recognise(&app, &parts, peer, address).await {
             Ok(caller) => caller,
             Err(refusal) => {
@@ -210,6 +217,25 @@ pub(crate) async fn identify(
     }
     parts.extensions.insert(caller);
     next.run(Request::from_parts(parts, body)).await
+}
+
+/// Left with a socket's request that came from a page of another site.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WrongOrigin;
+
+/// Players' sockets prove who they are by their first message, whatever way they came; a wrong origin is told there, by
+/// a close code of the protocol.
+fn speaks_for_itself(parts: &Parts) -> bool {
+    matches!(parts.uri.path(), "/ws" | "/ws/galaxy") && parts.headers.contains_key(header::UPGRADE)
+}
+
+/// A page of this machine, on any port.
+fn origin_is_local(headers: &HeaderMap) -> bool {
+    let mut all = headers.get_all(header::ORIGIN).iter();
+    let (Some(one), None) = (all.next(), all.next()) else { return false };
+    let origin = one.to_str().unwrap_or_default().to_ascii_lowercase();
+    let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    host.is_some_and(is_loopback_host)
 }
 
 fn is_guarded(path: &str) -> bool {

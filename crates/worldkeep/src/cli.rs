@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 mod bench;
+pub mod galaxy;
 pub mod jobs;
 pub mod monsters;
 pub mod reactors;
@@ -201,6 +202,19 @@ pub enum Verb {
         /// What to do with them.
         #[command(subcommand)]
         verb: reactors::Reactors,
+    },
+    /// Look at the galaxy, set its pace, manage its players and snapshots
+    #[command(after_help = "Examples:\n  \
+        worldkeep galaxy status\n  \
+        worldkeep galaxy pause && worldkeep galaxy resume\n  \
+        worldkeep galaxy tick-rate set 10\n  \
+        worldkeep galaxy snapshot create\n  \
+        worldkeep galaxy players --redis redis://10.0.0.5\n\n\
+        Asks the running server, or a store with --redis or --data. Guide: docs/galaxy.md.")]
+    Galaxy {
+        /// What to do with it.
+        #[command(subcommand)]
+        verb: galaxy::Galaxy,
     },
     /// Print a completion script for a shell
     #[command(after_help = "Examples:\n  \

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use axum::extract::ws::Utf8Bytes;
 use galaxy::engine::{Seen, ShipSeen};
@@ -19,6 +20,8 @@ pub(crate) const SHIPS_MOST: usize = 200;
 /// One tick for sockets.
 pub(crate) struct Frame {
     pub(crate) seen: Arc<Seen>,
+    /// When the tick was done here, monotonic.
+    pub(crate) at: Duration,
     parts: OnceLock<Parts>,
 }
 
@@ -33,8 +36,8 @@ struct Parts {
 }
 
 impl Frame {
-    pub(crate) fn new(seen: Arc<Seen>) -> Self {
-        Frame { seen, parts: OnceLock::new() }
+    pub(crate) fn new(seen: Arc<Seen>, at: Duration) -> Self {
+        Frame { seen, at, parts: OnceLock::new() }
     }
 
     /// The message for whoever flies this ship and wants at most so many others.
@@ -149,13 +152,16 @@ mod tests {
             docked_at_tick: 0,
             landed: None,
             reference: 0,
+            rules: Arc::default(),
+            maneuver: None,
         });
-        Frame::new(Arc::new(Seen {
+        let seen = Arc::new(Seen {
             bodies: now.position.iter().copied().zip(now.velocity.iter().copied()).collect(),
             ships: ships.collect(),
             tick: 7,
             ..Seen::default()
-        }))
+        });
+        Frame::new(seen, Duration::ZERO)
     }
 
     fn read(frame: &Frame, ship: Option<u128>, most: usize) -> Value {

@@ -4,19 +4,27 @@
 //! What must stay true: a server that does not lead reads the store and gives orders through `galaxy:commands`; no
 //! socket ever slows the tick.
 
+use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use galaxy::accounts::Fleets;
 use galaxy::engine::{Engine, Handle, Options, Seen};
 use galaxy::keys::Keys;
 use galaxy::load::Epoch;
+use galaxy::online::Online;
 use galaxy::physics::solar::SOL;
-use kernel::Kind;
+use kernel::{Clock, Kind};
 use parking_lot::Mutex;
-use tokio::sync::{Notify, broadcast, watch};
+use tokio::sync::{Notify, OnceCell, broadcast, watch};
+use uuid::Uuid;
 
 use crate::app::App;
+use crate::limits::Counts;
 use crate::reply::{ErrorDef, Refusal};
+use crate::routes::rooms::rates::Rate;
 
+pub(crate) mod accounts;
 pub(crate) mod errors;
 pub(crate) mod frame;
 pub(crate) mod loops;
@@ -30,6 +38,7 @@ use notes::Note;
 /// What one server holds of the galaxy.
 pub(crate) struct Gateway {
     pub(crate) keys: Keys,
+    clock: Arc<dyn Clock>,
     /// The engine of this process; it may or may not lead.
     pub(crate) engine: Handle,
     /// Until its loop takes it.
@@ -43,6 +52,13 @@ pub(crate) struct Gateway {
     /// The store says that a tick is done.
     ticked: Notify,
     answers: orders::Answers,
+    fleets: OnceCell<Fleets>,
+    online: OnceCell<Arc<Online>>,
+    /// Sockets by address and by player.
+    pub(crate) by_address: Counts<IpAddr>,
+    pub(crate) by_player: Counts<Uuid>,
+    /// Tries to log in or to register, by address.
+    pub(crate) logins: Rate<IpAddr>,
 }
 
 /// The gateway of this server, made at the first use.
@@ -82,6 +98,7 @@ impl Gateway {
             Engine::new(app.shared_store(), Arc::clone(&app.clock), keys, options(app, create));
         Gateway {
             keys,
+            clock: Arc::clone(&app.clock),
             engine: handle,
             waiting: Mutex::new(Some(engine)),
             frames: watch::Sender::new(None),
@@ -89,6 +106,14 @@ impl Gateway {
             sockets: watch::Sender::new(0),
             ticked: Notify::new(),
             answers: orders::Answers::default(),
+            fleets: OnceCell::new(),
+            online: OnceCell::new(),
+            by_address: Counts::new(app.settings.size("galaxy.sockets_per_address")),
+            by_player: Counts::new(app.settings.size("galaxy.sockets_per_player")),
+            logins: Rate::new(
+                app.settings.size("galaxy.logins_per_minute"),
+                Duration::from_mins(1),
+            ),
         }
     }
 
@@ -122,7 +147,7 @@ impl Gateway {
 
     /// Puts a new look at the world before the sockets.
     pub(crate) fn show(&self, seen: Arc<Seen>) -> Arc<Frame> {
-        let frame = Arc::new(Frame::new(seen));
+        let frame = Arc::new(Frame::new(seen, self.clock.monotonic()));
         let mut paused = None;
         self.frames.send_modify(|newest| {
             let now = frame.seen.pace.paused;

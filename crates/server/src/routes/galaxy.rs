@@ -2,11 +2,19 @@
 //! The world and its engine are in the `galaxy` crate; what a server holds of it is in `server/src/gateway`.
 
 mod admin;
+mod auth;
 mod build;
 mod demo;
+mod fleet;
+mod pilot;
+mod players;
+mod rules;
 mod settings;
+mod socket;
+mod talk;
 mod things;
 mod tile;
+mod words;
 
 use futures_util::FutureExt as _;
 use galaxy::keys::{TABLE, def};
@@ -14,7 +22,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::access::{Access, Need, Role, row};
-use crate::gateway::{errors, loops};
+use crate::gateway::{self, accounts, errors, loops};
 use crate::modules::{Loop, Module, State, Streams};
 
 /// What galaxy adds to the server.
@@ -29,6 +37,7 @@ pub(crate) const MODULE: Module = Module {
     ]),
     routes: router,
     access: ACCESS,
+    players: Some(|app, token| accounts::whose(app, token).boxed()),
     errors: errors::ERRORS,
     settings: settings::SETTINGS,
     loops: &[
@@ -36,11 +45,22 @@ pub(crate) const MODULE: Module = Module {
         Loop { name: "galaxy frames", run: |app, stop| loops::frames(app, stop).boxed() },
         Loop { name: "galaxy bus", run: |app, stop| loops::bus(app, stop).boxed() },
         Loop { name: "galaxy notes", run: |app, stop| loops::notes(app, stop).boxed() },
+        Loop { name: "galaxy presence", run: |app, stop| accounts::presence(app, stop).boxed() },
         Loop { name: "galaxy demo", run: |app, stop| demo::run(app, stop).boxed() },
     ],
     tile: Some(|app| tile::tile(app).boxed()),
+    start: Some(|app| start(app).boxed()),
     ..Module::named("galaxy", "ships, bodies and stations of a star system", &TABLE)
 };
+
+/// A database that cannot be opened is found before the first request, where one was asked for.
+async fn start(app: State) -> Result<(), String> {
+    let named = ["galaxy.database_url", "galaxy.admin_user", "jwt_key"];
+    if named.iter().any(|name| app.settings.text(name).is_some()) {
+        gateway::of(&app).open_accounts(&app).await?;
+    }
+    Ok(())
+}
 
 const fn admin(method: &'static str, path: &'static str, role: Role) -> Access {
     row(method, path, Need::RoleOrAdmin(role))
@@ -54,6 +74,27 @@ const ACCESS: &[Access] = &[
     row("GET", "/api/jumpgates", Need::Open),
     row("GET", "/api/ships", Need::RoleOrPlayer(Role::Reader)),
     row("GET", "/api/ships/{id}", Need::RoleOrPlayer(Role::Reader)),
+    row("PATCH", "/api/ships/{id}", Need::RoleOrPlayer(Role::Operator)),
+    row("GET", "/api/ships/{id}/automation", Need::RoleOrPlayer(Role::Reader)),
+    row("POST", "/api/ships/{id}/automation", Need::RoleOrPlayer(Role::Operator)),
+    row("GET", "/api/ships/{id}/automation/{rule}", Need::RoleOrPlayer(Role::Reader)),
+    row("PUT", "/api/ships/{id}/automation/{rule}", Need::RoleOrPlayer(Role::Operator)),
+    row("DELETE", "/api/ships/{id}/automation/{rule}", Need::RoleOrPlayer(Role::Operator)),
+    row("POST", "/api/auth/register", Need::Open),
+    row("POST", "/api/auth/login", Need::Open),
+    row("GET", "/api/fleet", Need::Player),
+    row("POST", "/api/fleet", Need::Player),
+    row("POST", "/api/fleet/{ship}/activate", Need::Player),
+    // The first message on the socket is checked by the handler.
+    row("GET", "/ws/galaxy", Need::Open),
+    row("GET", "/ws", Need::Open),
+    admin("GET", "/api/admin/registrations", Role::Reader),
+    admin("POST", "/api/admin/registrations", Role::Operator),
+    admin("POST", "/api/admin/registrations/enable", Role::Operator),
+    admin("POST", "/api/admin/registrations/disable", Role::Operator),
+    admin("GET", "/api/admin/players", Role::Reader),
+    admin("GET", "/api/admin/players/{id}", Role::Reader),
+    admin("DELETE", "/api/admin/players/{id}", Role::Admin),
     admin("GET", "/api/admin/status", Role::Reader),
     admin("POST", "/api/admin/game/init", Role::Operator),
     admin("POST", "/api/admin/game/pause", Role::Operator),
@@ -67,6 +108,7 @@ const ACCESS: &[Access] = &[
     admin("DELETE", "/api/admin/jumpgates/{id}", Role::Operator),
     admin("POST", "/api/admin/ships", Role::Operator),
     admin("DELETE", "/api/admin/ships/{id}", Role::Operator),
+    admin("POST", "/api/admin/reset", Role::Admin),
 ];
 
 fn router() -> OpenApiRouter<State> {
@@ -77,7 +119,20 @@ fn router() -> OpenApiRouter<State> {
         .routes(routes!(things::stations))
         .routes(routes!(things::jumpgates))
         .routes(routes!(things::ships))
-        .routes(routes!(things::ship))
+        .routes(routes!(things::ship, fleet::rename))
+        .routes(routes!(rules::list, rules::create))
+        .routes(routes!(rules::show, rules::replace, rules::remove))
+        .routes(routes!(auth::register))
+        .routes(routes!(auth::login))
+        .routes(routes!(fleet::list, fleet::add))
+        .routes(routes!(fleet::activate))
+        .routes(routes!(socket::open))
+        .routes(routes!(socket::open_short))
+        .routes(routes!(players::registrations, players::set_registrations))
+        .routes(routes!(players::enable))
+        .routes(routes!(players::disable))
+        .routes(routes!(players::list))
+        .routes(routes!(players::show, players::delete))
         .routes(routes!(admin::status))
         .routes(routes!(admin::init))
         .routes(routes!(admin::pause))
@@ -91,4 +146,5 @@ fn router() -> OpenApiRouter<State> {
         .routes(routes!(build::remove_jumpgate))
         .routes(routes!(build::spawn_ship))
         .routes(routes!(build::remove_ship))
+        .routes(routes!(admin::reset))
 }

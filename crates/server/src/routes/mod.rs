@@ -36,7 +36,8 @@ mod tokens;
         (name = "server", description = "Health, versions, numbers"),
         (name = "store", description = "Keys, events and the consistency check"),
         (name = "access", description = "Tokens, dashboard sessions, socket tickets"),
-        (name = "reactors", description = "Breakable, timed, item-triggered objects of a map; JSON:API")
+        (name = "reactors", description = "Breakable, timed, item-triggered objects of a map; JSON:API"),
+        (name = "galaxy", description = "A star system that ticks: ships, players, the pace of the game")
     )
 )]
 struct Document;

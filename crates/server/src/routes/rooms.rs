@@ -7,7 +7,7 @@ mod errors;
 mod hall;
 mod http;
 mod qr;
-mod rates;
+pub(crate) mod rates;
 mod socket;
 mod talk;
 

@@ -29,18 +29,29 @@ impl Drop for Running {
 
 /// Starts with these settings over the defaults.
 pub(crate) async fn start(store: Arc<dyn Store>, settings: &[(&str, &str)]) -> Running {
+    start_at(store, settings, Arc::new(SystemClock::new())).await
+}
+
+/// The same by another clock.
+pub(crate) async fn start_at(
+    store: Arc<dyn Store>,
+    settings: &[(&str, &str)],
+    clock: Arc<dyn kernel::Clock>,
+) -> Running {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut all = Settings::new();
     // What a test counts is its own: no demo, no scheduler that tells of its lead, no world that ticks.
     all.set("demo", "off", Source::Default).unwrap();
     all.set("jobs.scheduler", "false", Source::Default).unwrap();
     all.set("galaxy.engine", "false", Source::Default).unwrap();
+    // Accounts that outlive no test.
+    all.set("data", "memory", Source::Default).unwrap();
     for (name, text) in settings {
         all.set(name, text, Source::Default).unwrap();
     }
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addr = listener.local_addr().unwrap();
-    let app = App::new(all, store, Arc::new(SystemClock::new())).unwrap();
+    let app = App::new(all, store, clock).unwrap();
     let stop = CancellationToken::new();
     let done = tokio::spawn(server::serve(Arc::clone(&app), listener, stop.clone()));
     let client = reqwest::Client::builder().timeout(Duration::from_secs(10)).build().unwrap();

@@ -8,6 +8,7 @@ mod bench;
 mod check;
 mod completions;
 mod config;
+mod galaxy;
 mod jobs;
 mod keys;
 mod log;
@@ -37,6 +38,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         Some(Verb::Jobs(flags)) => jobs::run(&global, flags),
         Some(Verb::Monsters { verb }) => monsters::run(&global, verb),
         Some(Verb::Reactors { verb }) => reactors::run(&global, verb),
+        Some(Verb::Galaxy { verb }) => galaxy::run(&global, verb),
         Some(Verb::Completions { shell }) => {
             completions::run(shell);
             Ok(())

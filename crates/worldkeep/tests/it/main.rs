@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bad_input;
+mod galaxy;
 mod jobs;
 mod monsters;
 mod reactors;

@@ -225,3 +225,21 @@ pub(crate) async fn time_sync(
     let order = Order::TimeSync { enabled };
     change(&app, &caller, "time_sync_changed", order, |pace| pace.sync.into()).await
 }
+
+/// Begins the world anew: paused, without craft, its bodies where they are now. Accounts stay; ships come back at the
+/// next login.
+#[utoipa::path(post, path = "/api/admin/reset", tag = "galaxy",
+    responses((status = 200, body = GameStatus), (status = 404)))]
+pub(crate) async fn reset(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Json<GameStatus>, Refusal> {
+    let gateway = gateway::of(&app);
+    let before = gateway.look(&app).await?;
+    let epoch = gateway::options(&app, true).create.unwrap_or_default();
+    gateway.order(&app, &Asker::operator(), Order::ResetWorld { epoch }).await?;
+    let seen = gateway.look(&app).await?;
+    let count = |seen: &galaxy::engine::Seen| json!({ "ships": seen.ships.len(), "stations": seen.stations.len() });
+    record(&app, &caller, "reset", "game", count(&before), count(&seen)).await;
+    game_status(&app, &seen).await.map(Json)
+}

@@ -118,7 +118,7 @@ pub(crate) async fn remove_jumpgate(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Refusal> {
-    remove(&app, &caller, &id, "jumpgate_removed", |id| Order::StationRemove { id }).await
+    remove(&app, &caller, &id, "jumpgate_removed", |id| Order::JumpgateRemove { id }).await
 }
 
 /// A ship that nobody owns.

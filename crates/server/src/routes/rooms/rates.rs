@@ -46,19 +46,19 @@ impl Rates {
 }
 
 /// At most so many per window and key; the window begins with the first one.
-pub(super) struct Rate<K> {
+pub(crate) struct Rate<K> {
     most: usize,
     window: Duration,
     used: Mutex<HashMap<K, (Duration, usize)>>,
 }
 
 impl<K: Eq + Hash> Rate<K> {
-    fn new(most: usize, window: Duration) -> Self {
+    pub(crate) fn new(most: usize, window: Duration) -> Self {
         Rate { most, window, used: Mutex::default() }
     }
 
     /// Takes one, or says how long to wait.
-    pub(super) fn spend(&self, key: K, now: Duration) -> Result<(), Duration> {
+    pub(crate) fn spend(&self, key: K, now: Duration) -> Result<(), Duration> {
         self.look(&key, now)?;
         if self.most > 0 {
             let mut used = self.used.lock();
@@ -85,7 +85,7 @@ impl<K: Eq + Hash> Rate<K> {
         }
     }
 
-    fn sweep(&self, now: Duration) {
+    pub(crate) fn sweep(&self, now: Duration) {
         let mut used = self.used.lock();
         used.retain(|_, (since, _)| now.saturating_sub(*since) < self.window);
         used.shrink_to_fit();
@@ -100,7 +100,7 @@ pub(super) fn too_fast(word: &'static str, wait: Duration) -> Refused {
 }
 
 /// One socket's messages: refilled by the second, twice as many at once.
-pub(super) struct Bucket {
+pub(crate) struct Bucket {
     per_second: f64,
     left: f64,
     seen: Duration,
@@ -113,7 +113,7 @@ const DROPS: u32 = 100;
 const DROPS_WINDOW: Duration = Duration::from_secs(10);
 
 /// What becomes of a message.
-pub(super) enum Taken {
+pub(crate) enum Taken {
     Yes,
     Dropped(Duration),
     Enough,
@@ -121,12 +121,12 @@ pub(super) enum Taken {
 
 impl Bucket {
     #[allow(clippy::cast_precision_loss)] // a rate, not a count
-    pub(super) fn new(per_second: u64, now: Duration) -> Self {
+    pub(crate) fn new(per_second: u64, now: Duration) -> Self {
         let per_second = per_second as f64;
         Bucket { per_second, left: per_second * 2.0, seen: now, drops: (now, 0) }
     }
 
-    pub(super) fn take(&mut self, now: Duration) -> Taken {
+    pub(crate) fn take(&mut self, now: Duration) -> Taken {
         if self.per_second == 0.0 {
             return Taken::Yes;
         }

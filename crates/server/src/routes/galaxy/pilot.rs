@@ -1,0 +1,152 @@
+//! Who flies on a socket: the login by its first message, the welcome, and what belongs to the player's fleet.
+
+use std::time::Duration;
+
+use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
+use futures_util::StreamExt as _;
+use futures_util::stream::SplitStream;
+use galaxy::accounts::{Fleet, Player};
+use galaxy::engine::Seen;
+use galaxy::text;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::socket::code;
+use super::words::{Said, error};
+use crate::app::App;
+use crate::gateway::accounts::{account, fleet};
+use crate::gateway::frame::SHIPS_MOST;
+use crate::gateway::notes::{Note, What};
+use crate::gateway::{Gateway, errors, shapes};
+use crate::outbox::End;
+use crate::reply::{self, Refusal};
+
+/// How long the first message may take.
+const AUTH_WAIT: Duration = Duration::from_secs(5);
+
+/// Who flies.
+pub(super) struct Pilot {
+    pub(super) player: Player,
+    pub(super) fleet: Fleet,
+    pub(super) token: String,
+    /// Unix milliseconds at which the token ends.
+    pub(super) ends_ms: u64,
+}
+
+/// What a socket wants to see.
+pub(super) struct View {
+    pub(super) ship: Option<Uuid>,
+    /// How many ships.
+    pub(super) ships: usize,
+    /// Least time between two states.
+    pub(super) gap: Duration,
+}
+
+impl View {
+    pub(super) fn of(pilot: &Pilot) -> Self {
+        View { ship: pilot.fleet.active, ships: SHIPS_MOST, gap: Duration::ZERO }
+    }
+}
+
+/// The first message after `auth`.
+pub(super) fn welcome(app: &App, pilot: &Pilot, seen: &Seen) -> Value {
+    let ships: Vec<_> = pilot
+        .fleet
+        .ships
+        .iter()
+        .map(|ship| json!({ "ship_id": ship.id, "name": ship.name, "ship_class": ship.ship_class }))
+        .collect();
+    json!({
+        "type": "welcome",
+        "player_id": pilot.player.id,
+        "username": pilot.player.username,
+        "is_admin": pilot.player.is_admin,
+        "ship_id": pilot.fleet.active,
+        "ships": ships,
+        "tick": seen.tick,
+        "game_time": text::time(seen.time_ns),
+        "tick_rate": seen.pace.rate,
+        "time_scale": seen.pace.scale,
+        "time_sync": seen.pace.sync,
+        "paused": seen.pace.paused,
+        "server_time": app.now_ms(),
+        "token_ends": pilot.ends_ms,
+        "config": { "bodies": shapes::body_facts() },
+    })
+}
+
+/// Waits for `auth`. Fails with what to say and how to close.
+pub(super) async fn log_in(
+    app: &App,
+    gateway: &Gateway,
+    stream: &mut SplitStream<WebSocket>,
+) -> Result<Pilot, (Option<Utf8Bytes>, End)> {
+    let late = (None, End(code::AUTH, "no auth message came within 5 seconds"));
+    let first = tokio::select! {
+        first = stream.next() => first,
+        () = app.clock.sleep(AUTH_WAIT) => return Err(late),
+        () = app.stopping.cancelled() => return Err((None, away())),
+    };
+    let text = match first {
+        Some(Ok(Message::Text(text))) => text,
+        Some(Ok(Message::Close(_))) | None => return Err((None, End::gone())),
+        Some(Err(broken)) => return Err((None, broke(&broken))),
+        Some(Ok(_)) => return Err((None, End(code::AUTH, "the first message must be auth"))),
+    };
+    let Ok(Said::Auth { token }) = Said::read(&text) else {
+        let refusal = Refusal::new(reply::UNAUTHORIZED, "the first message must be auth");
+        return Err((
+            Some(error(&refusal, None)),
+            End(code::AUTH, "the first message must be auth"),
+        ));
+    };
+    let refuse = |refusal: Refusal| {
+        let end = if refusal.def.status >= 500 {
+            End(1013, "try again later")
+        } else {
+            End(code::AUTH, "the token is not good; log in again")
+        };
+        (Some(error(&refusal, Some("auth"))), end)
+    };
+    let fleets = gateway.fleets(app).await.map_err(refuse)?;
+    let player = fleets.accounts().whose(&token).await.map_err(account).map_err(refuse)?;
+    let ends_ms = fleets.accounts().verify(&token).map_or(0, |claims| claims.exp * 1_000);
+    let fleet = fleets.restore(&player).await.map_err(fleet).map_err(refuse)?;
+    Ok(Pilot { player, fleet, token, ends_ms })
+}
+
+/// Another ship of the fleet, for all sockets of the player.
+pub(super) async fn switch(
+    app: &App,
+    gateway: &Gateway,
+    player: Uuid,
+    ship: Uuid,
+) -> Result<(), Refusal> {
+    gateway.fleets(app).await?.switch(player, ship).await.map_err(fleet)?;
+    let _ = gateway.notes.send(Note { to: Some(player), what: What::Switch(ship) });
+    Ok(())
+}
+
+pub(super) async fn rename(
+    app: &App,
+    gateway: &Gateway,
+    player: Uuid,
+    ship: Option<Uuid>,
+    name: &str,
+) -> Result<(), Refusal> {
+    let ship = ship.ok_or_else(|| Refusal::from(errors::NO_SHIP))?;
+    gateway.fleets(app).await?.rename(player, ship, name).await.map(drop).map_err(fleet)
+}
+
+pub(super) fn away() -> End {
+    End(code::AWAY, "the server is going away")
+}
+
+/// A frame beyond the limit is told so; what else breaks just ends.
+pub(super) fn broke(broken: &axum::Error) -> End {
+    let text = broken.to_string();
+    if text.contains("too long") || text.contains("too large") || text.contains("too big") {
+        return End(code::TOO_BIG, "the message is too big");
+    }
+    End::gone()
+}

@@ -1,0 +1,106 @@
+//! A client of `/ws/galaxy`, and players who register.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+use super::world::send;
+use crate::support::Running;
+
+const WAIT: Duration = Duration::from_secs(15);
+
+/// A player who registered.
+#[derive(Debug, Clone)]
+pub(super) struct Account {
+    pub(super) id: String,
+    pub(super) ship: String,
+    pub(super) token: String,
+}
+
+pub(super) async fn register(running: &Running, username: &str) -> Account {
+    let body = json!({ "username": username, "password": "long enough" });
+    let (status, made) = send(running, Method::POST, "/api/auth/register", body).await;
+    assert_eq!(status, 201, "{made}");
+    let text = |name: &str| made[name].as_str().unwrap().to_owned();
+    Account { id: text("player_id"), ship: text("ship_id"), token: text("token") }
+}
+
+pub(super) struct Pilot {
+    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    pub(super) closed: Option<u16>,
+}
+
+impl Pilot {
+    /// A socket that said nothing yet.
+    pub(super) async fn open(running: &Running, path: &str, origin: Option<&str>) -> Pilot {
+        let mut request = format!("ws://{}{path}", running.addr).into_client_request().unwrap();
+        if let Some(origin) = origin {
+            request.headers_mut().insert("origin", origin.parse().unwrap());
+        }
+        let (socket, _) = connect_async(request).await.unwrap();
+        Pilot { socket, closed: None }
+    }
+
+    /// Logged in; gives the welcome too.
+    pub(super) async fn fly(running: &Running, account: &Account) -> (Pilot, Value) {
+        let mut pilot = Pilot::open(running, "/ws/galaxy", None).await;
+        pilot.say(json!({ "type": "auth", "token": account.token })).await;
+        let welcome = pilot.hear().await.expect("a welcome");
+        assert_eq!(welcome["type"], "welcome", "{welcome}");
+        (pilot, welcome)
+    }
+
+    pub(super) async fn say(&mut self, message: Value) {
+        self.raw(Message::text(message.to_string())).await;
+    }
+
+    pub(super) async fn raw(&mut self, message: Message) {
+        // The other end may have closed already; then the next `hear` says so.
+        let _ = self.socket.send(message).await;
+    }
+
+    /// The next message, `None` when the socket is closed.
+    pub(super) async fn hear(&mut self) -> Option<Value> {
+        loop {
+            let frame =
+                tokio::time::timeout(WAIT, self.socket.next()).await.expect("a frame in time");
+            match frame {
+                Some(Ok(Message::Text(text))) => return Some(serde_json::from_str(&text).unwrap()),
+                Some(Ok(Message::Close(frame))) => {
+                    self.closed = frame.map(|frame| frame.code.into());
+                    return None;
+                }
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return None,
+            }
+        }
+    }
+
+    /// The next message that satisfies.
+    pub(super) async fn until(&mut self, what: impl Fn(&Value) -> bool) -> Value {
+        let began = std::time::Instant::now();
+        loop {
+            let heard = self.hear().await.unwrap_or_else(|| panic!("closed: {:?}", self.closed));
+            if what(&heard) {
+                return heard;
+            }
+            assert!(began.elapsed() < WAIT, "{heard}");
+        }
+    }
+
+    pub(super) async fn wait(&mut self, kind: &str) -> Value {
+        self.until(|heard| heard["type"] == kind).await
+    }
+
+    /// The close code.
+    pub(super) async fn ended(&mut self) -> Option<u16> {
+        while self.hear().await.is_some() {}
+        self.closed
+    }
+}
