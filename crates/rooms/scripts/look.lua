@@ -8,6 +8,7 @@
 -- KEYS 7 deadline  room:{code}:vote_deadline
 -- KEYS 8 online    wk:rooms:{code}:online
 -- KEYS 9 prefix    room:{code}:
+-- KEYS 10 last     wk:rooms:{code}:last
 -- ARGV 1 parts
 -- ARGV 2 now
 -- BUILDS room:{code}:round:{round_id}
@@ -15,7 +16,7 @@
 -- BUILDS room:{code}:round_delta:{round_id}
 -- GIVES remaining life, then meta, game and the parts asked for, in the order of the code below
 local meta, senders, players, claims, scores = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local game, deadline, online, prefix = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local game, deadline, online, prefix, ended = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local parts, now = ARGV[1], ARGV[2]
 
 local life = redis.call('PTTL', meta)
@@ -41,7 +42,8 @@ if text and (wants('r') or wants('n') or wants('v') or wants('d')) then
   end
 end
 
-local found = { life, redis.call('GET', meta), text, false, false, false, false, false, false, false, false, false, false }
+local found = { life, redis.call('GET', meta), text, false, false, false, false, false, false, false, false, false, false,
+  false }
 if wants('s') then found[4] = redis.call('GET', senders) end
 if wants('p') then found[5] = redis.call('GET', players) end
 if wants('c') then found[6] = redis.call('HGETALL', claims) end
@@ -54,4 +56,5 @@ end
 if wants('d') and round_id then found[11] = redis.call('HGETALL', prefix .. 'round_delta:' .. round_id) end
 if wants('f') then found[12] = redis.call('GET', deadline) end
 if wants('w') then found[13] = redis.call('ZRANGEBYSCORE', online, '(' .. now, '+inf') end
+if wants('l') then found[14] = redis.call('GET', ended) end
 return found

@@ -37,6 +37,10 @@ kernel::keyspace! {
     own vote_deadline(code: Code) = "room:{code}:vote_deadline", Int, ROOM;
     /// Whose sockets are open: member = server and player id, score = Unix ms at which the lease ends.
     own online(code: Code) = "wk:rooms:{code}:online", Zset, ROOM;
+    /// What the last item that ended came to, until the next one does: a phone that was away then still gets it.
+    own last(code: Code) = "wk:rooms:{code}:last", Json, ROOM;
+    /// Codes of no room that an address asked for within a minute, on all servers; the address as SHA-1.
+    own guesses(address: Word) = "wk:rooms:guesses:{address}", Int, Life::Secs(60);
     /// Votes to close by force, of all rooms: score = Unix ms at which it is due.
     own due() = "wk:rooms:due", Zset, Life::None;
     /// What each member of `due` means. Tagged with that key's name: a script takes both, so they share a slot.

@@ -16,9 +16,11 @@ pub static VOTE: Script = Script::new("vote", include_str!("../scripts/vote.lua"
 pub static PRESENCE: Script = Script::new("presence", include_str!("../scripts/presence.lua"));
 /// One line about a room.
 pub static SUMMARY: Script = Script::new("summary", include_str!("../scripts/summary.lua"));
+/// One more guess of an address.
+pub static GUESS: Script = Script::new("guess", include_str!("../scripts/guess.lua"));
 
 /// All of them.
-pub const SCRIPTS: &[&Script] = &[&LOOK, &STEP, &CREATE, &TAKE, &VOTE, &PRESENCE, &SUMMARY];
+pub const SCRIPTS: &[&Script] = &[&LOOK, &STEP, &CREATE, &TAKE, &VOTE, &PRESENCE, &SUMMARY, &GUESS];
 
 #[cfg(test)]
 mod tests {

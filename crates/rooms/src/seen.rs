@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use kernel::{Fault, Value, reply};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use sha1::Digest as _;
 
 use crate::error::{Refused, Result};
@@ -26,6 +27,7 @@ pub(crate) struct Seen {
     delta: Vec<(String, String)>,
     deadline: Option<String>,
     online: Vec<String>,
+    last: Option<String>,
 }
 
 impl Seen {
@@ -33,7 +35,7 @@ impl Seen {
     pub(crate) fn of(answer: &Value) -> std::result::Result<Option<Seen>, Fault> {
         let wrong = || reply::unexpected("look", "a room", answer);
         let list = reply::list(answer).ok_or_else(wrong)?;
-        if list.len() < 13 {
+        if list.len() < 14 {
             return Ok(None);
         }
         let text = |n: usize| {
@@ -61,6 +63,7 @@ impl Seen {
             delta: pairs(10),
             deadline: text(11),
             online: online.iter().filter_map(reply::text).map(str::to_owned).collect(),
+            last: text(13),
         }))
     }
 }
@@ -69,6 +72,17 @@ impl Seen {
     pub(crate) fn senders_text(&self) -> &str {
         self.senders.as_deref().unwrap_or_default()
     }
+}
+
+/// An item that ended, as it is kept for phones that were away.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Ended<'a> {
+    pub(crate) round_id: String,
+    pub(crate) item_id: String,
+    pub(crate) true_senders: Vec<String>,
+    /// What each player guessed, as it was told.
+    #[serde(borrow)]
+    pub(crate) players: HashMap<String, &'a RawValue>,
 }
 
 /// What a look asks for beside `meta` and `game`.
@@ -179,6 +193,11 @@ impl<'a> Room<'a> {
         let ballot = self.game.vote.as_ref().filter(|_| self.game.status == Status::Vote)?;
         let all = ballot.expected_player_ids.iter().all(|p| self.votes.contains_key(p.as_str()));
         Some((ballot, all && !ballot.expected_player_ids.is_empty()))
+    }
+
+    /// What the last item that ended came to. Unreadable is as good as none: it is a convenience.
+    pub(crate) fn last(&self) -> Option<Ended<'_>> {
+        serde_json::from_str(self.seen.last.as_deref()?).ok()
     }
 
     /// Players with an open socket, from members `<server>:<player_id>`, in the order of the players.

@@ -259,7 +259,9 @@ impl Rooms {
             built.into_iter().collect::<std::result::Result<Vec<Key>, _>>().map_err(bad_id)?;
         let meta = built[0].as_str();
         let prefix = meta.strip_suffix("meta").unwrap_or(meta).as_bytes();
-        let names: Vec<&[u8]> = built.iter().map(Key::as_bytes).chain([prefix]).collect();
+        let last = keys.last(code).map_err(bad_id)?;
+        let others = [prefix, last.as_bytes()];
+        let names: Vec<&[u8]> = built.iter().map(Key::as_bytes).chain(others).collect();
         let now = self.clock.now_ms().to_string();
         let answer =
             self.store.script(&LOOK, &names, &[parts.0.as_bytes(), now.as_bytes()], by).await;

@@ -139,6 +139,37 @@ struct GameView<'a> {
     recap: Option<Vec<RecapLine<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     force_close_ends_at_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_result: Option<LastResult<'a>>,
+}
+
+/// `ITEM_RESULT` again, for a phone that was away when it was told.
+#[derive(Debug, Serialize)]
+struct LastResult<'a> {
+    round_id: String,
+    item_id: String,
+    true_senders: Vec<String>,
+    mine: Option<&'a RawValue>,
+}
+
+/// The same as it is kept.
+#[derive(Debug, Serialize)]
+pub(crate) struct Kept<'a> {
+    round_id: &'a str,
+    item_id: &'a str,
+    true_senders: &'a [String],
+    players: BTreeMap<&'a str, &'a VoteResult<'a>>,
+}
+
+impl<'a> Results<'a> {
+    pub(crate) fn kept(&'a self) -> Kept<'a> {
+        Kept {
+            round_id: self.round_id,
+            item_id: self.item_id,
+            true_senders: self.true_senders,
+            players: self.players.iter().map(|one| (one.player_id, one)).collect(),
+        }
+    }
 }
 
 /// `STATE_SYNC_RESPONSE`.
@@ -329,7 +360,16 @@ impl Room<'_> {
             current_vote_results: if master && revealing { self.results() } else { None },
             recap: (playing && game.status == Status::RoundRecap).then(|| self.recap()),
             force_close_ends_at_ms: self.deadline.filter(|_| voting),
+            last_result: (playing && !master && !voting && !revealing)
+                .then(|| self.last_result(mine))
+                .flatten(),
         })
+    }
+
+    fn last_result(&self, mine: Option<&str>) -> Option<LastResult<'_>> {
+        let crate::seen::Ended { round_id, item_id, true_senders, players } = self.last()?;
+        let mine = mine.and_then(|player| players.get(player).copied());
+        Some(LastResult { round_id, item_id, true_senders, mine })
     }
 
     /// The whole state as this caller may see it.

@@ -222,6 +222,9 @@ impl Desk<'_> {
             .game_step("END_ITEM", body, &game)?
             .del(&self.key(keys.votes(self.code, &place.round_id, &place.item_id))?)
             .del(&self.key(keys.vote_deadline(self.code))?);
+        if let Some(results) = self.room.results() {
+            step = step.set(&self.key(keys.last(self.code))?, &text(&results.kept()));
+        }
         self.tell_results(&mut step, place);
         if over {
             self.tell_recap(&mut step, &round.round_id, version);

@@ -27,7 +27,7 @@ const DRAWS: usize = 10;
 const SWEEP_WAIT: Duration = Duration::from_secs(1);
 /// Everything but the list of open sockets.
 const JOINING: Parts = Parts("pc");
-const STATE: Parts = Parts("spcorvdfw");
+const STATE: Parts = Parts("spcorvdfwl");
 
 /// A new room. The key is told here and never again.
 #[derive(Debug, Clone, Serialize)]
@@ -318,6 +318,7 @@ impl Rooms {
         let mut all = vec![
             keys.meta(code),
             keys.online(code),
+            keys.last(code),
             keys.senders(code),
             keys.players(code),
             keys.claims(code),

@@ -1,12 +1,12 @@
-//! Presence: which players (and whether a Master) have an open socket, on whichever server. Each server holds
+//! Who is there and who guesses. Presence: which players (and whether a Master) have an open socket, on whichever server. Each server holds
 //! leases in `wk:rooms:<code>:online`; those of a server that died run out, and whoever looks tells it.
 
 use kernel::{Cmd, Deadline, reply};
 
 use super::{PATIENCE, Rooms};
 use crate::error::Result;
-use crate::scripts::PRESENCE;
-use crate::seen::bad_id;
+use crate::scripts::{GUESS, PRESENCE};
+use crate::seen::{bad_id, sha};
 
 /// The Master's place among the players' ids, which cannot hold an `@`.
 pub const MASTER: &str = "@master";
@@ -24,7 +24,21 @@ pub enum Presence {
     Sweep,
 }
 
+/// Guesses of an address count for so long.
+const GUESSES_MS: &str = "60000";
+
 impl Rooms {
+    /// Counts one more code of no room for an address. Gives how many all servers counted in this window, and the
+    /// milliseconds it lasts still.
+    pub async fn guessed(&self, address: &str) -> Result<(u64, u64)> {
+        let key = self.keys.guesses(&sha(address)).map_err(bad_id)?;
+        let (keys, args) = ([key.as_bytes()], [GUESSES_MS.as_bytes()]);
+        let answer = self.store.script(&GUESS, &keys, &args, Deadline::after(PATIENCE)).await?;
+        let parts = reply::list(&answer).unwrap_or_default();
+        let number = |n: usize| parts.get(n).and_then(reply::int).map_or(0, i64::unsigned_abs);
+        Ok((number(0), number(1)))
+    }
+
     /// Notes that somebody came or went on this server; the room is told when that changes anything.
     pub async fn presence(
         &self,

@@ -22,7 +22,9 @@ on_every_store!(a_closed_room_leaves_no_key, |store| {
     assert_eq!(party.master("ROOM_CLOSED", json!({})).await, "ok");
     let left = format!("room:{}:*", party.code);
     assert_eq!(ask(&*store, &["KEYS", &left]).await, kernel::Value::Array(vec![]));
-    assert_eq!(int(&*store, &["EXISTS", &format!("wk:rooms:{}:online", party.code)]).await, 0);
+    for own in ["online", "last"] {
+        assert_eq!(int(&*store, &["EXISTS", &format!("wk:rooms:{}:{own}", party.code)]).await, 0);
+    }
     assert_eq!(int(&*store, &["EXISTS", &format!("room:{}X:meta", party.code)]).await, 1);
     assert_eq!(neighbour.keys().await.len(), 6);
     assert_eq!(party.master("ROOM_CLOSED", json!({})).await, "room_not_found/room_not_found");

@@ -3,7 +3,7 @@
 use serde_json::json;
 use testkit::on_every_store;
 
-use crate::support::{Party, device};
+use crate::support::{Party, device, int};
 
 /// A game of three with two rounds, played to the podium. Items 1 to 4 were sent by s1; s2; s0 and s1; s1.
 pub(crate) async fn whole_game(party: &Party) {
@@ -65,6 +65,17 @@ on_every_store!(points_are_right_senders_and_nothing_else, |store| {
     assert_eq!(results["players"][2]["correct"], json!(["s3"]));
     assert_eq!(results["players"][2]["incorrect"], json!(["s1"]));
     party.master("END_ITEM", json!({"round_id": "r1", "item_id": "i3"})).await;
+    // A phone that was away when the item ended gets what the others were told.
+    let told = party.state(Some(&device(2)), false).await["game"]["last_result"].clone();
+    assert_eq!((&told["item_id"], &told["true_senders"]), (&json!("i3"), &json!(["s3", "s0"])));
+    assert_eq!(told["mine"]["correct"], json!(["s3"]));
+    let guest = party.state(None, false).await["game"]["last_result"].clone();
+    assert_eq!((&guest["item_id"], &guest["mine"]), (&json!("i3"), &json!(null)));
+    assert_eq!(party.state(None, true).await["game"]["last_result"], json!(null));
+    let last = party.k("last").replacen("room:", "wk:rooms:", 1);
+    let kept = int(&*store, &["PTTL", &last]).await;
+    let meta = int(&*store, &["PTTL", &party.k("meta")]).await;
+    assert!(kept > 0 && (kept - meta).abs() <= 1_000, "{kept} ms, meta {meta}");
     let recap = &party.state(Some(&device(3)), false).await["game"]["recap"];
     assert_eq!(recap[0], json!({"player_id": "p0", "points_round": 2, "score_total": 2}));
     party.master("START_NEXT_ROUND", json!({})).await;

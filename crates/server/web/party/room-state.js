@@ -79,9 +79,25 @@ function sync(state, p) {
     game,
     ranking: p.ranking || null,
     recap: p.game?.recap || (game?.status === 'round_recap' || p.phase === 'over' ? state.recap : null),
-    result: keepResult(state.result, game, p),
+    result: lastResult(state, game, p) ?? keepResult(state.result, game, p),
     seat: lost ? seat || 'lost' : seat,
     gone: null,
+  };
+}
+
+/** The last reel's result as the server keeps it for a phone that was away. */
+function lastResult(state, game, p) {
+  const last = p.game?.last_result;
+  if (!last) return null;
+  const known = state.result?.round_id === last.round_id && state.result?.item_id === last.item_id;
+  return {
+    code: p.code,
+    round_id: last.round_id,
+    item_id: last.item_id,
+    item_index: known ? state.result.item_index : null,
+    items_total: known ? state.result.items_total : (game?.items_total ?? null),
+    true_senders: ids(last.true_senders),
+    mine: last.mine || null,
   };
 }
 

@@ -71,7 +71,7 @@ async fn known<T>(
     if counts
         && matches!(&found, Err(rooms::RoomError::Refused(r)) if r.error == rooms::Family::RoomNotFound)
     {
-        let _ = codes.spend(caller.address, now);
+        let _ = hall.rates.guessed(&hall.rooms, caller.address, now).await;
     }
     found.map_err(failed)
 }

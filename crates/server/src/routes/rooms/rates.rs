@@ -1,5 +1,5 @@
-//! How often: messages of a socket, photos and names of a device, rooms, codes and sockets of an address. A
-//! setting of 0 switches a limit off; what is idle is forgotten, so memory stays bounded.
+//! How often: messages of a socket, photos and names of a device, rooms, codes and sockets of an address. Each server
+//! counts for itself but for guessed codes, which all servers count together in the store. A setting of 0 switches a limit off; what is idle is forgotten, so memory stays bounded.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rooms::{Family, Refused};
+use rooms::{Family, Refused, Rooms};
 use serde_json::json;
 
 use crate::settings::Settings;
@@ -33,6 +33,24 @@ impl Rates {
             unknown_codes: Rate::new(most("rooms.unknown_codes_per_minute"), MINUTE),
             sockets: Rate::new(most("rooms.sockets_per_minute"), MINUTE),
         }
+    }
+
+    /// An address asked for a code of no room. All servers count together, so many of them are no way round the limit;
+    /// one hears of the others' count with the next guess that fails here.
+    pub(super) async fn guessed(
+        &self,
+        rooms: &Rooms,
+        address: IpAddr,
+        now: Duration,
+    ) -> Result<(), Duration> {
+        let spent = self.unknown_codes.spend(address, now);
+        if self.unknown_codes.most > 0
+            && let Ok((count, left_ms)) = rooms.guessed(&address.to_string()).await
+        {
+            let used = usize::try_from(count).unwrap_or(usize::MAX);
+            self.unknown_codes.learn(address, now, used, Duration::from_millis(left_ms));
+        }
+        spent
     }
 
     /// Forgets whoever has been quiet for a whole window.
@@ -69,6 +87,16 @@ impl<K: Eq + Hash> Rate<K> {
             entry.1 += 1;
         }
         Ok(())
+    }
+
+    /// So many are known to be used until the window ends in `left`, here and on other servers.
+    fn learn(&self, key: K, now: Duration, used: usize, left: Duration) {
+        if self.most > 0 {
+            let since = now.saturating_sub(self.window.saturating_sub(left));
+            let mut all = self.used.lock();
+            let entry = all.entry(key).or_insert((since, 0));
+            entry.1 = entry.1.max(used);
+        }
     }
 
     /// Whether one is left, without taking it.
@@ -165,6 +193,8 @@ mod tests {
         assert!(rate.spend("a", at(60_000)).is_ok());
         rate.sweep(at(200_000));
         assert!(rate.used.lock().is_empty());
+        rate.learn("c", at(200_000), 2, at(15_000));
+        assert_eq!(rate.spend("c", at(201_000)), Err(at(14_000)), "other servers count too");
         let off = Rate::new(0, MINUTE);
         assert!((0..10_000).all(|_| off.spend("a", at(0)).is_ok()));
         assert!(off.used.lock().is_empty(), "a limit that is off keeps nothing");

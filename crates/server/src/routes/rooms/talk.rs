@@ -224,7 +224,7 @@ impl Talk {
                 if !self.bound.as_ref().is_some_and(|bound| Arc::ptr_eq(&bound.place, &place)) {
                     self.hall.leave(&place, self.number);
                 }
-                return Err(self.unknown_code(error));
+                return Err(self.unknown_code(error).await);
             }
         };
         let Entered { reply, player_id, master, expires_at } = entered;
@@ -237,13 +237,12 @@ impl Talk {
     }
 
     /// A code of no room counts; whoever asks for too many is turned away.
-    fn unknown_code(&self, error: RoomError) -> RoomError {
+    async fn unknown_code(&self, error: RoomError) -> RoomError {
         let unknown =
             matches!(&error, RoomError::Refused(refused) if refused.error == Family::RoomNotFound);
         if unknown {
             let now = self.app.clock.monotonic();
-            let spent = self.hall.rates.unknown_codes.spend(self.address, now);
-            if let Err(wait) = spent {
+            if let Err(wait) = self.hall.rates.guessed(&self.hall.rooms, self.address, now).await {
                 return too_fast("too_many_codes", wait).into();
             }
         }

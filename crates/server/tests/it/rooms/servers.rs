@@ -149,3 +149,18 @@ on_cluster!(a_game_on_a_cluster_is_heard_by_two_servers, |store, _cluster| {
         assert_eq!(phone.ended().await, Some(4000));
     }
 });
+
+on_every_store!(guessed_codes_count_on_all_servers_together, |store| {
+    let mut settings = OFF.to_vec();
+    settings.push(("rooms.unknown_codes_per_minute", "3"));
+    let (one, two) = (start(store.clone(), &settings).await, start(store, &settings).await);
+    let guess = |n: usize| json!({"code": format!("ZZZZ{n}"), "device_id": "guesser-1"});
+    let mut there = Phone::open(&one).await;
+    for n in 0..2 {
+        assert_eq!(there.refused("JOIN_ROOM", guess(n)).await, "room_not_found/room_not_found");
+    }
+    let mut here = Phone::open(&two).await;
+    assert_eq!(here.refused("JOIN_ROOM", guess(2)).await, "room_not_found/room_not_found");
+    assert_eq!(here.refused("JOIN_ROOM", guess(3)).await, "rate_limited/too_many_codes");
+    assert_eq!(here.ended().await, Some(4429));
+});
