@@ -71,6 +71,18 @@ pub(crate) fn result<A: Serialize>(
     answer(status, &json!({ "data": { "type": kind, "attributes": attributes } }))
 }
 
+/// How many of a module's things were taken away.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct TeardownAttributes {
+    /// Of all tenants.
+    pub(crate) destroyed: u64,
+}
+
+/// Answers that so many are gone, of all tenants.
+pub(crate) fn torn_down(destroyed: u64) -> Response {
+    result(StatusCode::OK, "teardowns", TeardownAttributes { destroyed })
+}
+
 /// Answers that the request was taken and has nothing to say yet.
 pub(crate) fn taken() -> Response {
     StatusCode::ACCEPTED.into_response()

@@ -36,6 +36,15 @@ pub(crate) fn tears_down(app: &App) -> bool {
     app.was_last.load(Ordering::Relaxed) && app.settings.text("worlds.on_stop") == Some("teardown")
 }
 
+/// Who may take away what belongs to all tenants: whoever is not bound to some of them.
+pub(crate) fn covers_all_tenants(caller: &Caller) -> Result<(), Refusal> {
+    if caller.tenants.is_none() {
+        return Ok(());
+    }
+    let says = "teardown is for all tenants, and these credentials are for some";
+    Err(Refusal::new(reply::FORBIDDEN, says))
+}
+
 /// Reads a catalogue again when its files change, until the stop. A broken one is told, and the old one stays.
 pub(crate) async fn keep_fresh(
     module: &'static str,

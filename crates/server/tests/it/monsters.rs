@@ -111,6 +111,10 @@ testkit::on_every_store!(effects_and_skills_answer_as_documented, |store| {
     assert_eq!((status, &used["data"]["attributes"]["mp"]), (200, &json!(50)));
     let (status, again) = post(&running, &path, json!({ "skillId": 100, "skillLevel": 1 })).await;
     assert_eq!((status, &again["errors"][0]["meta"]["check"]), (409, &json!("on_cooldown")));
+    let (_, shown) = send(ask(&running, Method::GET, &format!("/api/monsters/{boar}"))).await;
+    let waits = &shown["meta"]["cooldowns"];
+    assert_eq!((waits.as_array().unwrap().len(), &waits[0]["skillId"]), (1, &json!(100)));
+    assert!(waits[0]["remainingMs"].as_u64().unwrap() > 0, "{waits}");
 });
 
 testkit::on_every_store!(fields_are_listed_paged_searched_and_cleared, |store| {

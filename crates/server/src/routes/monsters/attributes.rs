@@ -157,12 +157,6 @@ pub(crate) struct UsedAttributes {
     pub(crate) mp: u32,
 }
 
-/// How many monsters were taken away.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub(crate) struct TeardownAttributes {
-    pub(crate) destroyed: usize,
-}
-
 /// A body for a new monster, for the API's description.
 #[derive(utoipa::ToSchema)]
 #[schema(rename_all = "camelCase")]

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use kernel::Fault;
+use kernel::check::Finding;
 use monsters::keys::{TABLE, def};
 use monsters::{
     MonsterError, Monsters, Options, SHIPPED_SKILLS, SHIPPED_TEMPLATES, Skills, Templates,
@@ -22,7 +24,7 @@ use utoipa_axum::routes as paths;
 
 use crate::access::{Access, Role, role};
 use crate::app::App;
-use crate::modules::{Loop, Module, State, Streams};
+use crate::modules::{Checking, Loop, Module, State, Streams};
 use crate::overview::Tile;
 use crate::reply::{self, ErrorDef, Refusal};
 use crate::settings::{SettingDef, Shape};
@@ -36,6 +38,7 @@ pub(crate) const MODULE: Module = Module {
     errors: ERRORS,
     settings: SETTINGS,
     loops: LOOPS,
+    check: Some(|at| beyond_keys(at).boxed()),
     tile: Some(|app| tile(app).boxed()),
     start: Some(|app| async move { handle(&app).map(|_| ()).map_err(|told| told.message) }.boxed()),
     stop: Some(|app| stop(app).boxed()),
@@ -216,6 +219,24 @@ fn open(app: &App) -> Result<Monsters, String> {
         aggro: app.settings.flag("monsters.aggro"),
     };
     Ok(Monsters::new(app.shared_store(), app.clock.clone(), options))
+}
+
+/// What the check finds beyond single keys. It needs no template, so a wrong catalogue does not stop it.
+async fn beyond_keys(at: Checking) -> Result<Vec<Finding>, Fault> {
+    let none = || Fault::Corrupt { key: "monsters".into(), detail: "no empty catalogue".into() };
+    let options = Options {
+        layout: at.layout,
+        templates: Arc::new(Templates::of(&[]).map_err(|_| none())?),
+        skills: Arc::new(Skills::of(&[]).map_err(|_| none())?),
+        dice: Arc::new(|_| 0),
+        decay: false,
+        aggro: false,
+    };
+    let monsters = Monsters::new(at.store, at.clock, options);
+    monsters.doctor(at.repair).await.map_err(|error| match error {
+        MonsterError::Fault(fault) => fault,
+        other => Fault::Corrupt { key: "monsters".into(), detail: other.to_string() },
+    })
 }
 
 fn timers(app: State, stop: CancellationToken) -> BoxFuture<'static, ()> {

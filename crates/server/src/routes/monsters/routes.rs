@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::attributes::{
     self, AppliedAttributes, BlowAttributes, CancelledAttributes, MonsterAttributes, NewAttack,
-    NewMonster, NewMovement, NewPresence, NewSkill, NewStatus, TeardownAttributes, UsedAttributes,
+    NewMonster, NewMovement, NewPresence, NewSkill, NewStatus, UsedAttributes,
 };
 use super::handle;
 use crate::caller::Caller;
@@ -20,9 +20,9 @@ use crate::extract::Body;
 use crate::modules;
 use crate::reply::{self, Refusal};
 use crate::worlds::attributes::Attributes;
-use crate::worlds::document::{self, Many, One, Resource};
+use crate::worlds::document::{self, Many, One, Resource, TeardownAttributes};
 use crate::worlds::paging::Paging;
-use crate::worlds::{At, FieldPath, Id, Of, PageQuery, TenantHeaders};
+use crate::worlds::{At, FieldPath, Id, Of, PageQuery, TenantHeaders, covers_all_tenants};
 
 const KIND: &str = "monsters";
 /// A list of types is no longer.
@@ -32,7 +32,7 @@ fn resource(monster: Monster) -> Resource<MonsterAttributes> {
     Resource { kind: KIND, id: monster.unique_id.to_string(), attributes: monster.into() }
 }
 
-/// One monster of the tenant.
+/// One monster of the tenant. `meta.cooldowns` has the skills it cannot use yet, each with `remainingMs`.
 #[utoipa::path(get, path = "/api/monsters/{id}", tag = "monsters",
     params(("id" = u32, Path, description = "1000000000 to 2000000000"), TenantHeaders),
     responses((status = 200, body = One<MonsterAttributes>), (status = 400), (status = 404)))]
@@ -41,8 +41,15 @@ pub(crate) async fn show(
     Of(tenant): Of,
     Id(id): Id,
 ) -> Result<Response, Refusal> {
-    let monster = handle(&app)?.get(&tenant, id).await?;
-    Ok(document::one(KIND, id, MonsterAttributes::from(monster)))
+    let monsters = handle(&app)?;
+    let monster = monsters.get(&tenant, id).await?;
+    let waits = monsters.cooldowns(&tenant, &monster).await?;
+    let waits: Vec<_> = waits
+        .into_iter()
+        .map(|(skill, left)| json!({ "skillId": skill, "remainingMs": left }))
+        .collect();
+    let shown = json!({ "data": resource(monster), "meta": { "cooldowns": waits } });
+    Ok(document::answer(StatusCode::OK, &shown))
 }
 
 /// Takes a monster away, without loot or revives.
@@ -153,12 +160,8 @@ pub(crate) async fn teardown(
     State(app): State<modules::State>,
     caller: Caller,
 ) -> Result<Response, Refusal> {
-    if caller.tenants.is_some() {
-        let says = "teardown is for all tenants, and these credentials are for some";
-        return Err(Refusal::new(reply::FORBIDDEN, says));
-    }
-    let destroyed = handle(&app)?.teardown().await?.destroyed;
-    Ok(document::result(StatusCode::OK, "teardowns", TeardownAttributes { destroyed }))
+    covers_all_tenants(&caller)?;
+    Ok(document::torn_down(handle(&app)?.teardown().await?.destroyed as u64))
 }
 
 /// What lives in a field, by ascending id. `monsterId` filters.

@@ -78,13 +78,6 @@ pub(crate) struct DropAttributes {
     pub(crate) reactor_id: Option<String>,
 }
 
-/// How many reactors were taken away.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub(crate) struct TeardownAttributes {
-    /// Of all tenants.
-    pub(crate) destroyed: u64,
-}
-
 /// A body for a new reactor, for the API's description.
 #[derive(utoipa::ToSchema)]
 #[schema(rename_all = "camelCase")]

@@ -8,16 +8,15 @@ use serde_json::json;
 
 use super::attributes::{
     self, DropAttributes, HitAttributes, NewDrop, NewHit, NewReactor, ReactorAttributes,
-    TeardownAttributes,
 };
 use super::{NO_REACTOR, ON_COOLDOWN, SPOT_TAKEN, commands, handle};
 use crate::caller::Caller;
 use crate::modules;
-use crate::reply::{self, Refusal};
+use crate::reply::Refusal;
 use crate::worlds::attributes::Attributes;
-use crate::worlds::document::{self, Many, One, Resource};
+use crate::worlds::document::{self, Many, One, Resource, TeardownAttributes};
 use crate::worlds::paging::Paging;
-use crate::worlds::{At, FieldPath, Id, Later, Of, PageQuery, TenantHeaders};
+use crate::worlds::{At, FieldPath, Id, Later, Of, PageQuery, TenantHeaders, covers_all_tenants};
 
 const KIND: &str = "reactors";
 
@@ -74,12 +73,8 @@ pub(crate) async fn teardown(
     State(app): State<modules::State>,
     caller: Caller,
 ) -> Result<Response, Refusal> {
-    if caller.tenants.is_some() {
-        let says = "teardown is for all tenants, and these credentials are for some";
-        return Err(Refusal::new(reply::FORBIDDEN, says));
-    }
-    let destroyed = handle(&app)?.teardown().await?;
-    Ok(document::result(StatusCode::OK, "teardowns", TeardownAttributes { destroyed }))
+    covers_all_tenants(&caller)?;
+    Ok(document::torn_down(handle(&app)?.teardown().await?))
 }
 
 /// What stands in a field, by ascending id. `name` filters, exactly.

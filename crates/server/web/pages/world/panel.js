@@ -37,7 +37,7 @@ export function ring(left, total, tone) {
 }
 
 export class Panel {
-  /** `o`: model, can, template(m), thing(r), timeout(r), close(), act(name, key). */
+  /** `o`: model, can, template(m), thing(r), timeout(r), close(), act(name, key), cooldowns(id). */
   constructor(o) {
     this.o = o;
     this.key = null;
@@ -114,6 +114,20 @@ export class Panel {
       key[0] === 'm' && button({ label: t('world.effect'), run: act('effect') }),
       h('span.end', {}, button({ label: t('world.remove'), kind: 'danger', run: act('remove') })),
     ].filter(Boolean);
+  }
+
+  /** A monster's skills with the time until each can be used again. A use costs mp: then it is asked anew. */
+  skills(m, tpl, now) {
+    const asked = `${m.id} ${m.mp}`;
+    if (asked !== this.asked) {
+      this.asked = asked;
+      const keep = (list) => {
+        if (this.asked === asked) this.until = new Map(list.map((c) => [c.skillId, this.o.model.now() + c.remainingMs]));
+      };
+      this.o.cooldowns(m.id).then(keep, () => keep([]));
+    }
+    const left = (x) => (this.until?.get(x.id) ?? 0) - now;
+    return tpl.skills.map((x) => `${x.id} (${x.level})${left(x) > 0 ? ` · ${age(left(x))}` : ''}`).join(', ');
   }
 
   ended(id) {
@@ -210,7 +224,7 @@ export class Panel {
             [t('world.place'), `${num(m.x)}, ${num(m.y)}`],
             [t('world.stance'), `${m.stance} · fh ${m.fh}`],
             m.team !== 0 && [t('world.team'), num(m.team)],
-            tpl?.skills?.length && [t('world.skills'), tpl.skills.map((x) => `${x.id} (${x.level})`).join(', ')],
+            tpl?.skills?.length && [t('world.skills'), this.skills(m, tpl, now)],
           ]),
         ),
       ),

@@ -408,6 +408,10 @@ class World {
         this.twin.list.focus();
       },
       act: (name, key) => this.act(name, key),
+      cooldowns: async (id) => {
+        const opts = { headers: act.headers(this.at), signal: this.ctx.signal };
+        return (await this.ctx.api.get(`/api/monsters/${id}`, opts)).meta?.cooldowns ?? [];
+      },
     });
     fill(this.aside, this.panel.el);
     this.panelOnly();
