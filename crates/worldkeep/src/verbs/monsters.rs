@@ -1,17 +1,17 @@
 //! `worldkeep monsters ls|show|spawn|damage|destroy|teardown|templates`.
 
-use std::path::Path;
-
 use monsters::{SHIPPED_TEMPLATES, Templates};
 use serde_json::{Value, json};
 
-use super::worlds::{body, done, headers, list, path};
+use super::worlds::{Things, body, headers, list, path, templates};
 use crate::cli::Global;
 use crate::cli::monsters::{Monsters, Spawn};
 use crate::exit::Failure;
+use crate::path as api;
 use crate::remote::{self, Ask};
-use crate::view::{self, Column, Show, col, text};
-use crate::{open, path as api, print};
+use crate::view::{Column, Show, col, text};
+
+const THINGS: Things = Things { one: "monster", many: "monsters" };
 
 const ROWS: &[Column] = &[
     col("id", "/id"),
@@ -103,28 +103,11 @@ pub(super) fn run(global: &Global, verb: Monsters) -> Result<(), Failure> {
             };
             remote::run(global, &[], &ask, &Show::Says(&says))
         }
-        Monsters::Destroy { id: Some(id), place, .. } => {
-            let ask = Ask::delete(api!("/api/monsters/{}", id)).headers(headers(&place.tenant));
-            let says = |_: &Value| format!("monster {id} is destroyed");
-            done(global, &ask, &json!({ "destroyed": id.to_string() }), &says)
+        Monsters::Destroy { id, place, .. } => THINGS.destroy(global, id, &place),
+        Monsters::Teardown => THINGS.teardown(global),
+        Monsters::Templates { catalogue } => {
+            templates(global, Templates::open(catalogue.as_deref(), SHIPPED_TEMPLATES), TEMPLATES)
         }
-        Monsters::Destroy { id: None, place, .. } => {
-            open::confirm(global, &format!("destroy every monster of field {}", place.field))?;
-            let ask = Ask::delete(path(&place.field, "monsters")).headers(headers(&place.tenant));
-            let says = |_: &Value| format!("field {} is empty", place.field);
-            done(global, &ask, &json!({ "emptied": place.field.to_string() }), &says)
-        }
-        Monsters::Teardown => {
-            open::confirm(global, "destroy every monster of every tenant")?;
-            let says = |answer: &Value| {
-                format!(
-                    "{} monsters are destroyed",
-                    text(&answer["data"]["attributes"]["destroyed"])
-                )
-            };
-            remote::run(global, &[], &Ask::delete("/api/monsters"), &Show::Says(&says))
-        }
-        Monsters::Templates { catalogue } => templates(global, catalogue.as_deref()),
     }
 }
 
@@ -138,16 +121,4 @@ fn spawn(global: &Global, flags: &Spawn) -> Result<(), Failure> {
         .body(body("monsters", &attributes));
     let says = |answer: &Value| format!("monster {} lives there", text(&answer["data"]["id"]));
     remote::run(global, &[], &ask, &Show::Says(&says))
-}
-
-fn templates(global: &Global, catalogue: Option<&Path>) -> Result<(), Failure> {
-    let set = Templates::open(catalogue, SHIPPED_TEMPLATES)
-        .map_err(|error| Failure::failed(format!("the catalogue is wrong:\n{error}")))?;
-    let all: Vec<Value> = set.all().iter().map(|one| json!(**one)).collect();
-    if global.json {
-        print::json(&json!(all));
-    } else {
-        view::table(TEMPLATES, &all);
-    }
-    Ok(())
 }

@@ -1,17 +1,17 @@
 //! `worldkeep reactors ls|show|create|hit|destroy|teardown|templates`.
 
-use std::path::Path;
-
 use reactors::{SHIPPED, Templates};
 use serde_json::{Value, json};
 
-use super::worlds::{body, done, headers, list, path};
+use super::worlds::{Things, body, headers, list, path, templates};
 use crate::cli::Global;
 use crate::cli::reactors::{Create, Reactors};
 use crate::exit::Failure;
+use crate::path as api;
 use crate::remote::{self, Ask};
 use crate::view::{self, Column, Show, col, text};
-use crate::{open, path as api, print};
+
+const THINGS: Things = Things { one: "reactor", many: "reactors" };
 
 const ROWS: &[Column] = &[
     col("id", "/id"),
@@ -74,28 +74,11 @@ pub(super) fn run(global: &Global, verb: Reactors) -> Result<(), Failure> {
             };
             remote::run(global, &[], &ask, &Show::Says(&says))
         }
-        Reactors::Destroy { id: Some(id), place, .. } => {
-            let ask = Ask::delete(api!("/api/reactors/{}", id)).headers(headers(&place.tenant));
-            let says = |_: &Value| format!("reactor {id} is destroyed");
-            done(global, &ask, &json!({ "destroyed": id.to_string() }), &says)
+        Reactors::Destroy { id, place, .. } => THINGS.destroy(global, id, &place),
+        Reactors::Teardown => THINGS.teardown(global),
+        Reactors::Templates { catalogue } => {
+            templates(global, Templates::open(catalogue.as_deref(), SHIPPED), TEMPLATES)
         }
-        Reactors::Destroy { id: None, place, .. } => {
-            open::confirm(global, &format!("destroy every reactor of field {}", place.field))?;
-            let ask = Ask::delete(path(&place.field, "reactors")).headers(headers(&place.tenant));
-            let says = |_: &Value| format!("field {} is empty", place.field);
-            done(global, &ask, &json!({ "emptied": place.field.to_string() }), &says)
-        }
-        Reactors::Teardown => {
-            open::confirm(global, "destroy every reactor of every tenant")?;
-            let says = |answer: &Value| {
-                format!(
-                    "{} reactors are destroyed",
-                    text(&answer["data"]["attributes"]["destroyed"])
-                )
-            };
-            remote::run(global, &[], &Ask::delete("/api/reactors"), &Show::Says(&says))
-        }
-        Reactors::Templates { catalogue } => templates(global, catalogue.as_deref()),
     }
 }
 
@@ -117,16 +100,4 @@ fn create(global: &Global, flags: Create) -> Result<(), Failure> {
         .body(body("reactors", &attributes));
     let says = |answer: &Value| format!("reactor {} stands there", text(&answer["data"]["id"]));
     remote::run(global, &[], &ask, &Show::Says(&says))
-}
-
-fn templates(global: &Global, catalogue: Option<&Path>) -> Result<(), Failure> {
-    let set = Templates::open(catalogue, SHIPPED)
-        .map_err(|error| Failure::failed(format!("the catalogue is wrong:\n{error}")))?;
-    let all: Vec<Value> = set.all().iter().map(|one| json!(**one)).collect();
-    if global.json {
-        print::json(&json!(all));
-    } else {
-        view::table(TEMPLATES, &all);
-    }
-    Ok(())
 }

@@ -1,15 +1,16 @@
-//! What the verbs of reactors and monsters share: headers that choose the tenant, paths of fields, and lists of
-//! JSON:API that are followed over their pages.
+//! What the verbs of reactors and monsters share: headers that choose the tenant, paths of fields, lists of
+//! JSON:API that are followed over their pages, destroying, teardown and showing a catalogue.
 
-use field::Field;
+use field::{Catalogue, CatalogueError, Field, Template};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cli::Global;
-use crate::cli::worlds::TenantFlags;
+use crate::cli::worlds::{FieldFlags, TenantFlags};
 use crate::exit::Failure;
-use crate::print;
-use crate::remote::{Ask, Remote};
-use crate::view::{self, Column};
+use crate::remote::{self, Ask, Remote};
+use crate::view::{self, Column, Show, text};
+use crate::{open, path as api, print};
 
 /// The headers of every request.
 pub(super) fn headers(tenant: &TenantFlags) -> Vec<(&'static str, String)> {
@@ -78,6 +79,63 @@ pub(super) fn done(
         print::json(json);
     } else if !global.quiet {
         print::line(says(&Value::Null));
+    }
+    Ok(())
+}
+
+/// What a module keeps, in the words of its paths and sentences.
+#[derive(Clone, Copy)]
+pub(super) struct Things {
+    /// Such as `monster`.
+    pub(super) one: &'static str,
+    /// Such as `monsters`.
+    pub(super) many: &'static str,
+}
+
+impl Things {
+    /// Takes away one, or without an id every one of a field, after asking.
+    pub(super) fn destroy(
+        self,
+        global: &Global,
+        id: Option<u32>,
+        place: &FieldFlags,
+    ) -> Result<(), Failure> {
+        let Things { one, many } = self;
+        let Some(id) = id else {
+            open::confirm(global, &format!("destroy every {one} of field {}", place.field))?;
+            let ask = Ask::delete(path(&place.field, many)).headers(headers(&place.tenant));
+            let says = |_: &Value| format!("field {} is empty", place.field);
+            return done(global, &ask, &json!({ "emptied": place.field.to_string() }), &says);
+        };
+        let ask = Ask::delete(api!("/api/{}/{}", many, id)).headers(headers(&place.tenant));
+        let says = |_: &Value| format!("{one} {id} is destroyed");
+        done(global, &ask, &json!({ "destroyed": id.to_string() }), &says)
+    }
+
+    /// Takes away every one of every tenant, after asking.
+    pub(super) fn teardown(self, global: &Global) -> Result<(), Failure> {
+        let Things { one, many } = self;
+        open::confirm(global, &format!("destroy every {one} of every tenant"))?;
+        let says = |answer: &Value| {
+            format!("{} {many} are destroyed", text(&answer["data"]["attributes"]["destroyed"]))
+        };
+        remote::run(global, &[], &Ask::delete(format!("/api/{many}")), &Show::Says(&says))
+    }
+}
+
+/// Shows a catalogue; needs no server.
+pub(super) fn templates<T: Template + Serialize>(
+    global: &Global,
+    opened: Result<Catalogue<T>, CatalogueError>,
+    columns: &'static [Column],
+) -> Result<(), Failure> {
+    let set =
+        opened.map_err(|error| Failure::failed(format!("the catalogue is wrong:\n{error}")))?;
+    let all: Vec<Value> = set.all().iter().map(|one| json!(**one)).collect();
+    if global.json {
+        print::json(&json!(all));
+    } else {
+        view::table(columns, &all);
     }
     Ok(())
 }

@@ -137,6 +137,11 @@ impl Peer {
         kib.unwrap_or(0) * 1024
     }
 
+    /// Files and sockets that the server has open.
+    pub(super) fn files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).map_or(0, Iterator::count)
+    }
+
     /// Whoever causes the broadcasts comes, and with it the room.
     pub(super) async fn host(&mut self) -> io::Result<Host> {
         let kind = self.kind;

@@ -1,5 +1,7 @@
 //! Figures of the worlds: hits on monsters, against the way of WATCH on the same server; listing; memory; timers.
 
+mod timers;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -9,10 +11,8 @@ use super::pace::{Pace, pace};
 use super::{Figure, Tell};
 use field::{Field, Tenant};
 use kernel::keyspace::Layout;
-use kernel::{
-    Change, Clock, Cmd, Deadline, FakeClock, Store, SystemClock, Tries, Verdict, reply, update_with,
-};
-use monsters::{Attack, Entry, Monster, Monsters, NewEffect, Options, Skills, Spawn, Templates};
+use kernel::{Change, Clock, Cmd, Deadline, Store, SystemClock, Tries, reply, update_with};
+use monsters::{Attack, Entry, Monster, Monsters, Options, Skills, Spawn, Templates};
 
 const ATTACKERS: u32 = 64;
 const MANY: u32 = 1_000;
@@ -258,7 +258,7 @@ async fn embedded(time: Duration, tell: &mut Tell<'_>) {
     }
     let each = since(start).as_secs_f64() * 1000.0 / f64::from(LOOKS);
     tell(Figure::at_most("list a field of 1000, embedded", each, "ms", 5.0));
-    timers(&store, tell).await;
+    timers::run(&store, tell).await;
 }
 
 /// Time this thread had a core: on a busy machine the clock on the wall says little about one core. Where the
@@ -310,56 +310,4 @@ fn one_core(store: &Arc<dyn Store>, time: Duration) -> f64 {
         runtime.map_or(0.0, |runtime| runtime.block_on(work))
     });
     thread.join().unwrap_or(0.0)
-}
-
-/// A hundred thousand timers that are not due, then ten thousand that are.
-async fn timers(store: &Arc<dyn Store>, tell: &mut Tell<'_>) {
-    empty(store).await;
-    let clock = FakeClock::at(1_700_000_000_000);
-    let monsters = world(store, Arc::new(clock.clone()));
-    let (tenant, _) = at();
-    let by = || Deadline::after(Duration::from_secs(10));
-    let stun = NewEffect {
-        statuses: [("STUN".to_owned(), 1)].into(),
-        duration_ms: 5_000,
-        ..NewEffect::default()
-    };
-    for _ in 0..10_000 {
-        let id = spawn(&monsters, PLAIN).await.unique_id;
-        let _ = monsters.apply_status(&tenant, id, &stun).await;
-    }
-    let due = format!("wk:monsters:{}:due", tenant.id);
-    for n in 0..100_000_u32 {
-        let mut add = Cmd::new();
-        add.arg("ZADD").arg(&due).arg(1_800_000_000_000_u64).arg(format!("later:{n}"));
-        let _ = store.call(&add, by()).await;
-    }
-    let serving = monsters.timers();
-    let scope = tenant.id.to_string();
-    let start = core_time();
-    for _ in 0..50 * LOOKS {
-        let none = serving.take(&scope, by()).await.map_or(1, |due| due.len());
-        assert_eq!(none, 0, "nothing is due yet");
-    }
-    let look = since(start).as_secs_f64() * 1e6 / f64::from(50 * LOOKS);
-    tell(Figure::at_most("a look at 110000 pending timers, none due", look, "us", 50.0));
-    clock.advance(Duration::from_millis(5_001));
-    let start = core_time();
-    let mut served = 0;
-    loop {
-        let taken = serving.take(&scope, by()).await.unwrap_or_default();
-        if taken.is_empty() {
-            break;
-        }
-        for timer in taken {
-            let verdict = monsters.act(&timer).await;
-            if verdict != Verdict::Failed {
-                served += 1;
-            }
-            let _ = serving.settle(&timer, verdict, by()).await;
-        }
-    }
-    assert_eq!(served, 10_000, "each effect ended once");
-    let passed = since(start).as_secs_f64();
-    tell(Figure::at_most("10000 timers due at once, served in", passed, "s", 1.0));
 }
