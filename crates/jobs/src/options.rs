@@ -58,7 +58,7 @@ impl Options {
     /// Whether a queue can be opened with these; the first wrong one is told.
     pub fn check(&self) -> Result<(), Error> {
         if self.lock_ttl_s < 5 {
-            let sentence = "lock_ttl must be whole seconds, 5 or more";
+            let sentence = "lock_ttl_s must be whole seconds, 5 or more";
             return Err(Error::invalid("invalid_lock_ttl", "lock_ttl", sentence));
         }
         if self.scan_limit == 0 {

@@ -16,6 +16,7 @@ use crate::settings::{SettingDef, Settings, Shape};
 mod act;
 mod body;
 mod bulk;
+mod columns;
 mod cron;
 mod demo;
 mod dlq;
@@ -55,6 +56,11 @@ pub(crate) const MODULE: Module = Module {
     }),
     ..Module::named("jobs", "a job queue with routing, cron, rate limits, recovery", &TABLE)
 };
+
+/// Whether queues can be opened with these settings.
+pub(crate) fn check_settings(settings: &Settings) -> Result<(), String> {
+    handle::options(settings).check().map_err(|error| format!("setting jobs.{error}"))
+}
 
 /// A namespace that brings its own hash tag keeps its keys in one slot, however they are spelled.
 fn plain_on_cluster(settings: &Settings) -> bool {
@@ -140,6 +146,12 @@ const SETTINGS: &[SettingDef] = &[
         Shape::Flag,
         "false",
         "whether each firing of a recurring job is a job of its own",
+    ),
+    set(
+        "jobs.cron_catchup",
+        Shape::Choice(&["none", "one", "all"]),
+        "one",
+        "what becomes of firings that were missed while no scheduler ran: none, one for all of them, or all (the last 100)",
     ),
     set(
         "jobs.scheduler",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use jobs::{Error, Jobs, Options};
+use jobs::{Catchup, Error, Jobs, Options};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -86,6 +86,11 @@ pub(crate) fn options(settings: &Settings) -> Options {
     options.max_recoveries =
         u32::try_from(settings.number("jobs.max_recoveries")).unwrap_or(u32::MAX);
     options.cron_instances = settings.flag("jobs.cron_instances");
+    options.cron_catchup = match settings.text("jobs.cron_catchup") {
+        Some("none") => Catchup::None,
+        Some("all") => Catchup::All,
+        _ => Catchup::One,
+    };
     options
 }
 

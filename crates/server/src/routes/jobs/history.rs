@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use kernel::events::Envelope;
 use serde::Serialize;
 
+use super::columns::Columns;
+
 /// Seconds that are kept.
 pub(crate) const SECONDS: u64 = 900;
 /// Types that are told apart; the rest counts together.
@@ -32,14 +34,15 @@ pub(crate) struct Sizes {
 
 /// One second.
 #[derive(Debug, Clone, Default)]
-struct Second {
-    sizes: Option<Sizes>,
-    dispatched: u32,
-    claimed: u32,
-    completed: u32,
-    failed: u32,
-    latency: Vec<u32>,
-    duration: Vec<u32>,
+pub(super) struct Second {
+    pub(super) sizes: Option<Sizes>,
+    pub(super) dispatched: u32,
+    pub(super) claimed: u32,
+    pub(super) completed: u32,
+    pub(super) failed: u32,
+    pub(super) unread: u64,
+    pub(super) latency: Vec<u32>,
+    pub(super) duration: Vec<u32>,
 }
 
 /// One type since the server began to look.
@@ -126,6 +129,13 @@ impl History {
     pub(crate) fn sample(&mut self, now_ms: u64, sizes: Sizes) {
         if let Some(second) = self.second(now_ms) {
             second.sizes = Some(sizes);
+        }
+    }
+
+    /// So many events came and went before they could be read.
+    pub(crate) fn missed(&mut self, now_ms: u64, count: u64) {
+        if let Some(second) = self.second(now_ms) {
+            second.unread += count;
         }
     }
 
@@ -266,60 +276,6 @@ struct Body {
 
 fn bucket(ms: u64) -> usize {
     BOUNDS.iter().position(|bound| ms <= *bound).unwrap_or(BOUNDS.len())
-}
-
-/// One number per second in each list, the oldest first.
-#[derive(Debug, Default, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Columns {
-    pub(crate) every_ms: u64,
-    /// Unix milliseconds at which each second began.
-    at: Vec<u64>,
-    waiting: Vec<Option<u64>>,
-    active: Vec<Option<u64>>,
-    delayed: Vec<Option<u64>>,
-    dead: Vec<Option<u64>>,
-    workers: Vec<Option<u64>>,
-    /// Age of the oldest waiting job.
-    oldest_ms: Vec<Option<u64>>,
-    dispatched: Vec<u32>,
-    claimed: Vec<u32>,
-    completed: Vec<u32>,
-    /// Attempts that failed.
-    failed: Vec<u32>,
-    /// From ready to claimed.
-    latency_p50_ms: Vec<Option<u32>>,
-    latency_p95_ms: Vec<Option<u32>>,
-    /// In the handler.
-    duration_p50_ms: Vec<Option<u32>>,
-    duration_p95_ms: Vec<Option<u32>>,
-}
-
-impl Columns {
-    fn push(&mut self, at: u64, second: &mut Second) {
-        let size = |pick: fn(&Sizes) -> u64| second.sizes.as_ref().map(pick);
-        self.at.push(at);
-        self.waiting.push(size(|sizes| sizes.waiting));
-        self.active.push(size(|sizes| sizes.active));
-        self.delayed.push(size(|sizes| sizes.delayed));
-        self.dead.push(size(|sizes| sizes.dead));
-        self.workers.push(size(|sizes| sizes.workers));
-        self.oldest_ms.push(size(|sizes| sizes.oldest_ms));
-        self.dispatched.push(second.dispatched);
-        self.claimed.push(second.claimed);
-        self.completed.push(second.completed);
-        self.failed.push(second.failed);
-        second.latency.sort_unstable();
-        second.duration.sort_unstable();
-        self.latency_p50_ms.push(rank(&second.latency, 50));
-        self.latency_p95_ms.push(rank(&second.latency, 95));
-        self.duration_p50_ms.push(rank(&second.duration, 50));
-        self.duration_p95_ms.push(rank(&second.duration, 95));
-    }
-}
-
-fn rank(sorted: &[u32], percent: usize) -> Option<u32> {
-    sorted.get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1))).copied()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Looks at every queue once a second: sizes into the history and onto `/metrics`, events into both. Reads only, and
-//! at most a few pages of events each time; what a busier stream has beyond that is skipped, and the counters know better.
+//! at most as much as the stream holds each time; what a busier stream dropped before is counted as unread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,8 +23,8 @@ use crate::wire;
 
 const EVERY: Duration = Duration::from_secs(1);
 const PAGE: usize = 1000;
-/// Pages of one look; the first look reads the whole stream, to find the last minutes again.
-const PAGES: usize = 6;
+/// Pages of one look: the whole stream, which is trimmed to about 10 000.
+const PAGES: usize = 12;
 
 /// The history of each namespace.
 pub(crate) struct Histories(Vec<(String, Arc<Place>)>);
@@ -33,7 +33,15 @@ pub(crate) struct Histories(Vec<(String, Arc<Place>)>);
 pub(crate) struct Place {
     pub(crate) history: Mutex<History>,
     /// Up to where its events were read; held while they are.
-    after: tokio::sync::Mutex<Option<Seq>>,
+    after: tokio::sync::Mutex<Read>,
+}
+
+/// How far the events of a stream were read.
+#[derive(Default)]
+struct Read {
+    after: Option<Seq>,
+    /// How many the stream had ever had then.
+    added: Option<u64>,
 }
 
 impl Histories {
@@ -53,30 +61,41 @@ impl Histories {
 impl Place {
     /// Reads the events since the last time.
     pub(crate) async fn listen(&self, app: &App, jobs: &Jobs) -> Result<(), Fault> {
-        let mut after = self.after.lock().await;
+        let mut read = self.after.lock().await;
         let keys = jobs::keys::Keys::new(jobs.layout());
         let Ok(stream) = keys.events(jobs.namespace()) else { return Ok(()) };
         let stream = stream.as_str();
-        let first = after.is_none();
-        let mut from = after.map_or_else(|| "-".to_owned(), |seq| format!("({seq}"));
+        let mut from = read.after.map_or_else(|| "-".to_owned(), |seq| format!("({seq}"));
         let count = PAGE.to_string();
-        for _ in 0..if first { 2 * PAGES } else { PAGES } {
+        // What comes while it is read is for the next look.
+        let added = added(app, stream).await;
+        let mut found = 0;
+        for _ in 0..PAGES {
             let reply =
                 wire::call(app.store(), &["XRANGE", stream, &from, "+", "COUNT", &count]).await?;
             let entries = kernel::reply::list(&reply).unwrap_or_default();
+            found += entries.len() as u64;
             let last = self.take(app, jobs.namespace(), entries);
             if let Some(last) = last {
-                *after = Some(last);
+                read.after = Some(last);
                 from = format!("({last}");
             }
             if entries.len() < PAGE {
-                after.get_or_insert_with(Seq::default);
-                return Ok(());
+                break;
             }
         }
-        let reply = wire::call(app.store(), &["XREVRANGE", stream, "+", "-", "COUNT", "1"]).await?;
-        let newest = kernel::reply::list(&reply).and_then(|all| all.first()).and_then(seq_of);
-        *after = newest.or(*after);
+        read.after.get_or_insert_with(Seq::default);
+        if let (Some(before), Some(now)) = (read.added, added) {
+            // Some of those found may have come after the count: never more than were told.
+            let missed = now.saturating_sub(before).saturating_sub(found);
+            if missed > 0 {
+                self.history.lock().missed(app.now_ms(), missed);
+            }
+            // A stream that was made anew counts from its own beginning.
+            read.added = Some(if now < before { now } else { now.max(before + found) });
+        } else {
+            read.added = added;
+        }
         Ok(())
     }
 
@@ -97,6 +116,16 @@ impl Place {
         }
         last
     }
+}
+
+/// How many events a stream ever had; `None` when there is none, or the server does not tell.
+async fn added(app: &App, stream: &str) -> Option<u64> {
+    let reply = wire::call(app.store(), &["XINFO", "STREAM", stream]).await.ok()?;
+    let pairs = kernel::reply::pairs(&reply)?;
+    let count = pairs
+        .iter()
+        .find_map(|(name, count)| (wire::text(name)? == "entries-added").then_some(*count))?;
+    wire::int(count).and_then(|count| u64::try_from(count).ok())
 }
 
 fn seq_of(entry: &kernel::Value) -> Option<Seq> {

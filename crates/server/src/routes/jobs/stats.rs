@@ -6,8 +6,8 @@ use kernel::Deadline;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::columns::Columns;
 use super::handle::{Here, Queues, refuse};
-use super::history::Columns;
 use super::produce::NsQuery;
 use super::sampler::Histories;
 use crate::app::App;
