@@ -71,7 +71,7 @@ test('the map shows 29 bodies, a station, a gate and ships, and time passes', as
 });
 
 test('from the star to a ship with keys alone, and everything moves without an answer', async () => {
-  const page = await open(browser, server, '/galaxy', { allow: ['404'] });
+  const page = await open(browser, server, '/galaxy');
   await ready(page);
   const far = await mpp(page);
   await page.locator('.gxlist .twin').focus();
@@ -114,7 +114,7 @@ test('from the star to a ship with keys alone, and everything moves without an a
 });
 
 test('the wheel, a drag and a click on the picture', async () => {
-  const page = await open(browser, server, '/galaxy?follow=b:Earth', { allow: ['404'] });
+  const page = await open(browser, server, '/galaxy?follow=b:Earth');
   await ready(page);
   const box = await page.locator('wk-canvas').boundingBox();
   await page.waitForTimeout(600);
@@ -185,7 +185,7 @@ test('both languages and themes, from a wall to a small phone', async () => {
     ['en-GB', 'light'],
     ['fr-FR', 'dark'],
   ]) {
-    const page = await open(browser, server, `/galaxy?sel=s:${ship}`, { lang, scheme, allow: ['404'] });
+    const page = await open(browser, server, `/galaxy?sel=s:${ship}`, { lang, scheme });
     await ready(page);
     await until('its panel', async () => (await page.locator('.gxcard .meter').count()) >= 3);
     if (scheme === 'dark') {
@@ -213,7 +213,7 @@ test('both languages and themes, from a wall to a small phone', async () => {
 });
 
 test('who may only read finds no controls; reduced motion steps', async () => {
-  const page = await open(browser, server, '/', { motion: 'reduce', allow: ['404'] });
+  const page = await open(browser, server, '/', { motion: 'reduce' });
   await page.route('**/api/session', async (route) => {
     const answer = await route.fetch();
     await route.fulfill({ json: { ...(await answer.json()), role: 'reader' } });

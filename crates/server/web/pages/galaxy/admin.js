@@ -115,7 +115,7 @@ export function snapshots({ ctx, sky, again }) {
         h('b', {}, t('galaxy.snapshot', { id: String(x.id) })),
         h('span.note', {}, `${t('galaxy.ticks', { n: num(tick) })} · ${Number.isFinite(made) ? when(made) : '–'}`),
       ),
-      h('span.end', {}, button({ label: t('galaxy.restore'), small: true, run: () => restore(x, tick, made) })),
+      h('span.end', {}, button({ label: t('galaxy.restore'), small: true, run: () => void restore(x, tick, made) })),
     );
   };
   const restore = (x, tick, made) =>
