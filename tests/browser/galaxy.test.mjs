@@ -180,6 +180,15 @@ test('time is held, run at another pace and let go, by hand', async () => {
   await clean(page);
 });
 
+test('what happens is told in the feed, and leads to the map', async () => {
+  const page = await open(browser, server, '/events');
+  await until('its sentences', async () => /Ship Wren 2 was spawned/.test(await page.locator('.feed').innerText()));
+  await until('of operators too', async () => /Time was paused/.test(await page.locator('.feed').innerText()));
+  await page.locator('.feed a', { hasText: 'Wren 2' }).click();
+  await until('its panel', async () => (await page.locator('.gxcard h2').innerText()) === 'Wren 2');
+  await clean(page);
+});
+
 test('both languages and themes, from a wall to a small phone', async () => {
   for (const [lang, scheme] of [
     ['en-GB', 'light'],

@@ -192,9 +192,15 @@ const inField = (kind) => (e) => {
 /** module → (event) → nodes or text, null for the plain sentence. */
 export const sentences = {
   galaxy: (e) => {
-    const key = `galaxy.event.${String(e.type).replace(/^ship\./, '')}`;
-    if (!has(key) || !e.id) return null;
-    return rich(key, { id: h('a', { href: `/galaxy?sel=s:${e.id}` }, h('b', {}, e.body?.name || shortId(e.id))) });
+    const key = `galaxy.event.${e.type}`;
+    if (!has(key)) return null;
+    const { body = {} } = e;
+    const id = /^(ship|maneuver)\./.test(e.type)
+      ? h('a', { href: `/galaxy?sel=s:${e.id}` }, h('b', {}, body.name || shortId(e.id)))
+      : '';
+    const ended = e.type === 'maneuver.ended' && `${body.type} ${body.status}`;
+    const what = ended || body.message || body.username || body.new?.id || body.new;
+    return rich(key, { id, what: h('b', {}, String(what ?? e.id)) });
   },
   monsters: inField('m'),
   reactors: inField('r'),
