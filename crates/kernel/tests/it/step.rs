@@ -1,5 +1,7 @@
 //! Steps: all or nothing, never a key that came back.
 
+use std::fmt::Write as _;
+
 use kernel::numbers::Dialect;
 use kernel::{Effects as _, Event, Fault, Pending, Step, Swap};
 use testkit::on_every_store;
@@ -267,7 +269,7 @@ on_every_store!(a_step_is_the_same_with_and_without_a_script, |store| {
             let mut told = outcome.trim_end_matches(['"', ' ', '}', ')']).to_owned();
             for key in ["doc", "s", "set", "zset", "hash", "count", "list", "cool"] {
                 let value = ask(&**store, &["DUMP", &format!("{at}{key}")]).await;
-                told.push_str(&format!(" {key}={value:?}"));
+                let _ = write!(told, " {key}={value:?}");
             }
             let length = int(&**store, &["XLEN", &format!("{at}stream")]).await;
             ended.push(told);

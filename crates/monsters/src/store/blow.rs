@@ -176,9 +176,8 @@ impl Monsters {
             let stops = match (at, reply.first()) {
                 (0, Some(b'$')) if reply.starts_with(b"$-1") => Ok(Some("gone")),
                 (0, Some(b'$')) if hint.is(bulk(reply)) => return Next::Go,
-                (0, Some(b'$')) => Ok(None),
                 (1 | 2, Some(b'$' | b'+')) => return Next::Go,
-                // The script says what is wrong.
+                // Changed meanwhile, or wrong in a way that the script says.
                 (0 | 1, _) => Ok(None),
                 _ => Err(kernel::Fault::Unknown("a monster's text was not taken".into()).into()),
             };
