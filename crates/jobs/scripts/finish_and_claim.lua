@@ -113,7 +113,7 @@ local function plain(text)
   if string.find(text, 'x"', 1, true) and string.find(text, '"x"', 1, true) then return end
   local _, at = string.find(text, 'target"', 1, true)
   if at and (string.sub(text, at + 1, at + 3) ~= ':{}' or string.find(text, 'target"', at, true)) then return end
-  return string.match(text, '^{"jobId":"[^"\\]*","type":"([^"\\]+)",')
+  return string.match(text, '^{"jobId":"[^"\\]*","type":"([^"\\%c]+)",')
 end
 
 -- Takes a job for this worker, unless somebody holds its lock.
@@ -154,6 +154,12 @@ local function run(kind, by)
 end
 
 local function main()
+  local finishing = ARGV[6] == '1' and ARGV[18] == 'completed'
+  if ARGV[7] == '1' and (finishing or ARGV[6] == '0') and ARGV[15] == '' then
+    touch(false)
+    local short = not special and kit.single(finishing)
+    if short then return short end
+  end
   local locks, starts, odd = outcomes(tonumber(ARGV[6]))
   touch(odd)
   -- Nothing that ends plainly comes back into the list, so its head can be read before.
