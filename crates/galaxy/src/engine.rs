@@ -152,6 +152,13 @@ impl Engine {
         (engine, Handle { asks: ask, seen: watched })
     }
 
+    /// The same, with snapshots: for whoever opens the database later than the engine.
+    #[must_use]
+    pub fn keeping(mut self, snapshots: Arc<Snapshots>) -> Engine {
+        self.options.snapshots = Some(snapshots);
+        self
+    }
+
     /// Ticks whenever it holds the lock, until `stop`.
     pub async fn run(mut self, stop: CancellationToken) {
         let key = self.keys.engine_lock();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use galaxy::accounts::{AccountError, Accounts, FleetError, Fleets};
 use galaxy::database::Place;
 use galaxy::online::Online;
+use galaxy::snapshot::{SnapshotError, Snapshots};
 use kernel::{Event, Kind};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -88,6 +89,22 @@ impl Gateway {
         ))
     }
 
+    /// The snapshots of this world, in the accounts' database.
+    pub(crate) async fn snapshots(&self, app: &App) -> Result<&Arc<Snapshots>, Refusal> {
+        let database = self.fleets(app).await?.accounts().database().clone();
+        let make = async || {
+            Snapshots::new(database, app.shared_store(), Arc::clone(&app.clock), self.keys)
+        };
+        Ok(self.snapshots.get_or_init(make).await)
+    }
+
+    /// Whether a snapshot is being put back.
+    pub(crate) async fn restoring(&self, app: &App) -> Result<bool, Refusal> {
+        let key = self.keys.restoring();
+        let reply = crate::wire::call(app.store(), &["EXISTS", key.as_str()]).await?;
+        Ok(crate::wire::int(&reply) == Some(1))
+    }
+
     /// Who is online, on all servers.
     pub(crate) async fn online(&self, app: &App) -> Result<&Arc<Online>, Refusal> {
         let start = || Online::start(app.shared_store(), self.keys, Arc::clone(&app.clock));
@@ -134,6 +151,22 @@ pub(crate) fn account(error: AccountError) -> Refusal {
     let mut refusal = Refusal::new(def.unwrap_or(reply::BAD_REQUEST), error.to_string());
     refusal.field = error.field().map(str::to_owned);
     if code == errors::TOO_OFTEN.code { refusal.retry_after(1) } else { refusal }
+}
+
+/// A refusal of the snapshots.
+#[allow(clippy::needless_pass_by_value)] // as `map_err` hands it over
+pub(crate) fn snapshot(error: SnapshotError) -> Refusal {
+    match error {
+        SnapshotError::Fault(fault) => fault.into(),
+        SnapshotError::Missing(_) => Refusal::new(reply::NOT_FOUND, error.to_string()),
+        SnapshotError::Unusable(_) => Refusal::new(reply::CONFLICT, error.to_string()),
+        SnapshotError::Database(_) => {
+            tracing::error!(%error, "the snapshots' database failed");
+            Refusal::new(reply::STORE_UNAVAILABLE, "the snapshots' database does not answer")
+                .details(json!({ "outcome": "unknown" }))
+                .retry_after(1)
+        }
+    }
 }
 
 /// A refusal of a fleet.

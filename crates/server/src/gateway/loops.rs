@@ -23,10 +23,14 @@ pub(crate) async fn engine(app: State, stop: CancellationToken) {
     if !app.settings.flag("galaxy.engine") {
         return;
     }
-    let engine = of(&app).waiting.lock().take();
-    if let Some(engine) = engine {
-        engine.run(stop).await;
-    }
+    let gateway = of(&app);
+    let Some(engine) = gateway.waiting.lock().take() else { return };
+    let engine = match gateway.snapshots(&app).await {
+        Ok(snapshots) => engine.keeping(Arc::clone(snapshots)),
+        // The world goes on; the log says why nothing of it is kept.
+        Err(_) => engine,
+    };
+    engine.run(stop).await;
 }
 
 /// Puts each tick before the sockets: from the engine here, or, when another server ticks and somebody looks, from the

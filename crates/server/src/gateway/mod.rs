@@ -14,6 +14,7 @@ use galaxy::keys::Keys;
 use galaxy::load::Epoch;
 use galaxy::online::Online;
 use galaxy::physics::solar::SOL;
+use galaxy::snapshot::Snapshots;
 use kernel::{Clock, Kind};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OnceCell, broadcast, watch};
@@ -54,6 +55,7 @@ pub(crate) struct Gateway {
     answers: orders::Answers,
     fleets: OnceCell<Fleets>,
     online: OnceCell<Arc<Online>>,
+    snapshots: OnceCell<Arc<Snapshots>>,
     /// Sockets by address and by player.
     pub(crate) by_address: Counts<IpAddr>,
     pub(crate) by_player: Counts<Uuid>,
@@ -108,6 +110,7 @@ impl Gateway {
             answers: orders::Answers::default(),
             fleets: OnceCell::new(),
             online: OnceCell::new(),
+            snapshots: OnceCell::new(),
             by_address: Counts::new(app.settings.size("galaxy.sockets_per_address")),
             by_player: Counts::new(app.settings.size("galaxy.sockets_per_player")),
             logins: Rate::new(

@@ -87,6 +87,12 @@ impl Gateway {
         }
         let (engine, _) =
             Engine::new(app.shared_store(), Arc::clone(&app.clock), self.keys, options(app, false));
+        let engine = match command.order {
+            Order::Snapshot | Order::Restore { .. } => {
+                engine.keeping(Arc::clone(self.snapshots(app).await?))
+            }
+            _ => engine,
+        };
         match engine.alone(&command).await? {
             Some(outcome) => outcome.map(drop).map_err(refused),
             // Somebody was quicker.

@@ -10,6 +10,7 @@ mod pilot;
 mod players;
 mod rules;
 mod settings;
+mod snapshots;
 mod socket;
 mod talk;
 mod things;
@@ -48,6 +49,13 @@ pub(crate) const MODULE: Module = Module {
         Loop { name: "galaxy presence", run: |app, stop| accounts::presence(app, stop).boxed() },
         Loop { name: "galaxy demo", run: |app, stop| demo::run(app, stop).boxed() },
     ],
+    check: Some(|at| {
+        async move {
+            let keys = galaxy::keys::Keys::new(at.layout);
+            galaxy::check::check(&at.store, keys, at.repair).await
+        }
+        .boxed()
+    }),
     tile: Some(|app| tile::tile(app).boxed()),
     start: Some(|app| start(app).boxed()),
     ..Module::named("galaxy", "ships, bodies and stations of a star system", &TABLE)
@@ -109,6 +117,9 @@ const ACCESS: &[Access] = &[
     admin("POST", "/api/admin/ships", Role::Operator),
     admin("DELETE", "/api/admin/ships/{id}", Role::Operator),
     admin("POST", "/api/admin/reset", Role::Admin),
+    admin("GET", "/api/admin/snapshots", Role::Reader),
+    admin("POST", "/api/admin/snapshots", Role::Operator),
+    admin("POST", "/api/admin/snapshots/{id}/restore", Role::Admin),
 ];
 
 fn router() -> OpenApiRouter<State> {
@@ -147,4 +158,6 @@ fn router() -> OpenApiRouter<State> {
         .routes(routes!(build::spawn_ship))
         .routes(routes!(build::remove_ship))
         .routes(routes!(admin::reset))
+        .routes(routes!(snapshots::list, snapshots::create))
+        .routes(routes!(snapshots::restore))
 }

@@ -1,6 +1,7 @@
 //! The galaxy over HTTP and sockets.
 
 mod accounts;
+mod automation;
 mod liveness;
 mod pilot;
 mod reads;

@@ -48,7 +48,10 @@ fn logged_in(fleets: &Fleets, player: &Player, fleet: &Fleet) -> LoggedIn {
 }
 
 fn spend(app: &App, gateway: &Gateway, caller: &Caller) -> Result<(), Refusal> {
-    let spent = gateway.logins.spend(caller.address, app.clock.monotonic());
+    let now = app.clock.monotonic();
+    // Addresses whose minute is over are forgotten, so that memory stays bounded.
+    gateway.logins.sweep(now);
+    let spent = gateway.logins.spend(caller.address, now);
     spent.map_err(|wait| {
         metrics::counter!("worldkeep_rate_limited_total").increment(1);
         Refusal::from(errors::TOO_OFTEN).retry_after(wait.as_secs() + 1)
