@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::keys::Keys;
 use crate::maneuver;
-use crate::model::{write_controls, write_motion};
+use crate::model::write_motion;
 use crate::physics::CraftId;
 use crate::text;
 use crate::world::{Ship, Stored, World};
@@ -118,32 +118,23 @@ impl World {
         hash.vector("velocity", &velocity.to_array());
         hash.vector("attitude", &text::wxyz(hull.attitude));
         hash.vector("angular_velocity", &hull.omega.to_array());
-        let now = Stored {
-            fuel: hull.fuel,
-            wheel: hull.wheel,
-            controls: write_controls(hull, ship.target.as_ref()),
-            docked: ship.docked,
-            landed: ship.landed,
-            maneuver: ship.maneuver.clone(),
-        };
         let was = ship.stored.as_ref();
-        if was == Some(&now) {
+        if was.is_some_and(|was| was.is(ship, hull)) {
             return Some((smallvec![hash.cmd], ship.craft, None));
         }
+        let now = Stored::of(ship, hull);
         if was.is_none_or(|was| was.fuel.to_bits() != now.fuel.to_bits()) {
             hash.cmd.arg("fuel").arg(text::float(now.fuel));
         }
         if was.is_none_or(|was| was.wheel != now.wheel) {
             hash.vector("wheel_momentum", &now.wheel.to_array());
         }
-        let held = |pair: &(&str, String)| was.is_some_and(|was| was.controls.contains(pair));
-        for pair in now.controls.iter().filter(|pair| !held(pair)) {
+        let before = was.map(|was| was.controls.write()).unwrap_or_default();
+        for pair in now.controls.write().iter().filter(|pair| !before.contains(pair)) {
             hash.cmd.arg(pair.0).arg(&pair.1);
         }
         // Absent means at rest, so that a ship that never moved sideways has no such field.
-        let shifted =
-            |stored: &Stored| stored.controls.iter().any(|(name, _)| *name == "translation_input");
-        if was.is_none_or(shifted) && !shifted(&now) {
+        if was.is_none_or(|was| was.controls.shift()) && !now.controls.shift() {
             hash.vector("translation_input", &[0.0; 3]);
         }
         if was.is_none_or(|was| was.docked != now.docked) {

@@ -2,8 +2,8 @@
 //!
 //! Always true: at most one engine writes; orders take effect between ticks, in the order they came; whoever gave an
 //! order that is a write of its own hears of it when that is in the store; a batch that fails is tried again with the
-//! newest state and the writes of its orders; after five seconds of failing the engine pauses the world in memory
-//! until the store is back.
+//! newest state and the writes of its orders; at most one batch is under way; after five seconds of failing the engine
+//! pauses the world in memory until the store is back.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::keys::Keys;
 use crate::load::Epoch;
-use crate::orders::{Command, Effect, Order, OrderError};
+use crate::orders::{Command, Effect, OrderError};
 use crate::pace::{self, Beat};
 use crate::physics::solar::{SOL, System};
 use crate::snapshot::Snapshots;
@@ -24,16 +24,19 @@ use crate::world::World;
 mod alone;
 mod commands;
 mod find;
-mod flush;
+mod flight;
 mod keep;
 mod lock;
 mod mend;
+mod obey;
 mod seen;
+mod show;
 mod write;
 
 pub use commands::{Answer, Told, read_entry, send, send_asking};
 pub use seen::{Numbers, Seen, ShipSeen, StationSeen};
 
+use flight::Flight;
 use keep::Keeper;
 use lock::Lock;
 use mend::Mender;
@@ -127,6 +130,10 @@ struct Turn {
     askers: Vec<(Asker, Effect)>,
     /// Answers to orders of other servers: told after those writes, in the same batch.
     answers: Vec<Cmd>,
+    /// The write that is under way.
+    flight: Option<Flight>,
+    /// Orders of other servers that were read while the store had time.
+    heard: Vec<commands::Sent>,
     /// Where reading `galaxy:commands` goes on.
     after: String,
     failing_since: Option<Duration>,
@@ -198,6 +205,7 @@ impl Engine {
         loop {
             self.wait(&mut turn, stop).await;
             if !turn.lock.renew().await || !turn.lock.holds() {
+                self.land(&mut turn).await;
                 return Ok(Ended::Lost);
             }
             self.take_orders(&mut turn).await;
@@ -209,16 +217,21 @@ impl Engine {
                 return Ok(Ended::Stopped);
             }
             if let Some((id, asker)) = turn.keeper.restore.take() {
+                self.land(&mut turn).await;
                 turn = self.restore(turn, id, asker).await?;
             }
             if !turn.world.pace.paused {
                 self.tick_all_due(&mut turn).await;
             }
+            let now = self.clock.monotonic();
+            if turn.world.pace.paused || turn.beat.behind(now) == 0 || turn.keeper.waits(now) {
+                self.land(&mut turn).await;
+            }
             // Nothing was due, and whoever gave an order need not wait until something is.
-            if turn.world.pace.paused || turn.failing_since.is_none() {
+            if turn.world.pace.paused || (turn.failing_since.is_none() && turn.flight.is_none()) {
                 self.stand_still(&mut turn).await;
             }
-            if turn.failing_since.is_none() && turn.extra.is_empty() {
+            if turn.failing_since.is_none() && turn.extra.is_empty() && turn.flight.is_none() {
                 turn.keeper.tend(&turn.world, self.clock.monotonic()).await;
                 let now = self.clock.monotonic();
                 turn.numbers.mended += turn.mender.tend(&self.store, now).await;
@@ -238,6 +251,8 @@ impl Engine {
             extra: Vec::new(),
             askers: Vec::new(),
             answers: Vec::new(),
+            flight: None,
+            heard: Vec::new(),
             after: commands::recent(self.clock.now_ms()),
             failing_since: None,
             numbers: Numbers::default(),
@@ -267,73 +282,6 @@ impl Engine {
                 }
             }
         }
-    }
-
-    async fn take_orders(&mut self, turn: &mut Turn) {
-        while let Ok(ask) = self.asks.try_recv() {
-            self.obey(turn, &ask.command, Some(ask.answer));
-        }
-        let now_ms = self.clock.now_ms();
-        match commands::read(&*self.store, self.keys, &turn.after).await {
-            Ok((commands, after)) => {
-                turn.after = after;
-                for (command, ask) in commands {
-                    if commands::too_old(&command, now_ms) {
-                        turn.numbers.orders_dropped += 1;
-                        continue;
-                    }
-                    let refused = self.obey(turn, &command, None);
-                    turn.answers
-                        .extend(ask.map(|answer| Answer { answer, refused }.tell(self.keys)));
-                }
-            }
-            Err(fault) => tracing::debug!(%fault, "orders of other servers could not be read"),
-        }
-    }
-
-    /// Carries an order out; says why not when it is refused.
-    fn obey(&self, turn: &mut Turn, command: &Command, answer: Option<Asker>) -> Option<Told> {
-        if self.options.snapshots.is_some()
-            && let Order::Snapshot | Order::Restore { .. } = command.order
-        {
-            turn.keeper.note(&command.order, answer);
-            return None;
-        }
-        let before = turn.world.pace.clone();
-        let outcome = turn.world.obey(command);
-        let mut writes = Vec::new();
-        match &outcome {
-            Ok(effect) => {
-                writes = write::effect(&turn.world, self.keys, effect, self.clock.now_ms());
-                if matches!(effect, Effect::Cleared(_)) {
-                    turn.energy = turn.world.bodies.energy();
-                }
-            }
-            Err(why) => {
-                turn.numbers.orders_dropped += 1;
-                tracing::debug!(%why, ?command, "an order was refused");
-            }
-        }
-        let (now, pace) = (self.clock.monotonic(), &turn.world.pace);
-        if before.rate.to_bits() != pace.rate.to_bits() {
-            turn.beat.change(now, pace.rate);
-        }
-        if pace.paused && turn.paused_at.is_none() {
-            turn.paused_at = Some(now);
-            turn.keeper.note(&Order::Snapshot, None);
-        } else if let (false, Some(since)) = (pace.paused, turn.paused_at) {
-            turn.beat.skip(now.saturating_sub(since));
-            turn.paused_at = None;
-        }
-        let refused = outcome.as_ref().err().map(Told::from);
-        match (answer, outcome) {
-            (Some(asker), Ok(effect)) if !writes.is_empty() => turn.askers.push((asker, effect)),
-            // Nobody listens any more: then nobody need know.
-            (Some(asker), outcome) => drop(asker.send(outcome)),
-            (None, _) => {}
-        }
-        turn.extra.extend(writes);
-        refused
     }
 
     /// Ticks until nothing is due or others deserve a turn.
@@ -366,14 +314,20 @@ impl Engine {
         }
         let now_ms = self.clock.now_ms();
         turn.extra.extend(write::automated(&turn.world, self.keys, &stepped, now_ms));
-        self.flush(turn).await;
-        turn.numbers.behind = turn.beat.behind(self.clock.monotonic());
-        turn.numbers.took = self.clock.monotonic().saturating_sub(now);
         turn.recent.push_back(now);
         while turn.recent.len() > 50 {
             turn.recent.pop_front();
         }
-        self.show(turn);
+        // When more is due and nobody waits for an answer, it is computed while the store takes this.
+        let late = turn.beat.behind(self.clock.monotonic()) > 0;
+        if late && turn.failing_since.is_none() && turn.askers.is_empty() {
+            self.launch(turn, now).await;
+        } else {
+            self.flush(turn).await;
+            turn.numbers.behind = turn.beat.behind(self.clock.monotonic());
+            turn.numbers.took = self.clock.monotonic().saturating_sub(now);
+            self.show(turn);
+        }
     }
 
     /// Without a tick, what orders changed is written as it comes.

@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 use crate::physics::Vec3;
 use crate::text;
 
+mod controls;
 mod ship;
 mod station;
 
-pub use ship::{ShipRecord, Target, TargetKind, write_controls};
+pub use controls::Controls;
+pub use ship::{ShipRecord, Target, TargetKind};
 pub use station::{StationKind, StationRecord, write_motion};
 
 /// A hash as read.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::maneuver::Maneuver;
-use crate::model::{ShipRecord, StationKind, StationRecord, Target, TargetKind};
+use crate::model::{Controls, ShipRecord, StationKind, StationRecord, Target, TargetKind};
 use crate::physics::aim::{Lagrange, Mark};
 use crate::physics::solar::System;
 use crate::physics::{Bodies, Craft, CraftId, Fleet, Hull, Vec3};
@@ -76,10 +76,33 @@ pub struct Ship {
 pub(crate) struct Stored {
     pub(crate) fuel: f64,
     pub(crate) wheel: Vec3,
-    pub(crate) controls: crate::model::Written,
+    pub(crate) controls: Controls,
     pub(crate) docked: Option<Uuid>,
     pub(crate) landed: Option<usize>,
     pub(crate) maneuver: Option<Maneuver>,
+}
+
+impl Stored {
+    pub(crate) fn of(ship: &Ship, hull: &Hull) -> Self {
+        Stored {
+            fuel: hull.fuel,
+            wheel: hull.wheel,
+            controls: Controls::of(hull, ship.target.as_ref()),
+            docked: ship.docked,
+            landed: ship.landed,
+            maneuver: ship.maneuver.clone(),
+        }
+    }
+
+    /// Whether the ship is still as the store has it, but for its motion.
+    pub(crate) fn is(&self, ship: &Ship, hull: &Hull) -> bool {
+        self.fuel.to_bits() == hull.fuel.to_bits()
+            && self.wheel == hull.wheel
+            && self.docked == ship.docked
+            && self.landed == ship.landed
+            && self.controls.are(hull, ship.target.as_ref())
+            && self.maneuver == ship.maneuver
+    }
 }
 
 /// A station or a gate in memory.
@@ -147,7 +170,7 @@ impl World {
         let stored = Some(Stored {
             fuel: record.hull.fuel,
             wheel: record.hull.wheel,
-            controls: crate::model::write_controls(&record.hull, record.target.as_ref()),
+            controls: Controls::of(&record.hull, record.target.as_ref()),
             docked: record.docked,
             landed,
             maneuver: None,

@@ -71,6 +71,11 @@ impl Keeper {
         }
     }
 
+    /// Whether one is to be taken as soon as the store holds exactly this world.
+    pub(super) fn waits(&self, now: Duration) -> bool {
+        self.snapshots.is_some() && self.running.is_none() && now >= self.due
+    }
+
     /// To be called while the store holds exactly this world.
     pub(super) async fn tend(&mut self, world: &World, now: Duration) {
         if self.running.as_ref().is_some_and(|running| running.task.is_finished())

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{Fault, Store};
+use rayon::prelude::*;
 use uuid::Uuid;
 
 use crate::keys::Keys;
@@ -13,7 +14,10 @@ use crate::model::{StationKind, StationRecord, Target};
 use crate::physics::solar::System;
 use crate::physics::{Hull, Vec3};
 use crate::rules::Rule;
-use crate::world::{Pace, World};
+use crate::world::{Pace, Ship, World};
+
+/// From so many ships on, looking is worth a second thread.
+const WORTH_SHARING: usize = 1_024;
 
 /// How the engine is doing.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -119,11 +123,11 @@ impl Seen {
 
     pub(super) fn of(world: &World, numbers: Numbers) -> Self {
         let now = world.bodies.now();
-        let ships = world.ships.iter().filter_map(|(id, ship)| {
+        let seen = |(id, ship): &(&Uuid, &Ship)| {
             let craft = world.fleet.craft(ship.craft)?;
             let (position, velocity) = craft.absolute(now);
             Some(ShipSeen {
-                id: *id,
+                id: **id,
                 player_id: ship.player_id.clone(),
                 name: ship.name.clone(),
                 position,
@@ -137,7 +141,13 @@ impl Seen {
                 rules: Arc::clone(&ship.rules),
                 maneuver: ship.maneuver.clone().map(Box::new),
             })
-        });
+        };
+        let all: Vec<_> = world.ships.iter().collect();
+        let ships = if all.len() < WORTH_SHARING {
+            all.iter().filter_map(seen).collect()
+        } else {
+            all.par_iter().filter_map(seen).collect()
+        };
         let stations = world.stations.iter().filter_map(|(id, station)| {
             let (position, velocity) = world.motion(station.craft)?;
             let record = StationRecord { position, velocity, ..station.record.clone() };
@@ -150,7 +160,7 @@ impl Seen {
             pace: world.pace.clone(),
             drift_s: world.drift_s,
             bodies: now.position.iter().copied().zip(now.velocity.iter().copied()).collect(),
-            ships: ships.collect(),
+            ships,
             stations: stations.collect(),
             numbers,
         }

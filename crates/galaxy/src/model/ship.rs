@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{Fields, HOME_SYSTEM, Unusable, Written, optional, required, unusable};
+use super::{Controls, Fields, HOME_SYSTEM, Unusable, Written, optional, required, unusable};
 use crate::physics::hull::Mode;
 use crate::physics::{Hull, Quat, ShipClass, Vec3};
 use crate::text;
@@ -127,7 +127,7 @@ impl ShipRecord {
             ("attitude", text::quaternion(hull.attitude)),
             ("angular_velocity", text::vector(hull.omega)),
         ];
-        out.extend(write_controls(hull, self.target.as_ref()));
+        out.extend(Controls::of(hull, self.target.as_ref()).write());
         out.extend([
             ("fuel", text::float(hull.fuel)),
             ("fuel_capacity", text::float(hull.fuel_capacity)),
@@ -175,29 +175,6 @@ fn read_held(fields: &Fields) -> Option<Quat> {
         part("attitude_target_y")?,
         part("attitude_target_z")?,
     )
-}
-
-/// What the pilot and the controller set; written when one of them changed it.
-pub fn write_controls(hull: &Hull, target: Option<&Target>) -> Written {
-    let mut out = vec![
-        ("rotation_input", text::vector(hull.rotation_input)),
-        ("thrust_level", text::float(hull.thrust_level)),
-        ("attitude_hold", text::flag(hull.hold).to_owned()),
-        ("attitude_mode", hull.mode.word().to_owned()),
-    ];
-    if hull.translation_input != Vec3::ZERO {
-        out.push(("translation_input", text::vector(hull.translation_input)));
-    }
-    if let (Mode::Hold, Some(held)) = (hull.mode, hull.held) {
-        let names =
-            ["attitude_target_w", "attitude_target_x", "attitude_target_y", "attitude_target_z"];
-        out.extend(names.into_iter().zip(text::wxyz(held).map(text::float)));
-    }
-    if let Some(target) = target {
-        out.push(("attitude_target_id", target.id.clone()));
-        out.push(("attitude_target_type", target.kind.word().to_owned()));
-    }
-    out
 }
 
 #[cfg(test)]

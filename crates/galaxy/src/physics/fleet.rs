@@ -3,7 +3,7 @@
 //! Always true: a craft keeps its id while it lives; a block holds craft of one reference body; after every change the
 //! pull on a block is that of the bodies where they are now.
 
-use pulp::Arch;
+use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
 
 use super::aim::View;
@@ -131,7 +131,7 @@ impl Fleet {
     /// Moves all craft along with the bodies.
     pub fn advance(&mut self, gm: &[f64], track: &Track) {
         let arch = Arch::new();
-        let fly = |block: &mut Block| arch.dispatch(|| block.fly(gm, track));
+        let fly = |block: &mut Block| arch.dispatch(Fly { block, gm, track });
         if self.blocks.len() >= WORTH_SHARING {
             self.blocks.par_iter_mut().for_each(fly);
         } else {
@@ -202,6 +202,23 @@ impl Fleet {
                 self.slots[moved.ids[lane].index()] = Some(Slot { block: index, lane });
             }
         }
+    }
+}
+
+/// A block's way. A closure would be a function of its own, compiled for narrow vectors; this is not.
+struct Fly<'a> {
+    block: &'a mut Block,
+    gm: &'a [f64],
+    track: &'a Track,
+}
+
+impl NullaryFnOnce for Fly<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "compiled once per width of vectors")]
+    fn call(self) {
+        self.block.fly(self.gm, self.track);
     }
 }
 

@@ -46,13 +46,14 @@ def write(out, case, seconds, craft, bodies):
         p = sim.particles[len(names) + index]
         h = sim.particles[names.index(about)]
         rel = (p.x - h.x, p.y - h.y, p.z - h.z)
-        start = [repr(x) for x in (*r, *v)]
-        out.write("\t".join([case, repr(seconds), "craft", about] + [repr(x) for x in rel] + start) + "\n")
+        moves = (p.vx - h.vx, p.vy - h.vy, p.vz - h.vz)
+        ends = [repr(x) for x in (*r, *v, *moves)]
+        out.write("\t".join([case, repr(seconds), "craft", about] + [repr(x) for x in rel] + ends) + "\n")
 
 
 with open("tests/data/truth.tsv", "w") as out:
     out.write("# Made by tests/oracle/truth.py. Bodies: metres from the barycentre. Craft: metres from their body,\n")
-    out.write("# then the place and velocity they had at the start.\n# case\tseconds\tkind\tname\tx\ty\tz\tstart\n")
+    out.write("# then the place and velocity they had at the start, then the velocity they have.\n# case\tseconds\tkind\tname\tx\ty\tz\tstart\tmoves\n")
     write(out, "day", 86400.0, [], names)
     leo = circle("Earth", 6371008.4 + 400e3)
     write(out, "orbit", 5544.865, [leo], [])

@@ -1,0 +1,164 @@
+//! Writes: one atomic batch per tick, at most one under way.
+//!
+//! While the store takes a batch, the next tick may be computed and encoded, but it is sent only after the answer. When
+//! the answer is bad, what was encoded meanwhile is thrown away: it held only what had changed since a write that never
+//! was, and everything is written anew from the newest state.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::{Cmd, Deadline, Fault, Kind, Session, Store};
+use tokio::task::JoinHandle;
+
+use super::seen::Seen;
+use super::{Asker, Engine, PATIENCE, Turn, write};
+use crate::batch::Batch;
+use crate::orders::Effect;
+
+/// A batch that is under way, and what to do when it arrives.
+pub(super) struct Flight {
+    task: JoinHandle<(Option<Box<dyn Session>>, Result<(), Fault>)>,
+    extra: Arc<Vec<Cmd>>,
+    answers: Vec<Cmd>,
+    askers: Vec<(Asker, Effect)>,
+    seen: Box<Seen>,
+    began: Duration,
+}
+
+impl Engine {
+    /// Everything as it is: one atomic write on one server; on a Cluster entities first, then the tick.
+    pub(super) async fn flush(&mut self, turn: &mut Turn) {
+        self.land(turn).await;
+        if !turn.lock.holds() {
+            return;
+        }
+        let mut batch = turn.world.batch(self.keys);
+        batch.last.extend_from_slice(&turn.answers);
+        let session = turn.session.take();
+        let (session, outcome) = send(&self.store, session, self.home(), &turn.extra, batch).await;
+        turn.session = session;
+        match outcome {
+            Ok(()) => {
+                turn.failing_since = None;
+                turn.extra.clear();
+                turn.answers.clear();
+            }
+            Err(fault) => self.keep_for_later(turn, &fault),
+        }
+    }
+
+    /// Sends everything as it is once the batch before it has arrived, and does not wait for the answer.
+    pub(super) async fn launch(&mut self, turn: &mut Turn, began: Duration) {
+        let mut batch = turn.world.batch(self.keys);
+        let seen = Box::new(self.look(turn));
+        self.land(turn).await;
+        if turn.failing_since.is_some() {
+            self.flush(turn).await;
+            self.show(turn);
+            return;
+        }
+        if !turn.lock.holds() {
+            return;
+        }
+        // The store is idle now; behind the batch this would wait for all of it.
+        self.hear(turn).await;
+        batch.last.extend_from_slice(&turn.answers);
+        let extra = Arc::new(std::mem::take(&mut turn.extra));
+        let (sent, home, session) = (Arc::clone(&extra), self.home(), turn.session.take());
+        let store = Arc::clone(&self.store);
+        let runtime = tokio::runtime::Handle::current();
+        // A thread of its own: the embedded store works where it is called.
+        let task = tokio::task::spawn_blocking(move || {
+            runtime.block_on(send(&store, session, home, &sent, batch))
+        });
+        let answers = std::mem::take(&mut turn.answers);
+        let askers = std::mem::take(&mut turn.askers);
+        turn.flight = Some(Flight { task, extra, answers, askers, seen, began });
+    }
+
+    /// Waits for the batch that is under way, if one is.
+    pub(super) async fn land(&mut self, turn: &mut Turn) {
+        let Some(flight) = turn.flight.take() else { return };
+        let lost = |_| (None, Err(Fault::Unknown("the writer ended".to_owned())));
+        let (session, outcome) = flight.task.await.unwrap_or_else(lost);
+        turn.session = session;
+        let now = self.clock.monotonic();
+        match outcome {
+            Ok(()) => {
+                turn.failing_since = None;
+                turn.numbers.behind = turn.beat.behind(now);
+                turn.numbers.took = now.saturating_sub(flight.began);
+                let mut seen = flight.seen;
+                seen.numbers.clone_from(&turn.numbers);
+                self.seen.send_replace(Arc::from(seen));
+                for (asker, effect) in flight.askers {
+                    let _ = asker.send(Ok(effect));
+                }
+            }
+            Err(fault) => {
+                let mut extra = Arc::unwrap_or_clone(flight.extra);
+                extra.append(&mut turn.extra);
+                turn.extra = extra;
+                turn.answers.splice(..0, flight.answers);
+                turn.askers.splice(..0, flight.askers);
+                self.keep_for_later(turn, &fault);
+            }
+        }
+    }
+
+    /// The writes of orders stay, and the next batch holds every field again; after five seconds the world rests.
+    fn keep_for_later(&self, turn: &mut Turn, fault: &Fault) {
+        let now = self.clock.monotonic();
+        turn.numbers.failed_writes += 1;
+        turn.session = None;
+        turn.world.doubt_the_store();
+        let since = *turn.failing_since.get_or_insert(now);
+        tracing::warn!(%fault, "a tick could not be written; the newest state is tried again");
+        if now.saturating_sub(since) > PATIENCE && !turn.world.pace.paused {
+            turn.world.pace.paused = true;
+            turn.paused_at = Some(now);
+            turn.extra.extend(write::pace(&turn.world, self.keys));
+            tracing::error!("the store has not taken a tick for five seconds; the world is paused");
+        }
+    }
+
+    /// The key by which a session finds its server.
+    fn home(&self) -> String {
+        self.keys.tick().as_str().to_owned()
+    }
+}
+
+/// Writes a batch; gives the session back for the next.
+async fn send(
+    store: &Arc<dyn Store>,
+    session: Option<Box<dyn Session>>,
+    home: String,
+    extra: &[Cmd],
+    batch: Batch,
+) -> (Option<Box<dyn Session>>, Result<(), Fault>) {
+    if store.status().kind == Kind::Cluster {
+        return (None, send_apart(&**store, &[extra, &batch.entities, &batch.last]).await);
+    }
+    let by = Deadline::after(PATIENCE);
+    let opened = match session {
+        Some(session) => Ok(session),
+        None => store.session(home.as_bytes(), by).await,
+    };
+    let mut session = match opened {
+        Ok(session) => session,
+        Err(fault) => return (None, Err(fault)),
+    };
+    let mut all = extra.to_vec();
+    all.extend(batch.in_order());
+    let outcome = session.exec(&all, by).await.map(drop);
+    (Some(session), outcome)
+}
+
+async fn send_apart(store: &dyn Store, parts: &[&[Cmd]]) -> Result<(), Fault> {
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        for outcome in store.pipeline(part, Deadline::after(PATIENCE)).await? {
+            outcome?;
+        }
+    }
+    Ok(())
+}

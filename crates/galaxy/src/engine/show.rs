@@ -1,0 +1,46 @@
+//! What others see of the world and of the engine, and when those who gave an order hear of it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Engine, Seen, Turn};
+use crate::pace;
+
+impl Engine {
+    /// The world as it is now, for those who only look.
+    pub(super) fn look(&self, turn: &mut Turn) -> Seen {
+        turn.numbers.rate = rate(&turn.recent);
+        turn.numbers.snapshots_failed = turn.keeper.failed();
+        turn.numbers.scale = pace::effective_scale(&turn.world.pace, turn.world.drift_s);
+        let energy = turn.world.bodies.energy();
+        turn.numbers.energy_drift = ((energy - turn.energy) / turn.energy).abs();
+        let (sum, size) = turn.world.bodies.momentum();
+        turn.numbers.momentum_drift = sum.length() / size;
+        Seen::of(&turn.world, turn.numbers.clone())
+    }
+
+    /// Lets others see the world as it is now, and tells those whose orders are in the store.
+    pub(super) fn show(&self, turn: &mut Turn) {
+        let seen = self.look(turn);
+        self.seen.send_replace(Arc::new(seen));
+        // After it can be seen: whoever hears of it may look at once.
+        if turn.failing_since.is_none() {
+            for (asker, effect) in turn.askers.drain(..) {
+                let _ = asker.send(Ok(effect));
+            }
+        }
+    }
+}
+
+/// Ticks per second over the last ones.
+fn rate(recent: &VecDeque<Duration>) -> f64 {
+    match (recent.front(), recent.back()) {
+        (Some(first), Some(last)) if last > first => {
+            #[expect(clippy::cast_precision_loss, reason = "at most fifty")]
+            let ticks = (recent.len() - 1) as f64;
+            ticks / last.saturating_sub(*first).as_secs_f64()
+        }
+        _ => 0.0,
+    }
+}
