@@ -132,6 +132,8 @@ struct Turn {
     answers: Vec<Cmd>,
     /// The write that is under way.
     flight: Option<Flight>,
+    /// When none was, last.
+    rested: Duration,
     /// Orders of other servers that were read while the store had time.
     heard: Vec<commands::Sent>,
     /// Where reading `galaxy:commands` goes on.
@@ -224,8 +226,11 @@ impl Engine {
                 self.tick_all_due(&mut turn).await;
             }
             let now = self.clock.monotonic();
-            if turn.world.pace.paused || turn.beat.behind(now) == 0 || turn.keeper.waits(now) {
+            // Snapshots and the mending of indexes need the store as the world is: once a second at the least.
+            let long = now.saturating_sub(turn.rested) > LOOK_AGAIN || turn.keeper.waits(now);
+            if turn.world.pace.paused || turn.beat.behind(now) == 0 || long {
                 self.land(&mut turn).await;
+                turn.rested = now;
             }
             // Nothing was due, and whoever gave an order need not wait until something is.
             if turn.world.pace.paused || (turn.failing_since.is_none() && turn.flight.is_none()) {
@@ -252,6 +257,7 @@ impl Engine {
             askers: Vec::new(),
             answers: Vec::new(),
             flight: None,
+            rested: now,
             heard: Vec::new(),
             after: commands::recent(self.clock.now_ms()),
             failing_since: None,

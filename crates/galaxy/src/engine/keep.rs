@@ -71,9 +71,12 @@ impl Keeper {
         }
     }
 
-    /// Whether one is to be taken as soon as the store holds exactly this world.
+    /// Whether one is to be taken as soon as the store holds exactly this world, or was taken and is to be told.
     pub(super) fn waits(&self, now: Duration) -> bool {
-        self.snapshots.is_some() && self.running.is_none() && now >= self.due
+        match &self.running {
+            Some(running) => running.task.is_finished(),
+            None => self.snapshots.is_some() && now >= self.due,
+        }
     }
 
     /// To be called while the store holds exactly this world.

@@ -1,6 +1,7 @@
 //! `worldkeep bench`: figures that matter to users, measured on their machine, each beside what it is compared
 //! with in the same run. Stores are its own: the engine in memory, and a Redis that is started for the run.
 
+pub(crate) mod galaxy;
 pub(crate) mod jobs;
 mod own_redis;
 mod pace;

@@ -1,4 +1,5 @@
-//! Many callers for a while: how many calls a second, and how long the slowest of a hundred took.
+//! Many callers for a while: how many calls a second, and how long the slowest of a hundred took. And the time a
+//! thread had a core.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -50,4 +51,13 @@ where
         p99_ms: f64::from(p99) / 1000.0,
         calls: took.len() as u64,
     }
+}
+
+/// Time this thread had a core: on a busy machine the clock on the wall says little about one core. Where the
+/// system does not tell, it is the wall's.
+pub(crate) fn core_time() -> Duration {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let spent = told.and_then(|text| text.split(' ').next()?.parse().ok());
+    spent.map_or_else(|| START.get_or_init(Instant::now).elapsed(), Duration::from_nanos)
 }

@@ -43,6 +43,22 @@ pub enum Bench {
         #[arg(long, value_name = "SECONDS", default_value_t = 5)]
         seconds: u64,
     },
+    /// Physics beside REBOUND and numpy, ticks beside what Redis takes and beside Python, times of a tick
+    #[command(after_help = "Examples:\n  \
+        worldkeep bench galaxy\n  \
+        worldkeep bench galaxy --ships 2000 --rounds 1 --seconds 1 --json\n\n\
+        The peers are Python packages (crates/worldkeep/peers/galaxy) and are installed when they are missing.")]
+    Galaxy {
+        /// Ships of the large runs
+        #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+        ships: usize,
+        /// Repetitions, taken in turns; the median counts
+        #[arg(long, value_name = "COUNT", default_value_t = 3)]
+        rounds: usize,
+        /// How long each run takes
+        #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
+        seconds: f64,
+    },
     /// Hits on monsters against WATCH on the same Redis, the embedded engine, listing, memory, timers
     #[command(after_help = "Example:\n  worldkeep bench worlds --seconds 5 --json\n\n\
         Uses stores of its own: the engine in memory, and a redis-server that is started for the run.")]

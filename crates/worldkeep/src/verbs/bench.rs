@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::bench::{Figure, jobs, rooms, worlds};
+use crate::bench::{Figure, galaxy, jobs, rooms, worlds};
 use crate::cli::{Bench, Global};
 use crate::exit::Failure;
 use crate::print;
@@ -25,6 +25,14 @@ pub(super) fn run(global: &Global, verb: &Bench) -> Result<(), Failure> {
                 let many = many.max(sockets);
                 let amounts = rooms::Amounts { sockets, many, seconds, back, rooms };
                 rooms::run(amounts, &mut tell).await.map_err(Failure::failed)
+            }
+            Bench::Galaxy { seconds, .. } if !(0.1..=600.0).contains(&seconds) => {
+                Err(Failure::usage("--seconds goes from 0.1 to 600"))
+            }
+            Bench::Galaxy { ships, rounds, seconds } => {
+                let ships = ships.clamp(8, 1_000_000);
+                let amounts = galaxy::Amounts { ships, rounds: rounds.max(1), seconds };
+                galaxy::run(amounts, &mut tell).await.map_err(Failure::failed)
             }
             Bench::Worlds { seconds } if !(0.1..=600.0).contains(&seconds) => {
                 Err(Failure::usage("--seconds goes from 0.1 to 600"))

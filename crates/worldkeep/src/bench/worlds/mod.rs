@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::own_redis::OwnRedis;
-use super::pace::{Pace, pace};
+use super::pace::{Pace, core_time, pace};
 use super::{Figure, Tell};
 use field::{Field, Tenant};
 use kernel::keyspace::Layout;
@@ -259,15 +259,6 @@ async fn embedded(time: Duration, tell: &mut Tell<'_>) {
     let each = since(start).as_secs_f64() * 1000.0 / f64::from(LOOKS);
     tell(Figure::at_most("list a field of 1000, embedded", each, "ms", 5.0));
     timers::run(&store, tell).await;
-}
-
-/// Time this thread had a core: on a busy machine the clock on the wall says little about one core. Where the
-/// system does not tell, it is the wall's.
-fn core_time() -> Duration {
-    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let spent = told.and_then(|text| text.split(' ').next()?.parse().ok());
-    spent.map_or_else(|| START.get_or_init(Instant::now).elapsed(), Duration::from_nanos)
 }
 
 fn since(start: Duration) -> Duration {
