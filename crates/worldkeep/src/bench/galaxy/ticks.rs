@@ -151,7 +151,7 @@ fn accepts(port: &str, bytes: &[u8], count: usize, seconds: f64) -> Result<f64, 
                 if read == 0 {
                     return Err("the redis-server hung up".to_owned());
                 }
-                seen += buffer[..read].iter().filter(|byte| **byte == b'\n').count();
+                seen += buffer[..read].split(|byte| *byte == b'\n').count() - 1;
             }
             write.join().map_err(|_| "the writer ended".to_owned())?.map_err(gone)
         })?;

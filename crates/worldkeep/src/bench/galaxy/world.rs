@@ -26,7 +26,7 @@ pub(super) async fn fill(
     ships: usize,
     ruled: bool,
 ) -> Result<World, String> {
-    let by = || Deadline::after(Duration::from_secs(60));
+    let by = || Deadline::after(Duration::from_mins(1));
     let _ = store.call(Cmd::new().arg("FLUSHALL"), by()).await;
     let now_ms = SystemClock::new().now_ms();
     let mut world =
