@@ -11,13 +11,17 @@ use kernel::{Cmd, Deadline, Fault, Kind, Session, Store};
 use tokio::task::JoinHandle;
 
 use super::seen::Seen;
+use super::show::look;
 use super::{Asker, Engine, PATIENCE, Turn, write};
 use crate::batch::Batch;
 use crate::orders::Effect;
 
+/// The session for the next batch, and what became of this one.
+type Arrived = (Option<Box<dyn Session>>, Result<(), Fault>);
+
 /// A batch that is under way, and what to do when it arrives.
 pub(super) struct Flight {
-    task: JoinHandle<(Option<Box<dyn Session>>, Result<(), Fault>)>,
+    task: JoinHandle<Arrived>,
     extra: Arc<Vec<Cmd>>,
     answers: Vec<Cmd>,
     askers: Vec<(Asker, Effect)>,
@@ -50,7 +54,7 @@ impl Engine {
     /// Sends everything as it is once the batch before it has arrived, and does not wait for the answer.
     pub(super) async fn launch(&mut self, turn: &mut Turn, began: Duration) {
         let mut batch = turn.world.batch(self.keys);
-        let seen = Box::new(self.look(turn));
+        let seen = Box::new(look(turn));
         self.land(turn).await;
         if turn.failing_since.is_some() {
             self.flush(turn).await;
@@ -135,7 +139,7 @@ async fn send(
     home: String,
     extra: &[Cmd],
     batch: Batch,
-) -> (Option<Box<dyn Session>>, Result<(), Fault>) {
+) -> Arrived {
     if store.status().kind == Kind::Cluster {
         return (None, send_apart(&**store, &[extra, &batch.entities, &batch.last]).await);
     }

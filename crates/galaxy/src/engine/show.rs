@@ -7,22 +7,22 @@ use std::time::Duration;
 use super::{Engine, Seen, Turn};
 use crate::pace;
 
-impl Engine {
-    /// The world as it is now, for those who only look.
-    pub(super) fn look(&self, turn: &mut Turn) -> Seen {
-        turn.numbers.rate = rate(&turn.recent);
-        turn.numbers.snapshots_failed = turn.keeper.failed();
-        turn.numbers.scale = pace::effective_scale(&turn.world.pace, turn.world.drift_s);
-        let energy = turn.world.bodies.energy();
-        turn.numbers.energy_drift = ((energy - turn.energy) / turn.energy).abs();
-        let (sum, size) = turn.world.bodies.momentum();
-        turn.numbers.momentum_drift = sum.length() / size;
-        Seen::of(&turn.world, turn.numbers.clone())
-    }
+/// The world as it is now, for those who only look.
+pub(super) fn look(turn: &mut Turn) -> Seen {
+    turn.numbers.rate = rate(&turn.recent);
+    turn.numbers.snapshots_failed = turn.keeper.failed();
+    turn.numbers.scale = pace::effective_scale(&turn.world.pace, turn.world.drift_s);
+    let energy = turn.world.bodies.energy();
+    turn.numbers.energy_drift = ((energy - turn.energy) / turn.energy).abs();
+    let (sum, size) = turn.world.bodies.momentum();
+    turn.numbers.momentum_drift = sum.length() / size;
+    Seen::of(&turn.world, turn.numbers.clone())
+}
 
+impl Engine {
     /// Lets others see the world as it is now, and tells those whose orders are in the store.
     pub(super) fn show(&self, turn: &mut Turn) {
-        let seen = self.look(turn);
+        let seen = look(turn);
         self.seen.send_replace(Arc::new(seen));
         // After it can be seen: whoever hears of it may look at once.
         if turn.failing_since.is_none() {
