@@ -332,7 +332,7 @@ impl Settings {
 fn fits(shape: Shape, text: &str) -> Result<(), String> {
     match shape {
         Shape::Text | Shape::Url | Shape::List | Shape::Secret => Ok(()),
-        Shape::Address if text.is_empty() => Ok(()),
+        Shape::Address | Shape::Decimal if text.is_empty() => Ok(()),
         Shape::Address => match text.parse::<std::net::SocketAddr>() {
             Ok(_) => Ok(()),
             Err(_) if text.strip_prefix("localhost:").is_some_and(|p| p.parse::<u16>().is_ok()) => {
@@ -346,7 +346,6 @@ fn fits(shape: Shape, text: &str) -> Result<(), String> {
         Shape::Number => Err(format!("`{text}` is not a whole number from 0 up")),
         Shape::Signed if text.parse::<i64>().is_ok() => Ok(()),
         Shape::Signed => Err(format!("`{text}` is not a whole number")),
-        Shape::Decimal if text.is_empty() => Ok(()),
         Shape::Decimal if text.parse::<f64>().is_ok_and(f64::is_finite) => Ok(()),
         Shape::Decimal => Err(format!("`{text}` is not a number; write it like 2.5")),
         Shape::Choice(words) if words.contains(&text) => Ok(()),

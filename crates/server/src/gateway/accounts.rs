@@ -123,7 +123,7 @@ impl Gateway {
         let id = player.to_string();
         let event = Event::new(kind, app.now_ms(), &id, &body, kernel::numbers::Dialect::Python);
         let Ok(event) = event else { return };
-        let add = event.append_to(&self.keys.players_events()).cmd();
+        let add = event.append_to(self.keys.players_events()).cmd();
         let by = kernel::Deadline::after(crate::wire::CALL);
         if let Err(fault) = app.store().call(&add, by).await {
             tracing::debug!(%fault, kind, "telling who is online");
@@ -185,7 +185,7 @@ pub(crate) async fn presence(app: Arc<App>, stop: CancellationToken) {
         match gateway.online(&app).await {
             Ok(online) => break online,
             Err(refusal) => {
-                tracing::debug!(why = refusal.message, "who is online is not known yet")
+                tracing::debug!(why = refusal.message, "who is online is not known yet");
             }
         }
         tokio::select! {

@@ -110,13 +110,12 @@ pub(crate) async fn rename(
     }
     let seen = gateway.look(&app).await?;
     let old = seen.ship(ship).map(|ship| (ship.name.clone(), ship.player_id.parse::<Uuid>().ok()));
-    match old.as_ref().and_then(|(_, owner)| *owner) {
+    if let Some(owner) = old.as_ref().and_then(|(_, owner)| *owner) {
         // The owner's list of ships keeps the name too.
-        Some(owner) => pilot::rename(&app, &gateway, owner, Some(ship), &name).await?,
-        None => {
-            let asker = Asker { player: None, ship: Some(ship) };
-            gateway.order(&app, &asker, Order::Rename { name: name.clone() }).await?;
-        }
+        pilot::rename(&app, &gateway, owner, Some(ship), &name).await?;
+    } else {
+        let asker = Asker { player: None, ship: Some(ship) };
+        gateway.order(&app, &asker, Order::Rename { name: name.clone() }).await?;
     }
     let old = old.map(|(name, _)| name);
     record(&app, &caller, "ship_renamed", &id, json!(old), json!(name.trim())).await;

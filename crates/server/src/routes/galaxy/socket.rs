@@ -42,7 +42,7 @@ const REPLIES: usize = 256;
 /// While the engine catches up, states come no more often than this.
 const CATCHING_UP: Duration = Duration::from_millis(100);
 /// How long one write may wait for a client that does not read.
-const WRITE_WAIT: Duration = Duration::from_secs(60);
+const WRITE_WAIT: Duration = Duration::from_mins(1);
 
 /// The game over a WebSocket: JSON in text frames, `auth` first; see docs/galaxy.md.
 #[utoipa::path(get, path = "/ws/galaxy", tag = "galaxy",
@@ -53,7 +53,7 @@ pub(crate) async fn open(
     origin: Option<axum::Extension<WrongOrigin>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
-    accept(app, caller, origin.is_some(), upgrade)
+    accept(app, &caller, origin.is_some(), upgrade)
 }
 
 /// The same under a shorter name.
@@ -65,12 +65,12 @@ pub(crate) async fn open_short(
     origin: Option<axum::Extension<WrongOrigin>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
-    accept(app, caller, origin.is_some(), upgrade)
+    accept(app, &caller, origin.is_some(), upgrade)
 }
 
 fn accept(
     app: Arc<App>,
-    caller: Caller,
+    caller: &Caller,
     wrong_origin: bool,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
