@@ -120,6 +120,7 @@ fn online(served: &Served) -> u64 {
 /// A server that is killed cannot say goodbye: another one takes its sockets back, and ticks on.
 #[test]
 fn a_killed_servers_players_are_offline_within_twenty_seconds() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     // The wait is long; one program shows it.
     for program in programs().into_iter().take(1) {
