@@ -1,5 +1,6 @@
 //! Registering, logging in, fleets, the gate of registration, the end of an account.
 
+use futures_util::FutureExt as _;
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::on_every_store;
@@ -24,7 +25,6 @@ on_every_store!(players_register_and_log_in, |store| {
     let login = |name: &str, password: &str| {
         post(&running, "/api/auth/login", json!({ "username": name, "password": password })).boxed()
     };
-    use futures_util::FutureExt as _;
     let (status, back) = login("wren", "long enough").await;
     assert_eq!(
         (status, &back["is_admin"], &back["ship_id"]),
