@@ -265,8 +265,8 @@ test('a lost line locks the controls and says so; the same ship is flown when it
   const ship = await shipOf(page);
   await server.down();
   await until('it says so', async () => /no contact/.test(await page.locator('.contact').innerText()));
-  assert.equal(await page.locator('.lever input').isDisabled(), true);
-  assert.equal(await mode(page, 'Prograde').isDisabled(), true);
+  await until('the lever is locked', () => page.locator('.lever input').isDisabled());
+  await until('the modes are locked', () => mode(page, 'Prograde').isDisabled());
   await shot(page, 'pilot-lost');
   await server.up();
   await until('contact', async () => !(await page.locator('.contact').innerText()), 30000);
