@@ -232,6 +232,7 @@ class Pilot {
     else if (sky.status?.paused) hud.line('warn', t('pilot.paused'));
     else hud.line('ok', null);
     document.body.classList.toggle('lost', this.lost);
+    if (this.lost) hud.lock(true);
     if (performance.now() - (this.rulesAt || 0) > RULES_MS && flight.state === 'flying') this.askRules();
     if (this.lost !== this.wasLost) {
       this.wasLost = this.lost;

@@ -198,6 +198,12 @@ export class Hud {
     );
   }
 
+  /** Takes the controls away, or gives them back. */
+  lock(on) {
+    for (const el of this.modes.values()) el.disabled = on;
+    this.slider.disabled = on;
+  }
+
   /** Everything that a state changes. `x`: ship, data, sky, target, asked {thrust, mode}, rules, locked. */
   show(x) {
     const { ship, data: d, sky, asked } = x;
@@ -236,9 +242,8 @@ export class Hud {
     for (const [name, el] of this.modes) {
       el.setAttribute('aria-pressed', String(name === mode));
       el.classList.toggle('asked', asked.mode === name && name !== mode);
-      el.disabled = !!x.locked || !!d.docked_station_id;
     }
-    this.slider.disabled = !!x.locked || !!d.docked_station_id;
+    this.lock(x.locked || !!d.docked_station_id);
     this.dock.show(x);
     this.showRules(x.rules);
   }
