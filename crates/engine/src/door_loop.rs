@@ -64,11 +64,11 @@ impl Door {
                 conn.broken(&mut inner);
             }
             turn.push(conn);
-            if turn.len() == TURN {
+            // Callers of other doors wait no longer than for one connection's calls. They get the lock when the replies
+            // have been taken: whoever is next may keep it for long.
+            if turn.len() == TURN || shared.is_awaited() {
                 break;
             }
-            // Callers of other doors wait no longer than for one connection's calls.
-            MutexGuard::bump(&mut inner);
             conn = match self.hub.lock().next() {
                 Some(conn) => conn,
                 None => break,
@@ -83,7 +83,7 @@ impl Door {
         for conn in turn {
             waits |= conn.settled(shared, &mut inner);
         }
-        drop(inner);
+        MutexGuard::unlock_fair(inner);
         if waits {
             shared.time_waits();
         }

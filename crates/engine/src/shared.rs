@@ -1,6 +1,6 @@
 //! The one lock, and the thread that lets time pass: it ends waits and lives that are due.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ use crate::wake::Wake;
 /// What all doors share.
 pub(crate) struct Shared {
     inner: Mutex<Inner>,
+    /// How many wait for the lock.
+    waiting: AtomicUsize,
     ticker: Arc<Ticker>,
     /// The running script, to be seen and stopped without the lock.
     pub(crate) watch: Arc<Watch>,
@@ -70,6 +72,7 @@ impl Shared {
         }
         let shared = Arc::new(Shared {
             inner: Mutex::new(inner),
+            waiting: AtomicUsize::new(0),
             ticker: Arc::default(),
             watch,
             runtimes: Mutex::default(),
@@ -92,7 +95,19 @@ impl Shared {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock()
+        self.inner.try_lock().unwrap_or_else(|| self.wait_with(|| self.inner.lock()))
+    }
+
+    fn wait_with<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let got = wait();
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        got
+    }
+
+    /// Whether somebody waits for the lock that the caller holds.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
     }
 
     /// A door runs on this runtime.
@@ -112,7 +127,8 @@ impl Shared {
         const BUSY: Duration = Duration::from_millis(10);
         loop {
             let busy = self.watch.busy();
-            if let Some(inner) = self.inner.try_lock_for(if busy { BUSY } else { TICK }) {
+            let wait = if busy { BUSY } else { TICK };
+            if let Some(inner) = self.wait_with(|| self.inner.try_lock_for(wait)) {
                 return inner;
             }
             for runtime in self.runtimes.lock().iter() {
@@ -134,12 +150,14 @@ impl Shared {
         if let Some(inner) = self.inner.try_lock() {
             return Some(inner);
         }
-        while !self.watch.busy() {
-            if let Some(inner) = self.inner.try_lock_for(LOOK) {
-                return Some(inner);
+        self.wait_with(|| {
+            while !self.watch.busy() {
+                if let Some(inner) = self.inner.try_lock_for(LOOK) {
+                    return Some(inner);
+                }
             }
-        }
-        None
+            None
+        })
     }
 
     /// Seats a new client.

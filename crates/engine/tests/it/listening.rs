@@ -222,6 +222,44 @@ fn a_slow_script_of_another_door_is_told_of_too() {
 }
 
 #[test]
+fn those_served_just_before_a_slow_script_of_another_door_have_their_replies() {
+    let (engine, door) = open();
+    let connection = engine.connect();
+    connection.call(cmd("CONFIG").arg("SET").arg("busy-reply-threshold").arg(50));
+    for _ in 0..30 {
+        std::thread::scope(|scope| {
+            let asking: Vec<_> = (0..8)
+                .map(|_| {
+                    let mut stream = connect(&door);
+                    scope.spawn(move || {
+                        loop {
+                            say(&mut stream, "EVAL 'for _ = 1, 50000 do end return 1' 0\r\n");
+                            let answer = line(&mut stream);
+                            if answer != ":1" {
+                                return answer;
+                            }
+                        }
+                    })
+                })
+                .collect();
+            until("all are there", || clients(&engine) >= 9);
+            let slow = scope
+                .spawn(|| connection.call(cmd("EVAL").arg("while true do end").arg(0)).unwrap());
+            // Whatever came of it, the script must end, or the test cannot.
+            let answers: Vec<_> = asking.into_iter().map(|asks| asks.join()).collect();
+            let mut killer = connect(&door);
+            say(&mut killer, "SCRIPT KILL\r\n");
+            hears(&mut killer, "+OK\r\n");
+            assert!(matches!(slow.join().unwrap(), Value::ServerError(_)));
+            for answer in answers {
+                assert!(answer.is_ok_and(|answer| answer.starts_with("-BUSY ")));
+            }
+        });
+        until("all have left", || clients(&engine) == 1);
+    }
+}
+
+#[test]
 fn a_closed_door_ends_its_connections_and_lets_go_of_the_directory() {
     let dir = tempfile::tempdir().unwrap();
     for _ in 0..3 {
@@ -243,6 +281,11 @@ fn there_are_as_many_clients_as_allowed_and_none_is_forgotten() {
         let mut stream = connect(&door);
         say(&mut stream, "PING\r\n");
     }
+    // They are let in by order: when the last one is heard, none is at the door any more.
+    let mut last = connect(&door);
+    say(&mut last, "PING\r\n");
+    hears(&mut last, "+PONG\r\n");
+    drop(last);
     until("all have left", || clients(&engine) == 0);
     engine.connect().call(cmd("CONFIG").arg("SET").arg("maxclients").arg(3));
     let mut two: Vec<TcpStream> = (0..2).map(|_| connect(&door)).collect();
