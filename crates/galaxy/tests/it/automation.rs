@@ -11,22 +11,22 @@ use serde_json::json;
 use testkit::{on_cluster, on_every_store};
 use uuid::Uuid;
 
-use crate::engine::{KEYS, PLAYER, Running, ask, command, spawn, text};
 use crate::rules::draft;
+use crate::ticking::{KEYS, PLAYER, Ticking, ask, command, spawn, text};
 
 fn burn(delta_v: f64) -> serde_json::Value {
     json!([{"action": "burn", "direction": "prograde", "delta_v": delta_v},
         {"action": "alert", "message": "burning"}])
 }
 
-async fn started(store: &Arc<dyn Store>, id: &str) -> Running {
-    let engine = Running::start(store, id);
+async fn started(store: &Arc<dyn Store>, id: &str) -> Ticking {
+    let engine = Ticking::start(store, id);
     engine.until(|seen| seen.leads).await;
-    engine.ask(None, Order::TickRate { tick_rate: 50.0 }).await.unwrap();
+    engine.ask(Order::TickRate { tick_rate: 50.0 }).await.unwrap();
     engine
 }
 
-async fn ship(engine: &Running, n: u128) -> Uuid {
+async fn ship(engine: &Ticking, n: u128) -> Uuid {
     let id = Uuid::from_u128(0x550e_8400_e29b_41d4_a716_4466_5544_0000 + n);
     let made = engine.handle.ask(command(Some(id), Some(PLAYER), spawn("Wren"))).await;
     made.unwrap().unwrap();
@@ -65,11 +65,11 @@ async fn a_rule_is_stored_acts_and_survives(store: Arc<dyn Store>) {
     let (rule_id, other) = (Uuid::from_u128(7), Uuid::from_u128(8));
     let high = json!([{"field": "ship.agl", "op": ">", "value": 1_000}]);
     let rule = draft("once", 3, high.clone(), burn(4.0));
-    engine.ask(Some(ship), Order::RuleCreate { rule_id, rule }).await.unwrap();
+    engine.order(ship, Order::RuleCreate { rule_id, rule }).await.unwrap();
     let mut rule =
         draft("continuous", 4, high, json!([{"action": "set_attitude", "mode": "normal"}]));
     rule.enabled = false;
-    engine.ask(Some(ship), Order::RuleCreate { rule_id: other, rule: rule.clone() }).await.unwrap();
+    engine.order(ship, Order::RuleCreate { rule_id: other, rule: rule.clone() }).await.unwrap();
     let key = format!("automation:{ship}:{rule_id}");
     // Somebody's own field on our hash.
     ask(&store, &["HSET", &format!("automation:{ship}:{other}"), "paint", "red"]).await;
@@ -78,7 +78,7 @@ async fn a_rule_is_stored_acts_and_survives(store: Arc<dyn Store>) {
     };
     let seen = engine.until(done).await;
     assert!(!seen.ships[0].rules[0].enabled && seen.ships[0].rules.len() == 2);
-    engine.ask(None, Order::Pause).await.unwrap();
+    engine.ask(Order::Pause).await.unwrap();
     engine.until(|seen| seen.pace.paused).await;
 
     let stored = fields(&ask(&store, &["HGETALL", &key]).await);
@@ -97,18 +97,18 @@ async fn a_rule_is_stored_acts_and_survives(store: Arc<dyn Store>) {
 
     // Replaced: what is ours changes, what is not stays; and the next engine finds all of it.
     rule.priority = 0;
-    engine.ask(Some(ship), Order::RuleReplace { rule_id: other, rule }).await.unwrap();
+    engine.order(ship, Order::RuleReplace { rule_id: other, rule }).await.unwrap();
     engine.end().await;
     let stored = fields(&ask(&store, &["HGETALL", &format!("automation:{ship}:{other}")]).await);
     assert_eq!((stored["priority"].as_str(), stored["paint"].as_str()), ("0", "red"));
-    let again = Running::start(&store, "b");
+    let again = Ticking::start(&store, "b");
     let seen = again.until(|seen| seen.leads && !seen.ships.is_empty()).await;
     let order: Vec<_> = seen.ships[0].rules.iter().map(|rule| (rule.id, rule.enabled)).collect();
     assert_eq!(order, [(other, false), (rule_id, false)]);
     assert!(seen.ships[0].maneuver.is_some());
-    again.ask(Some(ship), Order::RuleRemove { rule_id: other }).await.unwrap();
+    again.order(ship, Order::RuleRemove { rule_id: other }).await.unwrap();
     assert_eq!(keys_of(&store, ship, other).await, [Some(1), Some(1), Some(1), Some(0)]);
-    again.ask(Some(ship), Order::Despawn).await.unwrap();
+    again.order(ship, Order::Despawn).await.unwrap();
     assert_eq!(keys_of(&store, ship, rule_id).await, [Some(0); 4]);
     again.end().await;
 }
@@ -151,7 +151,7 @@ on_every_store!(what_nobody_can_read_is_told_and_the_tick_goes_on, |store| {
     let aside: Vec<_> = loaded.aside.iter().map(|(key, why)| (key.clone(), why.field)).collect();
     assert_eq!(aside, [(format!("ship:{bad}"), "velocity"), (format!("maneuver:{good}"), "type")]);
 
-    let engine = Running::start(&store, "b");
+    let engine = Ticking::start(&store, "b");
     let before = engine.until(|seen| seen.leads).await.tick;
     let seen = engine.until(|seen| seen.tick > before + 3).await;
     assert_eq!(seen.ships.iter().map(|ship| ship.id).collect::<Vec<_>>(), [good]);
@@ -185,10 +185,10 @@ on_every_store!(gates_come_and_go_and_carry_nobody_yet, |store| {
         (Some("Earth-Mars-L4"), "Luna", "lagrange is not a point such as Earth-Luna-L4"),
         (Some("Earth-Luna-L4"), "Vulcan", "there is no such body"),
     ] {
-        let refused = engine.ask(None, build(point, parent)).await.unwrap_err();
+        let refused = engine.ask(build(point, parent)).await.unwrap_err();
         assert_eq!(refused.to_string(), field);
     }
-    engine.ask(None, build(Some("Earth-Luna-L4"), "Luna")).await.unwrap();
+    engine.ask(build(Some("Earth-Luna-L4"), "Luna")).await.unwrap();
     let stored = fields(&ask(&store, &["HGETALL", &format!("jumpgate:{gate}")]).await);
     assert_eq!((stored["mass"].as_str(), stored["radius"].as_str()), ("500000.0", "150.0"));
     let listed = |set: &'static str| {
@@ -198,15 +198,15 @@ on_every_store!(gates_come_and_go_and_carry_nobody_yet, |store| {
     assert_eq!(listed("system:sol:jumpgates").await, Some(1));
     assert_eq!(listed("system:sol:stations").await, Some(0));
     let jump = Order::Jump { jumpgate_id: gate };
-    let refused = engine.ask(Some(ship), jump).await.unwrap_err();
+    let refused = engine.order(ship, jump).await.unwrap_err();
     assert_eq!((refused.code(), &refused), (Some("E040"), &OrderError::NoTransit));
     let nowhere = Order::Jump { jumpgate_id: ship };
-    assert_eq!(engine.ask(Some(ship), nowhere).await, Err(OrderError::Missing("jump gate")));
+    assert_eq!(engine.order(ship, nowhere).await, Err(OrderError::Missing("jump gate")));
     let dock = Order::Dock { station_id: Some(gate) };
-    assert_eq!(engine.ask(Some(ship), dock).await.unwrap_err().code(), Some("E034"));
+    assert_eq!(engine.order(ship, dock).await.unwrap_err().code(), Some("E034"));
     let wrong = Order::StationRemove { id: gate };
-    assert_eq!(engine.ask(None, wrong).await, Err(OrderError::Missing("station")));
-    engine.ask(None, Order::JumpgateRemove { id: gate }).await.unwrap();
+    assert_eq!(engine.ask(wrong).await, Err(OrderError::Missing("station")));
+    engine.ask(Order::JumpgateRemove { id: gate }).await.unwrap();
     assert_eq!(listed("system:sol:jumpgates").await, Some(0));
     let told = ask(&store, &["XRANGE", "galaxy:jumpgates", "-", "+"]).await;
     assert_eq!(reply::list(&told).unwrap().len(), 2);
@@ -218,7 +218,7 @@ on_every_store!(a_world_begins_anew_paused_and_without_craft, |store| {
     let ship = ship(&engine, 1).await;
     let rule = draft("once", 0, json!([{"field": "ship.fuel", "op": "<", "value": 0}]), burn(1.0));
     let rule_id = Uuid::from_u128(7);
-    engine.ask(Some(ship), Order::RuleCreate { rule_id, rule }).await.unwrap();
+    engine.order(ship, Order::RuleCreate { rule_id, rule }).await.unwrap();
     let station = Order::StationSpawn {
         id: Uuid::from_u128(901),
         name: "Kestrel".into(),
@@ -227,9 +227,9 @@ on_every_store!(a_world_begins_anew_paused_and_without_craft, |store| {
         lagrange: None,
         jumpgate: false,
     };
-    engine.ask(None, station).await.unwrap();
+    engine.ask(station).await.unwrap();
     let before = engine.until(|seen| seen.tick > 5).await.tick;
-    engine.ask(None, Order::ResetWorld { epoch: Epoch::J2000 }).await.unwrap();
+    engine.ask(Order::ResetWorld { epoch: Epoch::J2000 }).await.unwrap();
     let seen = engine.until(|seen| seen.pace.paused && seen.ships.is_empty()).await;
     assert!(seen.stations.is_empty() && seen.tick >= before);
     assert!(seen.numbers.energy_drift < 1e-12, "measured from the new start");
@@ -239,7 +239,7 @@ on_every_store!(a_world_begins_anew_paused_and_without_craft, |store| {
     assert_eq!(text(&store, "game:total_spawns").await, "1", "spawns go on counting");
     let sun = fields(&ask(&store, &["HGETALL", "body:Sun"]).await);
     assert!(sun["position"].starts_with("[-1067609"), "{}", sun["position"]);
-    engine.ask(None, Order::Resume).await.unwrap();
+    engine.ask(Order::Resume).await.unwrap();
     let paused = seen.tick;
     engine.until(|seen| seen.tick > paused).await;
     engine.end().await;
@@ -276,18 +276,18 @@ on_every_store!(orders_with_nonsense_change_nothing, |store| {
         Order::Reset { ship_class: Some("death_star".into()) },
         Order::Rename { name: "x".repeat(33) },
     ] {
-        let refused = engine.ask(Some(ship), order.clone()).await;
+        let refused = engine.order(ship, order.clone()).await;
         assert!(refused.is_err(), "{order:?}");
     }
     for order in [control(0.5, 0.0), Order::Despawn, Order::Abort] {
-        let nowhere = engine.ask(Some(Uuid::from_u128(5)), order).await;
+        let nowhere = engine.order(Uuid::from_u128(5), order).await;
         assert_eq!(nowhere, Err(OrderError::Missing("ship")));
     }
     let seen = engine.until(|seen| seen.tick > 3).await;
     let hull = &seen.ships[0].hull;
     assert_eq!((hull.thrust_level.to_bits(), hull.mode.word()), (0, "none"));
     // Too much is as much as there is.
-    engine.ask(Some(ship), control(7.0, -9.0)).await.unwrap();
+    engine.order(ship, control(7.0, -9.0)).await.unwrap();
     let seen = engine.until(|seen| seen.ships[0].hull.thrust_level > 0.0).await;
     let hull = &seen.ships[0].hull;
     assert!((hull.thrust_level - 1.0).abs() < 1e-12 && (hull.rotation_input.x + 1.0).abs() < 1e-12);

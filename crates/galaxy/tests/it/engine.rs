@@ -3,87 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use galaxy::engine::{Engine, Handle, Options, send};
-use galaxy::keys::Keys;
+use galaxy::engine::{Engine, Options, send};
 use galaxy::load::{Epoch, fields};
-use galaxy::orders::{Command, Effect, Order, OrderError};
-use kernel::keyspace::Layout;
-use kernel::{Clock as _, Cmd, Deadline, Store, SystemClock, Value, reply};
+use galaxy::orders::{Effect, Order};
+use kernel::{Deadline, Store, SystemClock, reply};
 use testkit::{Faulty, How, on_cluster, on_every_store};
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-pub(crate) const KEYS: Keys = Keys::new(Layout::Plain);
-pub(crate) const PLAYER: &str = "660e8400-e29b-41d4-a716-446655440001";
-
-pub(crate) struct Running {
-    pub(crate) handle: Handle,
-    stop: CancellationToken,
-    task: JoinHandle<()>,
-}
-
-impl Running {
-    pub(crate) fn start(store: &Arc<dyn Store>, id: &str) -> Running {
-        let options = Options { create: Some(Epoch::Now), ..Options::new(id) };
-        let (engine, handle) =
-            Engine::new(Arc::clone(store), Arc::new(SystemClock::new()), KEYS, options);
-        let stop = CancellationToken::new();
-        let task = tokio::spawn(engine.run(stop.clone()));
-        Running { handle, stop, task }
-    }
-
-    /// Waits for a look at the world that satisfies.
-    pub(crate) async fn until(
-        &self,
-        what: impl Fn(&galaxy::engine::Seen) -> bool,
-    ) -> Arc<galaxy::engine::Seen> {
-        let mut seen = self.handle.seen();
-        let found = tokio::time::timeout(Duration::from_secs(20), seen.wait_for(|seen| what(seen)));
-        Arc::clone(&found.await.expect("in time").expect("the engine runs"))
-    }
-
-    pub(crate) async fn ask(&self, ship: Option<Uuid>, order: Order) -> Result<Effect, OrderError> {
-        self.handle.ask(command(ship, None, order)).await.expect("it leads")
-    }
-
-    pub(crate) async fn end(self) {
-        self.stop.cancel();
-        self.task.await.unwrap();
-    }
-}
-
-pub(crate) fn command(ship_id: Option<Uuid>, player: Option<&str>, order: Order) -> Command {
-    let at_ms = SystemClock::new().now_ms();
-    Command { at_ms, player_id: player.map(str::to_owned), ship_id, order }
-}
-
-pub(crate) async fn ask(store: &Arc<dyn Store>, words: &[&str]) -> Value {
-    let mut cmd = Cmd::new();
-    for word in words {
-        cmd.arg(*word);
-    }
-    store.call(&cmd, Deadline::after(Duration::from_secs(5))).await.unwrap()
-}
-
-pub(crate) async fn text(store: &Arc<dyn Store>, key: &str) -> String {
-    reply::text(&ask(store, &["GET", key]).await).unwrap_or_default().to_owned()
-}
-
-pub(crate) fn spawn(name: &str) -> Order {
-    Order::Spawn { name: name.to_owned(), ship_class: None, station_id: None }
-}
+use crate::ticking::{KEYS, PLAYER, Ticking, ask, command, spawn, text};
 
 on_every_store!(an_engine_ticks_obeys_and_pauses, |store| {
-    let engine = Running::start(&store, "a");
+    let engine = Ticking::start(&store, "a");
     engine.until(|seen| seen.leads).await;
-    engine.ask(None, Order::TickRate { tick_rate: 50.0 }).await.unwrap();
+    engine.ask(Order::TickRate { tick_rate: 50.0 }).await.unwrap();
     let id = Uuid::new_v4();
     let made = engine.handle.ask(command(Some(id), Some(PLAYER), spawn("Wren"))).await.unwrap();
     assert_eq!(made, Ok(Effect::Spawned(id)));
     let seen = engine.until(|seen| seen.tick >= 5 && seen.ships.len() == 1).await;
     assert_eq!(seen.ships[0].name, "Wren");
-    engine.ask(None, Order::Pause).await.unwrap();
+    engine.ask(Order::Pause).await.unwrap();
     let paused = engine.until(|seen| seen.pace.paused).await;
 
     let stored = fields(&ask(&store, &["HGETALL", &format!("ship:{id}")]).await);
@@ -102,9 +40,9 @@ on_every_store!(an_engine_ticks_obeys_and_pauses, |store| {
 });
 
 on_every_store!(orders_of_another_server_come_by_the_stream, |store| {
-    let engine = Running::start(&store, "a");
+    let engine = Ticking::start(&store, "a");
     engine.until(|seen| seen.leads).await;
-    engine.ask(None, Order::TickRate { tick_rate: 50.0 }).await.unwrap();
+    engine.ask(Order::TickRate { tick_rate: 50.0 }).await.unwrap();
     let id = Uuid::new_v4();
     send(&*store, KEYS, &command(Some(id), Some(PLAYER), spawn("Far"))).await.unwrap();
     engine.until(|seen| seen.ships.len() == 1).await;
@@ -127,10 +65,10 @@ on_every_store!(orders_of_another_server_come_by_the_stream, |store| {
 });
 
 on_every_store!(a_second_engine_waits_and_goes_on_where_the_first_stopped, |store| {
-    let first = Running::start(&store, "a");
+    let first = Ticking::start(&store, "a");
     first.until(|seen| seen.leads).await;
-    first.ask(None, Order::TickRate { tick_rate: 50.0 }).await.unwrap();
-    let second = Running::start(&store, "b");
+    first.ask(Order::TickRate { tick_rate: 50.0 }).await.unwrap();
+    let second = Ticking::start(&store, "b");
     first.until(|seen| seen.tick > 10).await;
     assert!(!second.handle.seen().borrow().leads);
     assert!(second.handle.ask(command(None, None, Order::Pause)).await.is_none());
@@ -145,9 +83,9 @@ on_every_store!(what_was_ordered_while_the_store_failed_is_written_when_it_is_ba
     for how in [How::NotSent, How::RequestLost, How::AnswerLost] {
         let faulty = Faulty::new(Arc::clone(&store));
         let shared: Arc<dyn Store> = faulty.clone();
-        let engine = Running::start(&shared, "a");
+        let engine = Ticking::start(&shared, "a");
         engine.until(|seen| seen.leads).await;
-        engine.ask(None, Order::TickRate { tick_rate: 20.0 }).await.unwrap();
+        engine.ask(Order::TickRate { tick_rate: 20.0 }).await.unwrap();
         let id = Uuid::new_v4();
         // A turn is two calls: by threes, reading orders and writing the tick fail in turn.
         faulty.fail_every(3, how);
@@ -162,7 +100,7 @@ on_every_store!(what_was_ordered_while_the_store_failed_is_written_when_it_is_ba
             rotation_input: None,
             translation_input: None,
         };
-        engine.ask(Some(id), thrust).await.unwrap();
+        engine.order(id, thrust).await.unwrap();
         engine
             .until(|seen| seen.numbers.failed_writes > 1 && seen.ships[0].hull.thrust_level > 0.4)
             .await;
@@ -171,13 +109,13 @@ on_every_store!(what_was_ordered_while_the_store_failed_is_written_when_it_is_ba
         engine.until(|seen| seen.tick > before + 3).await;
         let stored = fields(&ask(&store, &["HGETALL", &format!("ship:{id}")]).await);
         assert_eq!(stored["thrust_level"], "0.5", "{how:?}");
-        engine.ask(Some(id), Order::Despawn).await.unwrap();
+        engine.order(id, Order::Despawn).await.unwrap();
         engine.end().await;
     }
 });
 
 on_every_store!(what_makes_no_sense_is_refused_and_changes_nothing, |store| {
-    let engine = Running::start(&store, "a");
+    let engine = Ticking::start(&store, "a");
     engine.until(|seen| seen.leads).await;
     for order in [
         Order::TickRate { tick_rate: 0.0 },
@@ -188,18 +126,18 @@ on_every_store!(what_makes_no_sense_is_refused_and_changes_nothing, |store| {
         Order::Undock,
         spawn(""),
     ] {
-        assert!(engine.ask(None, order.clone()).await.is_err(), "{order:?}");
+        assert!(engine.ask(order.clone()).await.is_err(), "{order:?}");
     }
-    engine.ask(None, Order::TimeSync { enabled: false }).await.unwrap();
-    engine.ask(None, Order::TimeScale { time_scale: 2.0 }).await.unwrap();
+    engine.ask(Order::TimeSync { enabled: false }).await.unwrap();
+    engine.ask(Order::TimeScale { time_scale: 2.0 }).await.unwrap();
     engine.until(|seen| seen.pace.scale > 1.9).await;
     engine.end().await;
 });
 
 on_cluster!(the_engine_ticks_on_a_cluster_too, |store, _cluster| {
-    let engine = Running::start(&store, "a");
+    let engine = Ticking::start(&store, "a");
     engine.until(|seen| seen.leads).await;
-    engine.ask(None, Order::TickRate { tick_rate: 20.0 }).await.unwrap();
+    engine.ask(Order::TickRate { tick_rate: 20.0 }).await.unwrap();
     let id = Uuid::new_v4();
     engine.handle.ask(command(Some(id), Some(PLAYER), spawn("Wren"))).await.unwrap().unwrap();
     engine.until(|seen| seen.tick > 3 && !seen.ships.is_empty()).await;
@@ -210,9 +148,9 @@ on_cluster!(the_engine_ticks_on_a_cluster_too, |store, _cluster| {
 
 on_every_store!(whoever_asks_from_another_server_hears_what_became_of_it, |store| {
     use futures_util::StreamExt as _;
-    let engine = Running::start(&store, "a");
+    let engine = Ticking::start(&store, "a");
     engine.until(|seen| seen.leads).await;
-    engine.ask(None, Order::TickRate { tick_rate: 50.0 }).await.unwrap();
+    engine.ask(Order::TickRate { tick_rate: 50.0 }).await.unwrap();
     let topics = [kernel::Topic::Channel("galaxy:bus".into())];
     let mut bus = store.subscribe(&topics, Deadline::after(Duration::from_secs(5))).await.unwrap();
     let undock = command(Some(Uuid::new_v4()), Some(PLAYER), Order::Undock);
@@ -246,7 +184,7 @@ on_every_store!(an_order_to_a_world_that_nobody_ticks_is_carried_out_alone, |sto
     assert_eq!(alone(Order::Pause).await, Some(Ok(Effect::Paced)));
     assert_eq!(text(&store, "game:paused").await, "true");
     assert!(matches!(alone(Order::TickRate { tick_rate: 500.0 }).await, Some(Err(_))));
-    let engine = Running::start(&store, "a");
+    let engine = Ticking::start(&store, "a");
     engine.until(|seen| seen.leads).await;
     assert_eq!(alone(Order::Resume).await, None, "somebody ticks it");
     engine.end().await;

@@ -10,15 +10,15 @@ use kernel::Store;
 use testkit::{Faulty, How, on_every_store};
 use uuid::Uuid;
 
-use crate::engine::{PLAYER, Running, ask, command, spawn, text};
+use crate::ticking::{PLAYER, Ticking, ask, command, spawn, text};
 
 on_every_store!(late_ticks_are_computed_while_the_store_takes_the_one_before, |store| {
     for how in [How::NotSent, How::RequestLost, How::AnswerLost] {
         let faulty = Faulty::new(Arc::clone(&store));
         let shared: Arc<dyn Store> = faulty.clone();
-        let engine = Running::start(&shared, "a");
+        let engine = Ticking::start(&shared, "a");
         engine.until(|seen| seen.leads).await;
-        engine.ask(None, Order::TickRate { tick_rate: 100.0 }).await.unwrap();
+        engine.ask(Order::TickRate { tick_rate: 100.0 }).await.unwrap();
         faulty.delay(Duration::from_millis(20));
         engine.until(|seen| seen.numbers.behind > 5).await;
         let id = Uuid::new_v4();
@@ -36,13 +36,13 @@ on_every_store!(late_ticks_are_computed_while_the_store_takes_the_one_before, |s
             rotation_input: None,
             translation_input: None,
         };
-        engine.ask(Some(id), thrust).await.unwrap();
+        engine.order(id, thrust).await.unwrap();
         engine.until(|seen| seen.numbers.failed_writes > failed + 1).await;
         faulty.fail_every(0, how);
         faulty.delay(Duration::ZERO);
         let before = engine.handle.seen().borrow().tick;
         engine.until(|seen| seen.tick > before + 20).await;
-        engine.ask(None, Order::Pause).await.unwrap();
+        engine.ask(Order::Pause).await.unwrap();
         let seen = engine.until(|seen| seen.pace.paused).await;
         assert_eq!(text(&store, "game:tick").await, seen.tick.to_string(), "{how:?}");
         for (ship, name) in [(id, "Wren"), (other, "Lark")] {
@@ -54,9 +54,9 @@ on_every_store!(late_ticks_are_computed_while_the_store_takes_the_one_before, |s
         let stored = fields(&ask(&store, &["HGETALL", &format!("ship:{id}")]).await);
         assert_eq!(stored["thrust_level"], "0.5", "{how:?}");
         for ship in [id, other] {
-            engine.ask(Some(ship), Order::Despawn).await.unwrap();
+            engine.order(ship, Order::Despawn).await.unwrap();
         }
-        engine.ask(None, Order::Resume).await.unwrap();
+        engine.ask(Order::Resume).await.unwrap();
         engine.end().await;
     }
 });

@@ -12,8 +12,11 @@ use kernel::keyspace::Layout;
 use kernel::{Clock as _, Cmd, Deadline, Store, SystemClock, Value, reply};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 pub(crate) const KEYS: Keys = Keys::new(Layout::Plain);
+
+pub(crate) const PLAYER: &str = "660e8400-e29b-41d4-a716-446655440001";
 
 pub(crate) struct Ticking {
     pub(crate) handle: Handle,
@@ -44,15 +47,27 @@ impl Ticking {
 
     /// As an operator.
     pub(crate) async fn ask(&self, order: Order) -> Result<Effect, OrderError> {
-        let at_ms = SystemClock::new().now_ms();
-        let command = Command { at_ms, player_id: None, ship_id: None, order };
-        self.handle.ask(command).await.expect("it leads")
+        self.handle.ask(command(None, None, order)).await.expect("it leads")
+    }
+
+    /// As an operator, to a ship.
+    pub(crate) async fn order(&self, ship: Uuid, order: Order) -> Result<Effect, OrderError> {
+        self.handle.ask(command(Some(ship), None, order)).await.expect("it leads")
     }
 
     pub(crate) async fn end(self) {
         self.stop.cancel();
         self.task.await.unwrap();
     }
+}
+
+pub(crate) fn command(ship_id: Option<Uuid>, player: Option<&str>, order: Order) -> Command {
+    let at_ms = SystemClock::new().now_ms();
+    Command { at_ms, player_id: player.map(str::to_owned), ship_id, order }
+}
+
+pub(crate) fn spawn(name: &str) -> Order {
+    Order::Spawn { name: name.to_owned(), ship_class: None, station_id: None }
 }
 
 pub(crate) async fn ask(store: &Arc<dyn Store>, words: &[&str]) -> Value {
