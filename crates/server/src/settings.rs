@@ -45,7 +45,8 @@ pub struct SettingDef {
     pub says: &'static str,
 }
 
-const fn def(
+/// A setting in one line.
+pub(crate) const fn def(
     name: &'static str,
     shape: Shape,
     default: &'static str,

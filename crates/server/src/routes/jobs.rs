@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 use crate::access::Role::{Operator, Reader};
 use crate::access::{Access, role};
 use crate::modules::{Loop, Module, State, Streams};
-use crate::settings::{SettingDef, Settings, Shape};
+use crate::settings::{SettingDef, Settings, Shape, def};
 
 mod act;
 mod body;
@@ -73,93 +73,84 @@ fn plain_on_cluster(settings: &Settings) -> bool {
     })
 }
 
-const fn set(
-    name: &'static str,
-    shape: Shape,
-    default: &'static str,
-    says: &'static str,
-) -> SettingDef {
-    SettingDef { name, shape, default, says }
-}
-
 const SETTINGS: &[SettingDef] = &[
-    set(
+    def(
         "jobs.namespaces",
         Shape::List,
         "bridge",
         "namespaces of job queues in this store; the first is meant when none is named",
     ),
-    set("jobs.payload_bytes", Shape::Number, "1048576", "largest payload of a job"),
-    set(
+    def("jobs.payload_bytes", Shape::Number, "1048576", "largest payload of a job"),
+    def(
         "jobs.result_bytes",
         Shape::Number,
         "1048576",
         "largest result; a larger one is stored as null",
     ),
-    set("jobs.batch_bytes", Shape::Number, "16777216", "largest body of POST /api/jobs:batch"),
-    set(
+    def("jobs.batch_bytes", Shape::Number, "16777216", "largest body of POST /api/jobs:batch"),
+    def(
         "jobs.retention_s",
         Shape::Signed,
         "86400",
         "how long an ended job stays; 0 deletes at once, -1 keeps for ever",
     ),
-    set(
+    def(
         "jobs.lock_ttl_s",
         Shape::Number,
         "30",
         "how long a lock lasts unless it is renewed, 5 or more",
     ),
-    set(
+    def(
         "jobs.max_waiting",
         Shape::Number,
         "0",
         "waiting jobs beyond which dispatch answers 429; 0 is no limit",
     ),
-    set(
+    def(
         "jobs.promote_honours_priority",
         Shape::Flag,
         "false",
         "whether delayed jobs with priority 7 and more go to the front when they are due",
     ),
-    set(
+    def(
         "jobs.fair_high",
         Shape::Flag,
         "false",
         "whether jobs with priority 7 and more run in the order they came",
     ),
-    set("jobs.scan_limit", Shape::Number, "1000", "waiting jobs that one claim looks at"),
-    set("jobs.events", Shape::Flag, "true", "whether what happens is written to the event stream"),
-    set(
+    def("jobs.scan_limit", Shape::Number, "1000", "waiting jobs that one claim looks at"),
+    def("jobs.events", Shape::Flag, "true", "whether what happens is written to the event stream"),
+    def(
         "jobs.dlq_max",
         Shape::Number,
         "100000",
         "dead letters that are kept, the newest; 0 keeps all",
     ),
-    set(
+    def(
         "jobs.max_recoveries",
         Shape::Number,
         "3",
         "how often a job is taken back from dead workers before it is dead itself",
     ),
-    set(
+    def(
         "jobs.cron_instances",
         Shape::Flag,
         "false",
         "whether each firing of a recurring job is a job of its own",
     ),
-    set(
+    def(
         "jobs.cron_catchup",
         Shape::Choice(&["none", "one", "all"]),
         "one",
         "what becomes of firings that were missed while no scheduler ran: none, one for all of them, or all (the last 100)",
     ),
-    set(
+    def(
         "jobs.scheduler",
         Shape::Flag,
         "true",
         "whether this server runs cron, delayed jobs and recovery of its namespaces",
     ),
-    set(
+    def(
         "jobs.redact",
         Shape::List,
         "",

@@ -1,15 +1,6 @@
 //! Settings of the galaxy.
 
-use crate::settings::{SettingDef, Shape};
-
-const fn def(
-    name: &'static str,
-    shape: Shape,
-    default: &'static str,
-    says: &'static str,
-) -> SettingDef {
-    SettingDef { name, shape, default, says }
-}
+use crate::settings::{SettingDef, Shape, def};
 
 pub(super) const SETTINGS: &[SettingDef] = &[
     def(

@@ -159,9 +159,21 @@ pub(crate) struct PickAnswer {
     missing: u64,
 }
 
-fn answer(pick: &Pick, count: u64) -> Json<PickAnswer> {
-    let named = if let Pick::Ids(ids) = pick { ids.len() as u64 } else { count };
-    Json(PickAnswer { count, missing: named.saturating_sub(count) })
+enum Fate {
+    Requeue,
+    Delete,
+}
+
+async fn settle(here: &Here, body: &PickBody, fate: Fate) -> Result<Json<PickAnswer>, Refusal> {
+    let pick = body.pick()?;
+    let count = match fate {
+        _ if body.count => here.jobs.dlq_count(&pick).await,
+        Fate::Requeue => here.jobs.dlq_requeue(&pick).await,
+        Fate::Delete => here.jobs.dlq_delete(&pick).await,
+    };
+    let count = count.map_err(refuse)?;
+    let named = if let Pick::Ids(ids) = &pick { ids.len() as u64 } else { count };
+    Ok(Json(PickAnswer { count, missing: named.saturating_sub(count) }))
 }
 
 /// Runs dead letters again, with all their attempts.
@@ -171,13 +183,7 @@ pub(crate) async fn requeue(
     here: Here,
     Body(body): Body<PickBody>,
 ) -> Result<Json<PickAnswer>, Refusal> {
-    let pick = body.pick()?;
-    let count = if body.count {
-        here.jobs.dlq_count(&pick).await.map_err(refuse)?
-    } else {
-        here.jobs.dlq_requeue(&pick).await.map_err(refuse)?
-    };
-    Ok(answer(&pick, count))
+    settle(&here, &body, Fate::Requeue).await
 }
 
 /// Removes dead letters for good.
@@ -187,13 +193,7 @@ pub(crate) async fn delete(
     here: Here,
     Body(body): Body<PickBody>,
 ) -> Result<Json<PickAnswer>, Refusal> {
-    let pick = body.pick()?;
-    let count = if body.count {
-        here.jobs.dlq_count(&pick).await.map_err(refuse)?
-    } else {
-        here.jobs.dlq_delete(&pick).await.map_err(refuse)?
-    };
-    Ok(answer(&pick, count))
+    settle(&here, &body, Fate::Delete).await
 }
 
 /// `POST /api/dlq/{id}:{verb}`.
