@@ -18,3 +18,4 @@ mod rooms;
 mod sessions;
 mod stopping;
 mod support;
+mod wire;

@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use futures_util::{SinkExt as _, StreamExt as _};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use super::world::send;
 use crate::support::Running;
+use crate::wire::Wire;
 
 const WAIT: Duration = Duration::from_secs(15);
 
@@ -32,19 +29,13 @@ pub(super) async fn register(running: &Running, username: &str) -> Account {
 }
 
 pub(super) struct Pilot {
-    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
-    pub(super) closed: Option<u16>,
+    wire: Wire,
 }
 
 impl Pilot {
     /// A socket that said nothing yet.
     pub(super) async fn open(running: &Running, path: &str, origin: Option<&str>) -> Pilot {
-        let mut request = format!("ws://{}{path}", running.addr).into_client_request().unwrap();
-        if let Some(origin) = origin {
-            request.headers_mut().insert("origin", origin.parse().unwrap());
-        }
-        let (socket, _) = connect_async(request).await.unwrap();
-        Pilot { socket, closed: None }
+        Pilot { wire: Wire::open(running, path, origin).await }
     }
 
     /// Logged in; gives the welcome too.
@@ -61,32 +52,20 @@ impl Pilot {
     }
 
     pub(super) async fn raw(&mut self, message: Message) {
-        // The other end may have closed already; then the next `hear` says so.
-        let _ = self.socket.send(message).await;
+        self.wire.send(message).await;
     }
 
     /// The next message, `None` when the socket is closed.
     pub(super) async fn hear(&mut self) -> Option<Value> {
-        loop {
-            let frame =
-                tokio::time::timeout(WAIT, self.socket.next()).await.expect("a frame in time");
-            match frame {
-                Some(Ok(Message::Text(text))) => return Some(serde_json::from_str(&text).unwrap()),
-                Some(Ok(Message::Close(frame))) => {
-                    self.closed = frame.map(|frame| frame.code.into());
-                    return None;
-                }
-                Some(Ok(_)) => {}
-                Some(Err(_)) | None => return None,
-            }
-        }
+        self.wire.hear().await
     }
 
     /// The next message that satisfies.
     pub(super) async fn until(&mut self, what: impl Fn(&Value) -> bool) -> Value {
         let began = std::time::Instant::now();
         loop {
-            let heard = self.hear().await.unwrap_or_else(|| panic!("closed: {:?}", self.closed));
+            let heard =
+                self.hear().await.unwrap_or_else(|| panic!("closed: {:?}", self.wire.closed));
             if what(&heard) {
                 return heard;
             }
@@ -101,6 +80,6 @@ impl Pilot {
     /// The close code.
     pub(super) async fn ended(&mut self) -> Option<u16> {
         while self.hear().await.is_some() {}
-        self.closed
+        self.wire.closed
     }
 }

@@ -2,30 +2,23 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures_util::{SinkExt as _, StreamExt as _};
 use kernel::Store;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use crate::support::{Running, start};
-
-const WAIT: Duration = Duration::from_secs(10);
+use crate::wire::Wire;
 
 pub(super) struct Phone {
-    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    wire: Wire,
     /// Heard and not asked for yet.
     kept: VecDeque<Value>,
-    pub(super) closed: Option<u16>,
 }
 
 impl Phone {
     pub(super) async fn open(running: &Running) -> Phone {
-        let (socket, _) = connect_async(format!("ws://{}/ws/rooms", running.addr)).await.unwrap();
-        Phone { socket, kept: VecDeque::new(), closed: None }
+        Phone { wire: Wire::open(running, "/ws/rooms", None).await, kept: VecDeque::new() }
     }
 
     pub(super) async fn send(&mut self, kind: &str, payload: Value) {
@@ -33,8 +26,7 @@ impl Phone {
     }
 
     pub(super) async fn raw(&mut self, message: Message) {
-        // The other end may have closed already; then the next `hear` says so.
-        let _ = self.socket.send(message).await;
+        self.wire.send(message).await;
     }
 
     /// The next message, `None` when the socket is closed.
@@ -42,23 +34,7 @@ impl Phone {
         if let Some(kept) = self.kept.pop_front() {
             return Some(kept);
         }
-        self.read().await
-    }
-
-    async fn read(&mut self) -> Option<Value> {
-        loop {
-            let frame =
-                tokio::time::timeout(WAIT, self.socket.next()).await.expect("a frame in time");
-            match frame {
-                Some(Ok(Message::Text(text))) => return Some(serde_json::from_str(&text).unwrap()),
-                Some(Ok(Message::Close(frame))) => {
-                    self.closed = frame.map(|frame| frame.code.into());
-                    return None;
-                }
-                Some(Ok(_)) => {}
-                Some(Err(_)) | None => return None,
-            }
-        }
+        self.wire.hear().await
     }
 
     /// The payload of the next message of this type; others are kept for later.
@@ -68,10 +44,10 @@ impl Phone {
         }
         let reading = async {
             loop {
-                let Some(message) = self.read().await else {
+                let Some(message) = self.wire.hear().await else {
                     panic!(
                         "closed with {:?} while waiting for {kind}; heard {:?}",
-                        self.closed, self.kept
+                        self.wire.closed, self.kept
                     )
                 };
                 if message["type"] == kind {
@@ -103,10 +79,10 @@ impl Phone {
 
     /// Reads to the end and gives the close code.
     pub(super) async fn ended(&mut self) -> Option<u16> {
-        while let Some(message) = self.read().await {
+        while let Some(message) = self.wire.hear().await {
             self.kept.push_back(message);
         }
-        self.closed
+        self.wire.closed
     }
 }
 
