@@ -23,9 +23,9 @@ use crate::log::encode;
 use crate::shared::{Shared, disown};
 
 /// How long the lock is held for one slice.
-const SLICE: Duration = Duration::from_micros(300);
+const SLICE: Duration = Duration::from_micros(100);
 /// Slots between two looks at the clock.
-const SLOTS: u32 = 32;
+const SLOTS: u32 = 16;
 const TEMPORARY: &str = "temp-rewrite.aof";
 
 /// A copy under way.
@@ -223,7 +223,8 @@ impl Shared {
             if !more {
                 inner.core().copy = None;
             }
-            // Others get their turn before the next slice.
+            // Others get their turn before the next slice, and time for what they do with the answer.
+            let awaited = self.is_awaited();
             MutexGuard::unlock_fair(inner);
             gathered.append(&mut copied);
             if gathered.len() > 256 << 10 || (!more && !gathered.is_empty()) {
@@ -233,7 +234,11 @@ impl Shared {
             if !more {
                 break;
             }
-            std::thread::yield_now();
+            if awaited {
+                std::thread::sleep(SLICE);
+            } else {
+                std::thread::yield_now();
+            }
         }
         file.sync()?;
         let base = self
