@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kernel::keyspace::{BadId, Key};
 use kernel::{Cmd, Deadline, Fault, Store, Value, reply};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -153,23 +154,13 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     async fn game(&self) -> Result<Option<Game>, Fault> {
-        let keys = self.keys;
-        let names = [
-            keys.tick(),
-            keys.time(),
-            keys.paused(),
-            keys.tick_rate(),
-            keys.time_scale(),
-            keys.time_sync(),
-            keys.total_spawns(),
-            keys.time_drift(),
-        ];
+        let names = game(self.keys);
         let gets: Vec<_> = names.iter().map(|key| cmd(&["GET", key.as_str()])).collect();
         let mut found = Vec::new();
         for answer in self.store.pipeline(&gets, Deadline::after(PATIENCE)).await? {
             found.push(reply::text(&answer?).map(str::to_owned));
         }
-        let [tick, time, paused, rate, scale, sync, spawns, drift] = &found[..] else {
+        let [tick, time, paused, rate, scale, sync, drift, spawns, _open] = &found[..] else {
             return Ok(None);
         };
         let Some(tick) = tick.as_deref().and_then(|tick| tick.parse().ok()) else {
@@ -212,8 +203,8 @@ impl Reader<'_> {
     /// The hashes that an index names; ids that are none, and hashes that are gone, are passed over.
     async fn entities(
         &self,
-        index: &kernel::keyspace::Key,
-        key: impl Fn(Uuid) -> Result<kernel::keyspace::Key, kernel::keyspace::BadId>,
+        index: &Key,
+        key: impl Fn(Uuid) -> Result<Key, BadId>,
     ) -> Result<Vec<(Uuid, String, Fields)>, Fault> {
         let by = Deadline::after(PATIENCE);
         let members = self.store.call(&cmd(&["SMEMBERS", index.as_str()]), by).await?;
@@ -238,6 +229,21 @@ impl Reader<'_> {
         }
         Ok(found)
     }
+}
+
+/// The keys that a world has once.
+pub(crate) fn game(keys: Keys) -> [Key; 9] {
+    [
+        keys.tick(),
+        keys.time(),
+        keys.paused(),
+        keys.tick_rate(),
+        keys.time_scale(),
+        keys.time_sync(),
+        keys.time_drift(),
+        keys.total_spawns(),
+        keys.registration_open(),
+    ]
 }
 
 /// The pairs of `HGETALL` that are text.

@@ -12,7 +12,7 @@ use kernel::{Cmd, Deadline, Fault, Store, Value, reply};
 use uuid::Uuid;
 
 use crate::keys::Keys;
-use crate::load::cmd;
+use crate::load::{cmd, game};
 use crate::model::Fields;
 use crate::snapshot::{Entities, State, VERSION, overlay};
 use crate::world::World;
@@ -79,18 +79,7 @@ impl Reader<'_> {
     }
 
     async fn game(&self) -> Result<std::collections::BTreeMap<String, String>, Fault> {
-        let keys = self.keys;
-        let all = [
-            keys.tick(),
-            keys.time(),
-            keys.paused(),
-            keys.tick_rate(),
-            keys.time_scale(),
-            keys.time_sync(),
-            keys.time_drift(),
-            keys.total_spawns(),
-            keys.registration_open(),
-        ];
+        let all = game(self.keys);
         let gets: Vec<Cmd> = all.iter().map(|key| cmd(&["GET", key.as_str()])).collect();
         let answers = self.many(&gets).await?;
         let found = all.iter().zip(&answers).filter_map(|(key, answer)| {
