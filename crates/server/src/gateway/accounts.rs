@@ -98,11 +98,11 @@ impl Gateway {
         Ok(self.snapshots.get_or_init(make).await)
     }
 
-    /// Whether a snapshot is being put back.
-    pub(crate) async fn restoring(&self, app: &App) -> Result<bool, Refusal> {
+    /// The snapshot that is being put back, if one is.
+    pub(crate) async fn restoring(&self, app: &App) -> Result<Option<String>, Refusal> {
         let key = self.keys.restoring();
-        let reply = crate::wire::call(app.store(), &["EXISTS", key.as_str()]).await?;
-        Ok(crate::wire::int(&reply) == Some(1))
+        let reply = crate::wire::call(app.store(), &["GET", key.as_str()]).await?;
+        Ok(kernel::reply::text(&reply).map(str::to_owned))
     }
 
     /// Who is online, on all servers.

@@ -30,6 +30,8 @@ pub(crate) struct AdminStatus {
     game: GameStatus,
     /// Whether this server's engine ticks the world.
     leader: bool,
+    /// The snapshot that is being put back, if one is.
+    restoring: Option<String>,
     ships: usize,
     stations: usize,
     actual_rate: Option<f64>,
@@ -53,13 +55,16 @@ pub(crate) struct AdminStatus {
 #[utoipa::path(get, path = "/api/admin/status", tag = "galaxy",
     responses((status = 200, body = AdminStatus), (status = 404)))]
 pub(crate) async fn status(State(app): State<Arc<App>>) -> Result<Json<AdminStatus>, Refusal> {
-    let seen = gateway::of(&app).look(&app).await?;
+    let gateway = gateway::of(&app);
+    let seen = gateway.look(&app).await?;
+    let restoring = gateway.restoring(&app).await?;
     let numbers = &seen.numbers;
     let scale = pace::effective_scale(&seen.pace, seen.drift_s);
     let pulls = seen.pace.sync && (seen.pace.scale - 1.0).abs() <= 1e-3;
     Ok(Json(AdminStatus {
         game: game_status(&app, &seen).await?,
         leader: seen.leads,
+        restoring,
         ships: seen.ships.len(),
         stations: seen.stations.len(),
         actual_rate: seen.leads.then_some(numbers.rate),

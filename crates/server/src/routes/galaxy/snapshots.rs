@@ -97,7 +97,7 @@ pub(crate) async fn restore(
     gateway.order(&app, &Asker::operator(), Order::Restore { id }).await?;
     // The engine of another server says yes when it has begun; the marker is gone when it is done.
     let began = app.clock.monotonic();
-    while gateway.restoring(&app).await? {
+    while gateway.restoring(&app).await?.is_some() {
         if app.clock.monotonic().saturating_sub(began) > WAIT {
             return Err(reply::OUTCOME_UNKNOWN.into());
         }

@@ -127,6 +127,11 @@ on_every_store!(a_server_that_does_not_tick_reads_the_store_and_sends_orders, |s
     let second = follower(&store, &[]).await;
     let status = second.json("/api/admin/status").await;
     assert_eq!((&status["leader"], &status["actual_rate"]), (&json!(false), &json!(null)));
+    assert_eq!(status["restoring"], json!(null));
+    let by = || kernel::Deadline::after(std::time::Duration::from_secs(5));
+    store.call(kernel::Cmd::new().arg("SET").arg("game:restoring").arg("7"), by()).await.unwrap();
+    assert_eq!(second.json("/api/admin/status").await["restoring"], "7");
+    store.call(kernel::Cmd::new().arg("DEL").arg("game:restoring"), by()).await.unwrap();
     let (made, ship) =
         send(&second, Method::POST, "/api/admin/ships", json!({ "name": "Far" })).await;
     assert_eq!(made, 201, "{ship}");
