@@ -6,6 +6,7 @@ mod demo;
 mod errors;
 mod hall;
 mod http;
+mod post;
 mod qr;
 pub(crate) mod rates;
 mod socket;

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::body::Bytes;
 use axum::extract::ws::Utf8Bytes;
@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use rooms::{Audience, MASTER, Rooms, Sizes};
 use tokio::sync::{mpsc, watch};
 
+use super::post::{Parcel, Post};
 use super::rates::Rates;
 use crate::app::App;
 use crate::outbox::End;
@@ -71,54 +72,6 @@ struct Seat {
     post: Post,
     device: Option<Arc<str>>,
     master: bool,
-}
-
-/// What goes to a socket's task.
-pub(super) enum Parcel {
-    Text(Utf8Bytes),
-    /// The bus was lost for a while: look at everything again.
-    Resync,
-    Close(End),
-}
-
-/// The way to one socket: bounded in messages and bytes.
-#[derive(Clone)]
-pub(super) struct Post {
-    queue: mpsc::Sender<Parcel>,
-    bytes: Arc<AtomicUsize>,
-    most_bytes: usize,
-}
-
-impl Post {
-    pub(super) fn new(messages: usize, most_bytes: usize) -> (Self, mpsc::Receiver<Parcel>) {
-        let (queue, parcels) = mpsc::channel(messages.max(1));
-        (Post { queue, bytes: Arc::default(), most_bytes }, parcels)
-    }
-
-    /// Puts a parcel in. Where it does not fit, the other end reads too slowly and the socket's task ends.
-    fn put(&self, parcel: Parcel) {
-        if let Parcel::Text(text) = &parcel {
-            let waiting = self.bytes.fetch_add(text.len(), Ordering::Relaxed);
-            // One message always fits into an empty queue, however large it is.
-            if waiting > 0 && waiting + text.len() > self.most_bytes {
-                self.bytes.fetch_or(OVERRUN, Ordering::Relaxed);
-                return;
-            }
-        }
-        if self.queue.try_send(parcel).is_err() {
-            self.bytes.fetch_or(OVERRUN, Ordering::Relaxed);
-        }
-    }
-
-    /// Whether something did not fit.
-    pub(super) fn overrun(&self) -> bool {
-        self.bytes.load(Ordering::Relaxed) & OVERRUN != 0
-    }
-
-    /// The task took a text out.
-    pub(super) fn taken(&self, bytes: usize) {
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
 }
 
 impl Hall {
@@ -397,6 +350,3 @@ impl Place {
         }
     }
 }
-
-/// The highest bit of the count of bytes.
-const OVERRUN: usize = 1 << (usize::BITS - 1);

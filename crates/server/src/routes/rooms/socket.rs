@@ -12,10 +12,10 @@ use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgr
 use axum::http::HeaderMap;
 use axum::response::Response;
 use futures_util::{SinkExt as _, StreamExt as _};
-use tokio::sync::mpsc;
 
-use super::hall::{self, Parcel, Post, code};
+use super::hall::{self, code};
 use super::http::base_url;
+use super::post::{Letterbox, Parcel, Post};
 use super::talk::{Said, Talk};
 use crate::app::App;
 use crate::caller::Caller;
@@ -29,6 +29,7 @@ const WRITE_WAIT: Duration = Duration::from_secs(10);
 /// Small buffers: most sockets are phones that wait.
 const READ_BUFFER: usize = 2 * 1024;
 const WRITE_BUFFER: usize = 16 * 1024;
+const TOO_SLOW: End = End(code::AWAY, "too slow: come again");
 
 /// The rooms over a WebSocket: `{"type","payload","id"?}` in text frames; see docs/rooms.md.
 #[utoipa::path(get, path = "/ws/rooms", tag = "rooms",
@@ -57,26 +58,21 @@ pub(crate) async fn open(
     Ok(upgrade.on_upgrade(move |socket| async move {
         metrics::gauge!("worldkeep_rooms_sockets").increment(1.0);
         let queue = app.settings.size("rooms.queue_messages");
-        let (post, parcels) = Post::new(queue, app.settings.size("rooms.queue_bytes"));
-        let talk = Talk::new(Arc::clone(&app), hall, caller.address, base, post.clone());
-        Box::pin(run(app, socket, talk, post, parcels)).await;
+        let (post, letters) = Post::new(queue, app.settings.size("rooms.queue_bytes"));
+        let talk = Talk::new(Arc::clone(&app), hall, caller.address, base, post);
+        Box::pin(run(app, socket, talk, letters)).await;
         metrics::gauge!("worldkeep_rooms_sockets").decrement(1.0);
         drop(token);
     }))
 }
 
-async fn run(
-    app: Arc<App>,
-    mut socket: WebSocket,
-    mut talk: Talk,
-    post: Post,
-    mut parcels: mpsc::Receiver<Parcel>,
-) {
-    let end = converse(&app, &mut socket, &mut talk, &post, &mut parcels).await;
+async fn run(app: Arc<App>, mut socket: WebSocket, mut talk: Talk, mut letters: Letterbox) {
+    let end = converse(&app, &mut socket, &mut talk, &mut letters).await;
     talk.leave();
     // Last words that were put in before the end.
     if end.0 != code::AWAY {
-        while let Ok(Parcel::Text(text)) = parcels.try_recv() {
+        for parcel in letters.last() {
+            let Parcel::Text(text) = parcel else { break };
             let _ = in_time(socket.feed(Message::Text(text))).await;
         }
     }
@@ -93,22 +89,20 @@ async fn converse(
     app: &App,
     socket: &mut WebSocket,
     talk: &mut Talk,
-    post: &Post,
-    parcels: &mut mpsc::Receiver<Parcel>,
+    letters: &mut Letterbox,
 ) -> End {
     let mut ping = tokio::time::interval(PING_EVERY);
     ping.reset();
     let mut heard = Instant::now();
     let away = End(code::AWAY, "the server is going away");
     loop {
-        if post.overrun() {
-            return End(code::AWAY, "too slow: come again");
-        }
         let said = tokio::select! {
             biased;
-            parcel = parcels.recv() => {
-                let Some(parcel) = parcel else { return away };
-                match write(socket, post, parcels, parcel).await {
+            parcels = letters.next() => {
+                let Some(mut parcels) = parcels else { return TOO_SLOW };
+                let wrote = write(socket, &mut parcels).await;
+                letters.give_back(parcels);
+                match wrote {
                     Ok(false) => continue,
                     Ok(true) => Box::pin(talk.resync()).await,
                     Err(end) => return end,
@@ -155,28 +149,18 @@ async fn converse(
     }
 }
 
-/// Writes a parcel and all that wait behind it, then flushes once. Tells whether the state must be read anew.
-async fn write(
-    socket: &mut WebSocket,
-    post: &Post,
-    parcels: &mut mpsc::Receiver<Parcel>,
-    first: Parcel,
-) -> Result<bool, End> {
-    let mut next = Some(first);
+/// Writes parcels, then flushes once. Tells whether the state must be read anew.
+async fn write(socket: &mut WebSocket, parcels: &mut Vec<Parcel>) -> Result<bool, End> {
     let mut resync = false;
-    while let Some(parcel) = next {
+    for parcel in parcels.drain(..) {
         match parcel {
-            Parcel::Text(text) => {
-                post.taken(text.len());
-                in_time(socket.feed(Message::Text(text))).await?;
-            }
+            Parcel::Text(text) => in_time(socket.feed(Message::Text(text))).await?,
             Parcel::Resync => resync = true,
             Parcel::Close(end) => {
                 in_time(socket.flush()).await?;
                 return Err(end);
             }
         }
-        next = parcels.try_recv().ok();
     }
     in_time(socket.flush()).await?;
     Ok(resync)
@@ -189,7 +173,7 @@ async fn in_time(work: impl Future<Output = Result<(), axum::Error>>) -> Result<
         std::task::Poll::Ready(done) => done,
         std::task::Poll::Pending => match tokio::time::timeout(WRITE_WAIT, work).await {
             Ok(done) => done,
-            Err(_) => return Err(End(code::AWAY, "too slow: come again")),
+            Err(_) => return Err(TOO_SLOW),
         },
     };
     done.map_err(|_| End::gone())

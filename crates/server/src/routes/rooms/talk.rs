@@ -11,7 +11,8 @@ use rooms::{
 use serde::Serialize;
 use serde_json::json;
 
-use super::hall::{Hall, Place, Post, code};
+use super::hall::{Hall, Place, code};
+use super::post::Post;
 use super::rates::{Bucket, Taken, too_fast};
 use crate::app::App;
 use crate::outbox::End;
