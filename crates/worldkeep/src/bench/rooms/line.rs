@@ -27,7 +27,26 @@ fn broken(why: &str) -> io::Error {
     io::Error::other(why.to_owned())
 }
 
+/// Kind and payload of the first frame of some bytes, when it is all there.
+pub(super) fn frame(bytes: &[u8]) -> Option<(u8, std::ops::Range<usize>)> {
+    let (kind, short) = (*bytes.first()? & 0x0f, *bytes.get(1)? & 0x7f);
+    let (start, len) = match short {
+        126 => (4, usize::from(u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]))),
+        127 => {
+            let long: [u8; 8] = bytes.get(2..10)?.try_into().ok()?;
+            (10, usize::try_from(u64::from_be_bytes(long)).ok()?)
+        }
+        len => (2, usize::from(len)),
+    };
+    (bytes.len() >= start + len).then_some((kind, start..start + len))
+}
+
 impl Line {
+    /// Its socket, and what was read of it and not looked at.
+    pub(super) fn into_parts(self) -> io::Result<(std::net::TcpStream, Vec<u8>)> {
+        Ok((self.stream.into_std()?, self.buffer[self.used..].to_vec()))
+    }
+
     /// Opens a socket at a path.
     pub(super) async fn open(at: SocketAddr, path: &str) -> io::Result<Line> {
         let mut stream = TcpStream::connect(at).await?;
@@ -81,26 +100,11 @@ impl Line {
         self.stream.write_all(&frame).await
     }
 
-    /// Header and payload of the frame that begins here, when it is all there.
-    fn frame(&self) -> Option<(u8, std::ops::Range<usize>)> {
-        let bytes = &self.buffer[self.used..];
-        let (kind, short) = (*bytes.first()? & 0x0f, *bytes.get(1)? & 0x7f);
-        let (start, len) = match short {
-            126 => (4, usize::from(u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]))),
-            127 => {
-                let long: [u8; 8] = bytes.get(2..10)?.try_into().ok()?;
-                (10, usize::try_from(u64::from_be_bytes(long)).ok()?)
-            }
-            len => (2, usize::from(len)),
-        };
-        let from = self.used + start;
-        (bytes.len() >= start + len).then_some((kind, from..from + len))
-    }
-
     /// The next message, looked at where it lies.
     pub(super) async fn next<T>(&mut self, look: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
         loop {
-            while let Some((kind, range)) = self.frame() {
+            while let Some((kind, range)) = frame(&self.buffer[self.used..]) {
+                let range = self.used + range.start..self.used + range.end;
                 self.used = range.end;
                 match kind {
                     TEXT | BINARY => return Ok(look(&self.buffer[range])),

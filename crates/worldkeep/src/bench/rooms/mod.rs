@@ -1,6 +1,7 @@
 //! `worldkeep bench rooms`: broadcast, latency, connects and memory beside a plain Node `ws` server and Colyseus
 //! in the same run, with one driver for all; and votes in a thousand rooms. Rate and socket limits are off.
 
+mod crowd;
 mod line;
 mod peer;
 mod votes;
@@ -10,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::own_redis::OwnRedis;
 use super::{Figure, Tell};
+use crowd::Crowd;
 use line::Line;
 use peer::{Kind, Peer};
 
@@ -50,8 +51,22 @@ struct Took {
     size: usize,
 }
 
-/// All of it. The peers are measured in turns with our own server, in the same run.
+/// All of it, driven by one thread: it takes the least from the server beside it, and the same from each.
 pub(crate) async fn run(amounts: Amounts, tell: &mut Tell<'_>) -> Result<(), String> {
+    let (figures, mut told) = mpsc::unbounded_channel();
+    let driver = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        runtime.block_on(drive(amounts, &mut |figure| drop(figures.send(figure))))
+    });
+    while let Some(figure) = told.recv().await {
+        tell(figure);
+    }
+    driver.join().map_err(|_| "the driver ended early".to_owned())?
+}
+
+/// The peers are measured in turns with our own server, in the same run.
+async fn drive(amounts: Amounts, tell: &mut Tell<'_>) -> Result<(), String> {
     let dir = peer::programs()?;
     let said = |error: io::Error| error.to_string();
     let started = async |kind, size| match kind {
@@ -240,35 +255,20 @@ async fn throughput(
 
 /// One broadcast after the other; microseconds from its cause to each socket.
 async fn latency(kind: Kind, host: &mut peer::Host, lines: Vec<Line>) -> io::Result<Vec<u64>> {
-    const ROUNDS: usize = 20;
-    let stamps: Arc<Mutex<Vec<Instant>>> = Arc::default();
-    let (heard, mut all) = mpsc::unbounded_channel();
-    let count = lines.len();
-    let mut listeners = JoinSet::new();
-    for mut line in lines {
-        let (stamps, heard) = (Arc::clone(&stamps), heard.clone());
-        listeners.spawn(async move {
-            for round in 0..ROUNDS {
-                while !line.next(|message| kind.is_broadcast(message)).await? {}
-                let now = Instant::now();
-                let sent = stamps.lock()[round];
-                let took = u64::try_from((now - sent).as_micros()).unwrap_or(u64::MAX);
-                let _ = heard.send(took);
-            }
-            io::Result::Ok(line)
-        });
-    }
-    let mut took = Vec::with_capacity(count * ROUNDS);
-    for _ in 0..ROUNDS {
-        stamps.lock().push(Instant::now());
+    const ROUNDS: usize = 50;
+    /// New sockets are slow once, whoever serves them.
+    const WARMING: usize = 3;
+    let mut took = Vec::with_capacity(lines.len() * ROUNDS);
+    let mut crowd = Crowd::new(lines)?;
+    for round in 0..WARMING + ROUNDS {
+        let sent = Instant::now();
         host.shout().await?;
-        host.hear().await?;
-        for _ in 0..count {
-            let one = tokio::time::timeout(Duration::from_secs(30), all.recv()).await;
-            took.push(one.ok().flatten().ok_or_else(|| io::Error::other("a broadcast was lost"))?);
+        let all = crowd.hear(kind, sent)?;
+        if round >= WARMING {
+            took.extend(all);
         }
+        host.hear().await?;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    listeners.abort_all();
     Ok(took)
 }
