@@ -38,6 +38,7 @@ mod sweep;
 mod wait;
 mod wire;
 mod work;
+mod work_here;
 pub mod worker;
 mod workers;
 

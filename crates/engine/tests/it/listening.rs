@@ -246,7 +246,8 @@ fn those_served_just_before_a_slow_script_of_another_door_have_their_replies() {
             let slow = scope
                 .spawn(|| connection.call(cmd("EVAL").arg("while true do end").arg(0)).unwrap());
             // Whatever came of it, the script must end, or the test cannot.
-            let answers: Vec<_> = asking.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+            let answers: Vec<_> =
+                asking.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
             let mut killer = connect(&door);
             say(&mut killer, "SCRIPT KILL\r\n");
             hears(&mut killer, "+OK\r\n");

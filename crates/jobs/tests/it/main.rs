@@ -17,6 +17,7 @@ mod refuse;
 mod restarts;
 mod routes;
 mod running;
+mod same;
 mod scheduling;
 mod seed;
 mod support;
