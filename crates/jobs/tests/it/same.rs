@@ -62,7 +62,7 @@ async fn act(bed: &Bed, step: u8, number: usize, held: &mut Vec<Job>) -> String 
             };
             let done: Vec<Done> =
                 held.pop().into_iter().map(|job| Done::new(job, ending.clone(), 7)).collect();
-            let count = usize::from(step % 5 != 0);
+            let count = usize::from(!step.is_multiple_of(5));
             match bed.jobs.finish_and_claim(&facts, &done, count).await {
                 Ok(finished) => {
                     let claims = finished.claims;
