@@ -92,7 +92,17 @@ pub(crate) fn range_end(arg: &[u8]) -> Result<Id, ReplyError> {
 
 /// An id as a bulk string.
 pub(crate) fn write_id(out: &mut Out, id: Id) {
-    out.bulk(id.to_string().as_bytes());
+    out.bulk(&id_text(id));
+}
+
+/// `ms-seq`, without the machinery of formats: every event has one.
+fn id_text(id: Id) -> smallvec::SmallVec<[u8; 44]> {
+    let mut digits = itoa::Buffer::new();
+    let mut text = smallvec::SmallVec::new();
+    text.extend_from_slice(digits.format(id.ms).as_bytes());
+    text.push(b'-');
+    text.extend_from_slice(digits.format(id.seq).as_bytes());
+    text
 }
 
 /// An entry as `[id, [field, value, …]]`.
@@ -276,8 +286,8 @@ fn xadd(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
         cx.core.notify(class::STREAM, "xtrim", key);
     }
     write_id(cx.out, id);
-    let id = id.to_string();
-    log_exact(cx.core, argv, Some((options.id_at, id.as_bytes())), options.cut.as_ref(), left);
+    let id = id_text(id);
+    log_exact(cx.core, argv, Some((options.id_at, &id)), options.cut.as_ref(), left);
     cx.core.signal_ready(key);
     Ok(())
 }
@@ -290,6 +300,10 @@ fn log_exact(
     cut: Option<&Cut>,
     (len, first): (usize, Id),
 ) {
+    if !core.pending.on {
+        core.log_as(&[]);
+        return;
+    }
     let mut exact = argv.to_vec();
     if let Some((at, id)) = id {
         exact[at] = id;

@@ -9,7 +9,7 @@ use crate::client::Seat;
 use crate::exec::Inner;
 use crate::reply;
 use crate::shared::Hold;
-use crate::unit::Next;
+use crate::unit::{Next, Unit};
 
 /// A session by direct call.
 pub struct Connection {
@@ -76,8 +76,13 @@ impl Connection {
         cmds: &[&[&[u8]]],
         look: &mut dyn FnMut(usize, &[u8]) -> Next,
     ) -> Option<Result<(), Value>> {
+        self.alone(&mut |unit| unit.each(cmds, look))
+    }
+
+    /// The same for commands that are made as it goes: `work` runs them one by one, and nothing runs between.
+    pub fn alone(&self, work: &mut dyn FnMut(&mut Unit<'_>)) -> Option<Result<(), Value>> {
         let mut inner = self.shared.lock();
-        if !inner.run_unit(self.seat, cmds, look) {
+        if !inner.run_unit(self.seat, work) {
             return None;
         }
         Some(self.shared.settle(&mut inner, self.seat).map_err(|error| not_logged(&error)))

@@ -124,7 +124,7 @@ pub use aof_repair::{Aside, FileReport, LogReport, Repaired, check_log, repair_l
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use door_direct::Connection;
 pub use door_tcp::Listener;
-pub use unit::Next;
+pub use unit::{Next, Unit};
 
 use crate::command::Run;
 use crate::shared::{Hold, Shared};

@@ -1,7 +1,7 @@
 //! Several commands as one unit by direct call: nothing runs between them, and the log has all of them or none. What
 //! each answered is looked at before the next one runs, so a caller in this process decides as a script would.
 
-use crate::client::Seat;
+use crate::client::{Client, Seat};
 use crate::exec::{Inner, find};
 
 /// What follows a reply.
@@ -15,15 +15,51 @@ pub enum Next {
     Stop,
 }
 
+/// A unit under way: nothing else runs until it ends.
+pub struct Unit<'a> {
+    inner: &'a mut Inner,
+    client: Box<Client>,
+}
+
+impl std::fmt::Debug for Unit<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Unit").field("client", &self.client.id).finish_non_exhaustive()
+    }
+}
+
+impl Unit<'_> {
+    /// Runs a command and gives its reply, as RESP.
+    pub fn call(&mut self, argv: &[&[u8]]) -> &[u8] {
+        let client = &mut self.client;
+        client.out.buf.clear();
+        match find(argv) {
+            Ok(spec) if spec.arity_fits(argv.len()) => {
+                client.last_command = Some(spec);
+                self.inner.call(client, spec, argv);
+            }
+            Ok(_) => client.out.error("ERR wrong number of arguments"),
+            Err(error) => client.out.error_bytes(&error.0),
+        }
+        &self.client.out.buf
+    }
+
+    /// Runs commands; `look` sees the number and the reply of each, and says what follows.
+    pub(crate) fn each(&mut self, cmds: &[&[&[u8]]], look: &mut dyn FnMut(usize, &[u8]) -> Next) {
+        let mut at = 0;
+        while let Some(argv) = cmds.get(at) {
+            at += match look(at, self.call(argv)) {
+                Next::Go => 1,
+                Next::Skip => 2,
+                Next::Stop => break,
+            };
+        }
+    }
+}
+
 impl Inner {
-    /// Runs the commands; `look` sees the number and the reply of each. False, and nothing was done, where a command
-    /// could be refused after another one wrote: with a memory limit, a disk that refuses, a pause, a limited user.
-    pub(crate) fn run_unit(
-        &mut self,
-        seat: Seat,
-        cmds: &[&[&[u8]]],
-        look: &mut dyn FnMut(usize, &[u8]) -> Next,
-    ) -> bool {
+    /// Does `work` with nothing between its commands. False, and nothing was done, where a command could be refused
+    /// after another one wrote: with a memory limit, a disk that refuses, a pause, a limited user.
+    pub(crate) fn run_unit(&mut self, seat: Seat, work: &mut dyn FnMut(&mut Unit<'_>)) -> bool {
         let core = self.core();
         let started_us = core.clock.now_us();
         core.now = started_us.div_euclid(1000);
@@ -45,23 +81,9 @@ impl Inner {
         core.current_resp3 = client.out.resp3;
         client.last_ms = core.now;
         client.deny_blocking = true;
-        let mut at = 0;
-        while let Some(argv) = cmds.get(at) {
-            client.out.buf.clear();
-            match find(argv) {
-                Ok(spec) if spec.arity_fits(argv.len()) => {
-                    client.last_command = Some(spec);
-                    self.call(&mut client, spec, argv);
-                }
-                Ok(_) => client.out.error("ERR wrong number of arguments"),
-                Err(error) => client.out.error_bytes(&error.0),
-            }
-            at += match look(at, &client.out.buf) {
-                Next::Go => 1,
-                Next::Skip => 2,
-                Next::Stop => break,
-            };
-        }
+        let mut unit = Unit { inner: self, client };
+        work(&mut unit);
+        let mut client = unit.client;
         client.out.buf.clear();
         client.deny_blocking = false;
         let core = self.core();

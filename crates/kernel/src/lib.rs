@@ -30,7 +30,9 @@ pub use redis::{Cmd, Value};
 pub use scopes::ScopeSet;
 pub use script::Script;
 pub use step::{Pending, Step, Swap};
-pub use store::{Answer, Deadline, Here, Kind, Message, Next, Session, Status, Store, Topic};
+pub use store::{
+    Answer, Calls, Deadline, Here, Kind, Message, Next, Session, Status, Store, Topic,
+};
 pub use timers::{Timer, TimerKeys, Timers, Verdict};
 pub use update::{Change, Tries, Updated, update, update_with};
 

@@ -9,8 +9,8 @@ use engine::{Connection, Engine, Fsync};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use kernel::{
-    Answer, Cmd, Deadline, Fault, Here, Kind, Message, Next, Script, Session, Status, Store, Topic,
-    Value,
+    Answer, Calls, Cmd, Deadline, Fault, Here, Kind, Message, Next, Script, Session, Status, Store,
+    Topic, Value,
 };
 use tokio::time::timeout_at;
 
@@ -228,7 +228,28 @@ impl Store for Direct {
     }
 }
 
+/// A unit of the engine, as modules see it.
+struct Unit<'a, 'b>(&'a mut engine::Unit<'b>);
+
+impl Calls for Unit<'_, '_> {
+    fn call(&mut self, argv: &[&[u8]]) -> &[u8] {
+        self.0.call(argv)
+    }
+}
+
 impl Here for Direct {
+    fn alone(
+        &self,
+        work: &mut dyn FnMut(&mut dyn Calls),
+        by: Deadline,
+    ) -> Option<Result<(), Fault>> {
+        if by.left().is_zero() {
+            return Some(Err(late()));
+        }
+        let ran = self.shared.alone(&mut |unit| work(&mut Unit(unit)))?;
+        Some(ran.or_else(|error| reply::outcome(error).map(|_| ())))
+    }
+
     fn at_once(
         &self,
         cmds: &[&[&[u8]]],
