@@ -239,6 +239,18 @@ impl Monster {
         }
     }
 
+    /// The same without its damage entries.
+    pub(crate) fn bare(&self) -> Monster {
+        Monster {
+            tenant_id: self.tenant_id.clone(),
+            tenant_region: self.tenant_region.clone(),
+            damage_entries: Vec::new(),
+            status_effects: self.status_effects.clone(),
+            spawn_source_type: self.spawn_source_type.clone(),
+            ..*self
+        }
+    }
+
     fn extensions(&self) -> [(&'static str, Option<String>); 5] {
         let number = |number: i64| (number != 0).then(|| number.to_string());
         let source = &self.spawn_source_type;

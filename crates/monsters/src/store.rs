@@ -8,15 +8,18 @@ mod damage;
 mod doctor;
 mod drops;
 mod fold;
+mod gather;
 mod later;
 mod query;
 mod remove;
 mod skill_effects;
 mod skills;
 mod spawn;
+mod spawn_here;
 mod status;
 mod timers;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -40,6 +43,9 @@ pub use query::Listed;
 pub use remove::Cleared;
 pub use skills::Used;
 pub use spawn::Spawn;
+
+/// Keys of so many tenants are remembered; forgetting them costs writing them anew.
+const TENANTS: usize = 1_024;
 
 /// A whole number from 0 up to, but not including, the one given. Chance comes from outside, as time does.
 pub type Dice = Arc<dyn Fn(u32) -> u32 + Send + Sync>;
@@ -69,8 +75,13 @@ pub struct Monsters {
     pub(crate) options: Options,
     pub(crate) scopes: ScopeSet,
     slots: fold::Slots,
+    gather: Arc<gather::Gather>,
+    /// Keys of the tenants seen last.
+    tenants: Mutex<HashMap<Uuid, Arc<TenantKeys>>>,
     /// Counts characters that came in: a hint about somebody's absence is no older than the last of them.
     arrivals: AtomicU64,
+    /// Characters that were looked for in a field and not found.
+    absent: Mutex<HashMap<(Uuid, Field, u32), fold::Absent>>,
     wake: Mutex<Option<Arc<Notify>>>,
     /// How long one call of the store may take.
     patience: Duration,
@@ -100,7 +111,10 @@ impl Monsters {
             keys,
             options,
             slots: fold::Slots::default(),
+            gather: Arc::default(),
+            tenants: Mutex::default(),
             arrivals: AtomicU64::new(0),
+            absent: Mutex::default(),
             wake: Mutex::new(None),
             patience: Duration::from_secs(5),
         }
@@ -158,8 +172,17 @@ impl Monsters {
         Ok(self.scopes.ensure(&*self.store, &*self.clock, &scope, self.by()).await?)
     }
 
-    pub(crate) fn of(&self, tenant: Uuid) -> Result<TenantKeys> {
-        TenantKeys::new(self.keys, tenant)
+    pub(crate) fn of(&self, tenant: Uuid) -> Result<Arc<TenantKeys>> {
+        let mut tenants = self.tenants.lock();
+        if let Some(keys) = tenants.get(&tenant) {
+            return Ok(Arc::clone(keys));
+        }
+        if tenants.len() >= TENANTS {
+            tenants.clear();
+        }
+        let keys = Arc::new(TenantKeys::new(self.keys, tenant)?);
+        tenants.insert(tenant, Arc::clone(&keys));
+        Ok(keys)
     }
 
     /// An ordinary change: `WATCH`, read, decide, `MULTI … EXEC`, at most ten times. `decide` changes the
@@ -224,17 +247,25 @@ pub(crate) struct TenantKeys {
     pub(crate) tenant: Uuid,
     pub(crate) events: Key,
     pub(crate) free: Key,
+    pub(crate) next: Key,
     pub(crate) timers: TimerKeys,
+    /// What stands before the id in the key of a monster, and of a drop timer.
+    pub(crate) monsters: String,
+    pub(crate) drop_timers: String,
 }
 
 impl TenantKeys {
     fn new(keys: Keys, tenant: Uuid) -> Result<Self> {
+        let prefix = |key: Key| key.as_str().trim_end_matches('0').to_owned();
         Ok(TenantKeys {
             keys,
             tenant,
             events: keys.events(tenant)?,
             free: keys.ids_free(tenant)?,
+            next: keys.ids_next(tenant)?,
             timers: TimerKeys::new(keys.due(tenant)?, keys.due_data(tenant)?),
+            monsters: prefix(keys.monster(tenant, 0)?),
+            drop_timers: prefix(keys.drop_timer(tenant, 0)?),
         })
     }
 
@@ -260,9 +291,9 @@ impl TenantKeys {
 
     /// The writes that move a monster's control from one character to another; 0 is nobody.
     pub(crate) fn counted(&self, field: Field, from: u32, to: u32) -> Result<Vec<Op>> {
-        let present = self.present(field)?;
         let mut ops = Vec::new();
         if from != to {
+            let present = self.present(field)?;
             for (who, by) in [(from, -1), (to, 1)].into_iter().filter(|(who, _)| *who != 0) {
                 ops = ops.hincrby(&present, who.to_string(), by);
             }

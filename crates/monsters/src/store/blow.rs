@@ -2,16 +2,17 @@
 //! and nobody changed the monster since it was last seen, the same writes without the script.
 
 use kernel::{Next, reply};
+use uuid::Uuid;
 
 use super::fold::{Hint, Slot};
+use super::gather::Hit;
 use super::{Monsters, timers};
 use crate::error::Result;
 use crate::events;
 use crate::model::{Monster, add};
-use crate::scripts;
 use crate::strike::{Attack, Blow, Line, MOST_ENTRIES};
 
-/// What the script was asked, as far as the caller needs it again.
+/// What is asked of the script.
 struct Asked {
     total: u64,
     added: String,
@@ -22,24 +23,37 @@ pub(super) enum Tried {
     Done(Vec<Blow>),
     Gone,
     Reread(Option<String>),
+    /// They kill, and this is the monster as far as it is known.
+    Kills(Box<Monster>, String),
 }
 
 impl Monsters {
-    pub(super) async fn try_script(&self, slot: &Slot, attacks: &[Attack]) -> Result<Tried> {
+    pub(super) async fn try_script(
+        &self,
+        slot: &Slot,
+        tenant: Uuid,
+        attacks: &[Attack],
+    ) -> Result<Tried> {
         let now = self.now();
         let stamp = if self.options.decay { now } else { 0 };
         let lines: usize = attacks.iter().map(|attack| attack.damages.len()).sum();
         let asked = asked(attacks, stamp);
         let hint = slot.0.lock().hint.take();
-        let Some(mut hint) = hint else { return Ok(Tried::Reread(None)) };
+        let Some(hint) = hint else { return Ok(Tried::Reread(None)) };
+        let recovers = hint.template.as_ref().is_some_and(|template| template.hp_recovery > 0);
         // With decay, the first hit arms its timer, which the script does not know.
         let plain = hint.head.is_some()
             && u64::from(hint.hp) > asked.total
             && hint.count + lines <= MOST_ENTRIES
             && !(self.options.decay && hint.count == 0);
         if !plain {
+            let kills = u64::from(hint.hp) <= asked.total && !recovers;
+            let known = if kills { hint.known() } else { None };
             slot.0.lock().hint = Some(hint);
-            return Ok(Tried::Reread(None));
+            return Ok(match known {
+                Some((monster, text)) => Tried::Kills(Box::new(monster), text),
+                None => Tried::Reread(None),
+            });
         }
         let mut sums = hint.sums.clone();
         for attack in attacks {
@@ -47,25 +61,25 @@ impl Monsters {
                 add(&mut sums, attack.character_id, u64::from(*damage));
             }
         }
-        let mut answer = self.blow_here(&hint, &asked, &sums, attacks, now)?;
-        if answer.is_none() {
-            answer = Some(self.run(&hint, &asked, &sums, attacks, now).await?);
-        }
-        let answer = answer.unwrap_or(kernel::Value::Nil);
+        let event = told_event(&hint, &sums, attacks);
+        let here = self.blow_here(&hint, &asked, &event, now, recovers)?;
+        let (mut hint, answer) = if let Some(word) = here {
+            (hint, kernel::Value::SimpleString(word.to_owned()))
+        } else {
+            let recover = recovers.then_some(now + timers::RECOVER_MS);
+            let Asked { total, added } = &asked;
+            let hit = Hit { hint, total: *total, added: added.clone(), event, now, recover };
+            let (hint, answer) = self.gather.send(&self.store, self.patience, tenant, hit).await?;
+            (hint, answer?)
+        };
         match reply::bytes(&answer) {
             Some(b"gone") => return Ok(Tried::Gone),
             Some(b"known") => {
                 let before = u64::from(hint.hp);
-                hint.hp = u32::try_from(before - asked.total).unwrap_or(0);
-                if !hint.entries.is_empty() {
-                    hint.entries.push(',');
-                }
-                hint.entries.push_str(&asked.added);
-                hint.count += lines;
-                hint.sums = sums;
-                let blows = plain_blows(attacks, before);
+                let left = u32::try_from(before - asked.total).unwrap_or(0);
+                hint.grow(left, &asked.added, lines, sums);
                 slot.0.lock().hint = Some(hint);
-                return Ok(Tried::Done(blows));
+                return Ok(Tried::Done(plain_blows(attacks, before)));
             }
             _ => {}
         }
@@ -73,61 +87,15 @@ impl Monsters {
         let (Some(word), Some(text)) =
             (items.first().and_then(reply::bytes), items.get(1).and_then(reply::text))
         else {
-            return Err(reply::unexpected(&hint.keys[0], "a word and a text", &answer).into());
+            return Err(reply::unexpected(&hint.key, "a word and a text", &answer).into());
         };
         if word == b"reread" {
             slot.0.lock().hint = Some(hint);
             return Ok(Tried::Reread(Some(text.to_owned())));
         }
-        let after = Monster::read(hint.keys[0].as_str(), text.as_bytes())?;
-        let tenant = after.tenant_id.parse().unwrap_or_default();
+        let after = Monster::read(hint.key.as_str(), text.as_bytes())?;
         slot.0.lock().hint = Hint::of(self, tenant, &after, text);
         Ok(Tried::Done(plain_blows(attacks, u64::from(after.hp) + asked.total)))
-    }
-
-    async fn run(
-        &self,
-        hint: &Hint,
-        asked: &Asked,
-        sums: &[(u32, u64)],
-        attacks: &[Attack],
-        now: i64,
-    ) -> Result<kernel::Value> {
-        let recovers = hint.template.as_ref().is_some_and(|template| template.hp_recovery > 0);
-        let (middle, closing) = told_parts(hint, attacks);
-        let sums = events::sums_text(sums);
-        let recover = if recovers { (now + timers::RECOVER_MS).to_string() } else { String::new() };
-        // Where nobody changed the monster since, its new text and its event are known here already.
-        let after = u32::try_from(u64::from(hint.hp) - asked.total).unwrap_or(0);
-        let texts = hint.whole(hint.hp, "").zip(hint.whole(after, &asked.added));
-        let (old, new) = texts.filter(|_| !recovers).unwrap_or_default();
-        let mut event = String::new();
-        if !old.is_empty() {
-            let parts = [hint.opening.as_str(), &hint.place, &middle, &sums, &closing];
-            event = parts.concat();
-        }
-        let [mut total, mut template, mut control, mut at, mut id] =
-            std::array::from_fn(|_| itoa::Buffer::new());
-        let args: [&[u8]; 16] = [
-            hint.head.as_deref().unwrap_or_default().as_bytes(),
-            total.format(asked.total).as_bytes(),
-            asked.added.as_bytes(),
-            hint.entries.as_bytes(),
-            sums.as_bytes(),
-            template.format(hint.monster_id).as_bytes(),
-            control.format(hint.control).as_bytes(),
-            at.format(now).as_bytes(),
-            id.format(hint.id).as_bytes(),
-            hint.opening.as_bytes(),
-            middle.as_bytes(),
-            closing.as_bytes(),
-            recover.as_bytes(),
-            old.as_bytes(),
-            new.as_bytes(),
-            event.as_bytes(),
-        ];
-        let keys = hint.keys.each_ref().map(kernel::keyspace::Key::as_bytes);
-        Ok(self.store.script(&scripts::DAMAGE, &keys, &args, self.by()).await?)
     }
 
     /// The first part of the script, without it: where the data is in this process and nobody changed the monster
@@ -136,19 +104,17 @@ impl Monsters {
         &self,
         hint: &Hint,
         asked: &Asked,
-        sums: &[(u32, u64)],
-        attacks: &[Attack],
+        event: &str,
         now: i64,
-    ) -> Result<Option<kernel::Value>> {
+        recovers: bool,
+    ) -> Result<Option<&'static str>> {
         let Some(here) = self.store.here() else { return Ok(None) };
-        let recovers = hint.template.as_ref().is_some_and(|template| template.hp_recovery > 0);
         let after = u32::try_from(u64::from(hint.hp) - asked.total).unwrap_or(0);
         let Some(new) = hint.whole(after, &asked.added).filter(|_| !recovers) else {
             return Ok(None);
         };
-        let event = told_event(hint, sums, attacks);
         let [mut at, mut id] = std::array::from_fn(|_| itoa::Buffer::new());
-        let [monster, events] = [hint.keys[0].as_bytes(), hint.keys[1].as_bytes()];
+        let [monster, events] = [hint.key.as_bytes(), hint.keys.events.as_bytes()];
         let (at, id) = (at.format(now).as_bytes(), id.format(hint.id).as_bytes());
         // The text goes last, as in the script.
         let cmds: [&[&[u8]]; 3] = [
@@ -171,7 +137,7 @@ impl Monsters {
             ],
             &[b"SET", monster, new.as_bytes()],
         ];
-        let mut ended: Result<Option<&str>> = Ok(Some("known"));
+        let mut ended: Result<Option<&'static str>> = Ok(Some("known"));
         let mut look = |at: usize, reply: &[u8]| {
             let stops = match (at, reply.first()) {
                 (0, Some(b'$')) if reply.starts_with(b"$-1") => Ok(Some("gone")),
@@ -186,7 +152,7 @@ impl Monsters {
         };
         let Some(ran) = here.at_once(&cmds, &mut look, self.by()) else { return Ok(None) };
         ran?;
-        Ok(ended?.map(|word| kernel::Value::SimpleString(word.to_owned())))
+        ended
     }
 }
 
@@ -214,35 +180,25 @@ fn asked(attacks: &[Attack], stamp: i64) -> Asked {
     Asked { total, added }
 }
 
-/// What the event says between place and sums, and behind these.
-fn told_parts(hint: &Hint, attacks: &[Attack]) -> (String, String) {
+/// The event of a blow on a monster that nobody changed. The script cuts it open where somebody did.
+fn told_event(hint: &Hint, sums: &[(u32, u64)], attacks: &[Attack]) -> String {
     let actor = attacks.last().map_or(0, |attack| attack.character_id);
     let boss = hint.template.as_ref().is_some_and(|template| template.boss);
-    let mut middle = String::with_capacity(64);
-    middle.push_str(",\"actorId\":");
-    middle.push_str(itoa::Buffer::new().format(actor));
-    middle.push_str(if boss { ",\"boss\":true" } else { ",\"boss\":false" });
-    middle.push_str(",\"damageEntries\":");
-    let mut closing = String::new();
-    if attacks.len() > 1 {
-        closing.push_str(",\"hits\":[");
-        events::push_hits(&mut closing, told(attacks));
-        closing.push(']');
-    }
-    closing.push_str("}}");
-    (middle, closing)
-}
-
-/// The whole event of a blow on a monster that nobody changed.
-fn told_event(hint: &Hint, sums: &[(u32, u64)], attacks: &[Attack]) -> String {
-    let (middle, closing) = told_parts(hint, attacks);
     let mut event = String::with_capacity(hint.opening.len() + 160 + 40 * sums.len());
-    for part in [hint.opening.as_str(), &hint.place, &middle, "["] {
-        event.push_str(part);
-    }
+    event.push_str(&hint.opening);
+    event.push_str(&hint.place);
+    event.push_str(",\"actorId\":");
+    event.push_str(itoa::Buffer::new().format(actor));
+    event.push_str(if boss { ",\"boss\":true" } else { ",\"boss\":false" });
+    event.push_str(",\"damageEntries\":[");
     events::push_hits(&mut event, sums.iter().copied());
     event.push(']');
-    event.push_str(&closing);
+    if attacks.len() > 1 {
+        event.push_str(",\"hits\":[");
+        events::push_hits(&mut event, told(attacks));
+        event.push(']');
+    }
+    event.push_str("}}");
     event
 }
 

@@ -8,7 +8,7 @@ use field::{Field, Point, Tenant};
 use kernel::{Cmd, Effects as _, Op, reply};
 use uuid::Uuid;
 
-use super::fold::Slot;
+use super::fold::{Absent, Slot};
 use super::{Monsters, TenantKeys};
 use crate::error::{MonsterError, Result};
 use crate::model::{Monster, leader};
@@ -19,6 +19,9 @@ use crate::{events, scripts};
 const PUPPET_REACH: i64 = 177_777;
 /// A leader who was not there is asked about again after this time, whoever let it in.
 const ABSENT_MS: i64 = 1_000;
+
+/// So many are remembered; forgetting one costs a look.
+const ABSENT: usize = 10_000;
 
 /// What an arrival brought about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -269,14 +272,20 @@ impl Monsters {
     pub(super) async fn after_blow(&self, slot: &Slot, tenant: Uuid, id: u32, attacks: &[Attack]) {
         let arrivals = self.arrivals.load(Ordering::Relaxed);
         let (field, lead, angers) = {
-            let state = slot.0.lock();
-            let Some(hint) = &state.hint else { return };
+            let mut state = slot.0.lock();
+            let Some(hint) = &mut state.hint else { return };
+            let fresh = |&(who, seen, at): &Absent, lead| {
+                who == lead && seen == arrivals && self.now() - at < ABSENT_MS
+            };
             let lead = leader(&hint.sums).filter(|lead| {
-                *lead != hint.control
-                    && attacks.iter().any(|attack| attack.character_id == *lead)
-                    && !hint.absent.is_some_and(|(who, seen, at)| {
-                        who == *lead && seen == arrivals && self.now() - at < ABSENT_MS
-                    })
+                if *lead == hint.control || attacks.iter().all(|a| a.character_id != *lead) {
+                    return false;
+                }
+                if !hint.absent.is_some_and(|absent| fresh(&absent, *lead)) {
+                    // It may have been looked for on account of another monster.
+                    hint.absent = self.absent.lock().get(&(tenant, hint.field, *lead)).copied();
+                }
+                !hint.absent.is_some_and(|absent| fresh(&absent, *lead))
             });
             let angers = self.options.aggro && hint.control != 0 && !hint.aggro;
             if lead.is_none() && !angers {
@@ -292,7 +301,16 @@ impl Monsters {
                 hint.control = control;
                 hint.aggro = aggro;
             }
-            Ok(None) => hint.absent = lead.map(|lead| (lead, arrivals, self.now())),
+            Ok(None) => {
+                hint.absent = lead.map(|lead| (lead, arrivals, self.now()));
+                if let Some(absent) = hint.absent {
+                    let mut known = self.absent.lock();
+                    if known.len() >= ABSENT {
+                        known.clear();
+                    }
+                    known.insert((tenant, field, absent.0), absent);
+                }
+            }
             Err(error) => tracing::debug!(%error, id, "control was not looked at after a blow"),
         }
     }

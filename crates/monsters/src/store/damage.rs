@@ -49,7 +49,7 @@ impl Monsters {
         let mut text = None;
         for _ in 0..TRIES {
             if text.is_none() {
-                match self.try_script(slot, attacks).await? {
+                match self.try_script(slot, tenant, attacks).await? {
                     Tried::Done(blows) => {
                         self.after_blow(slot, tenant, id, attacks).await;
                         return Ok(blows);
@@ -57,6 +57,14 @@ impl Monsters {
                     Tried::Gone => {
                         slot.0.lock().hint = None;
                         return Err(MonsterError::NotFound);
+                    }
+                    Tried::Kills(before, stored) => {
+                        // Where that was not so any more, it is read.
+                        slot.0.lock().hint = None;
+                        match self.try_swap(slot, tenant, &before, &stored, attacks).await? {
+                            Some(blows) => return Ok(blows),
+                            None => continue,
+                        }
                     }
                     Tried::Reread(stored) => text = stored,
                 }

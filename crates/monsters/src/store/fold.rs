@@ -14,10 +14,10 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::Monsters;
+use super::{Monsters, TenantKeys};
 use crate::error::Result;
 use crate::events;
-use crate::model::{Monster, list_text};
+use crate::model::{Element, Entry, Monster, list_text};
 use crate::strike::{Attack, Blow};
 use crate::template::Template;
 
@@ -27,14 +27,19 @@ const SHARDS: usize = 64;
 /// So many monsters per shard are remembered; forgetting one costs a read.
 const REMEMBERED: usize = 4_096;
 
+/// Who was looked for and not there, after how many arrivals, and when.
+pub(super) type Absent = (u32, u64, i64);
+
 /// What was last seen of a monster.
 pub(super) struct Hint {
     pub(super) id: u32,
     /// The text up to the digits of hp; `None` when it is spelled otherwise than ours.
     pub(super) head: Option<String>,
-    /// What stands between the digits of hp and the entries, and what behind these; `None` when the whole text
-    /// is not as we would write it, or a reflect stands in it.
+    /// What stands behind the digits of hp, up to and with the entries, and what behind these; `None` when the whole
+    /// text is not as we would write it, or a reflect stands in it.
     pub(super) around: Option<(String, String)>,
+    /// The rest of it, as far as a blow may need it.
+    bare: Monster,
     /// Of the event: x, y and observer.
     pub(super) place: String,
     pub(super) hp: u32,
@@ -43,15 +48,15 @@ pub(super) struct Hint {
     pub(super) template: Option<Arc<Template>>,
     pub(super) control: u32,
     pub(super) aggro: bool,
-    /// Inside of the list of damage entries.
-    pub(super) entries: String,
+    /// How many damage entries it has.
     pub(super) count: usize,
     pub(super) sums: Vec<(u32, u64)>,
     /// The event's message up to the value of `x`.
     pub(super) opening: String,
-    pub(super) keys: [Key; 4],
+    pub(super) key: Key,
+    pub(super) keys: Arc<TenantKeys>,
     /// A leader who was not there: not asked about again until somebody arrives.
-    pub(super) absent: Option<(u32, u64, i64)>,
+    pub(super) absent: Option<Absent>,
 }
 
 impl Hint {
@@ -74,9 +79,9 @@ impl Hint {
 
     /// Whether a stored text is exactly what was last seen.
     pub(super) fn is(&self, text: &[u8]) -> bool {
-        let (Some(head), Some((rest, tail))) = (&self.head, &self.around) else { return false };
+        let (Some(head), Some((body, tail))) = (&self.head, &self.around) else { return false };
         let mut hp = itoa::Buffer::new();
-        let parts = [head, hp.format(self.hp), rest, &self.entries, tail];
+        let parts = [head, hp.format(self.hp), body, tail];
         let mut left = text;
         for part in parts {
             let Some(after) = left.strip_prefix(part.as_bytes()) else { return false };
@@ -87,19 +92,39 @@ impl Hint {
 
     /// The whole text with these hp and these further entries.
     pub(super) fn whole(&self, hp: u32, added: &str) -> Option<String> {
-        let (head, (rest, tail)) = (self.head.as_ref()?, self.around.as_ref()?);
-        let size = head.len() + rest.len() + self.entries.len() + added.len() + tail.len() + 16;
+        let (head, (body, tail)) = (self.head.as_ref()?, self.around.as_ref()?);
+        let size = head.len() + body.len() + added.len() + tail.len() + 16;
         let mut text = String::with_capacity(size);
         text.push_str(head);
         text.push_str(itoa::Buffer::new().format(hp));
-        text.push_str(rest);
-        text.push_str(&self.entries);
-        if !added.is_empty() && !self.entries.is_empty() {
-            text.push(',');
-        }
-        text.push_str(added);
+        text.push_str(body);
+        append(&mut text, added);
         text.push_str(tail);
         Some(text)
+    }
+
+    /// It was hit, and nobody else changed it meanwhile.
+    pub(super) fn grow(&mut self, hp: u32, added: &str, lines: usize, sums: Vec<(u32, u64)>) {
+        self.hp = hp;
+        if let Some((body, _)) = &mut self.around {
+            append(body, added);
+        }
+        self.count += lines;
+        self.sums = sums;
+    }
+
+    /// The monster and its text, where both are known: one entry per character stands for all of its entries.
+    pub(super) fn known(&self) -> Option<(Monster, String)> {
+        let text = self.whole(self.hp, "")?;
+        let entry = |&(character_id, sum): &(u32, u64)| {
+            let damage = u32::try_from(sum).ok()?;
+            Some(Element::new(Entry { character_id, damage, last_hit_ms: 0 }))
+        };
+        let damage_entries = self.sums.iter().map(entry).collect::<Option<Vec<_>>>()?;
+        let mut monster = self.bare.bare();
+        monster.hp = self.hp;
+        monster.damage_entries = damage_entries;
+        Some((monster, text))
     }
 
     /// Of a monster that we wrote ourselves.
@@ -111,15 +136,17 @@ impl Hint {
         let digits = middle[cut..].find(',')?;
         let control = monster.control_character_id;
         let opens = end.find("\"damageEntries\":[")? + "\"damageEntries\":[".len();
+        let closes = opens + list.len() - 2;
         let reflects = monster.is_under("WEAPON_COUNTER") || monster.is_under("MAGIC_COUNTER");
         let around = (!reflects).then(|| {
-            let rest = format!("{}{control}{}", &middle[cut + digits..], &end[..opens]);
-            (rest, end[opens + list.len() - 2..].to_owned())
+            let body = format!("{}{control}{}", &middle[cut + digits..], &end[..closes]);
+            (body, end[closes..].to_owned())
         });
         Some(Hint {
             id: monster.unique_id,
             head: Some(format!("{{\"uniqueId\":{}{}", monster.unique_id, &middle[..cut])),
             around,
+            bare: monster.bare(),
             place: format!("{},\"y\":{},\"observerId\":{control}", monster.at.x, monster.at.y),
             hp: monster.hp,
             monster_id: monster.monster_id,
@@ -127,19 +154,22 @@ impl Hint {
             template: monsters.template(monster.monster_id),
             control: monster.control_character_id,
             aggro: monster.controller_has_aggro,
-            entries: list[1..list.len() - 1].to_owned(),
             count: monster.damage_entries.len(),
             sums: monster.summed(),
             opening: format!("{}DAMAGED\",\"body\":{{\"x\":", events::head(monster)),
-            keys: [
-                monsters.keys.monster(tenant, monster.unique_id).ok()?,
-                keys.events,
-                monsters.keys.due(tenant).ok()?,
-                monsters.keys.due_data(tenant).ok()?,
-            ],
+            key: monsters.keys.monster(tenant, monster.unique_id).ok()?,
+            keys,
             absent: None,
         })
     }
+}
+
+/// Puts entries behind those of a text that ends with its list, still open.
+fn append(text: &mut String, added: &str) {
+    if !added.is_empty() && !text.ends_with('[') {
+        text.push(',');
+    }
+    text.push_str(added);
 }
 
 /// One who waits for somebody else's call.

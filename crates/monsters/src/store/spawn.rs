@@ -2,11 +2,13 @@
 //! templates and a full id space write nothing.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use field::{Field, Point, Tenant};
+use kernel::keyspace::Key;
 use kernel::{Timer, reply};
 
-use super::{Monsters, fold};
+use super::{Monsters, TenantKeys, fold};
 use crate::error::{MonsterError, Result};
 use crate::model::{DropTimer, Monster};
 use crate::{events, scripts};
@@ -94,19 +96,20 @@ impl Monsters {
             unborn.push(monster);
         }
         self.ensure_scope(tenant.id).await?;
-        let answer = self.run_spawn(tenant, field, &args).await?;
-        match reply::bytes(&answer) {
-            Some(b"full") => return Ok(Ended::Full),
-            Some(b"lost") => return Ok(Ended::Lost),
-            Some(b"busy") => return Err(MonsterError::IdSpaceBusy),
-            _ => {}
-        }
-        let wrong = || reply::unexpected("spawn", "ids and controllers", &answer);
-        let items = reply::list(&answer).ok_or_else(wrong)?;
-        for (monster, pair) in unborn.iter_mut().zip(items.chunks_exact(2)) {
-            let number = |at: usize| reply::int(&pair[at]).and_then(|n| u32::try_from(n).ok());
-            monster.unique_id = number(0).ok_or_else(wrong)?;
-            monster.control_character_id = number(1).ok_or_else(wrong)?;
+        let keys = SpawnKeys::new(self.of(tenant.id)?, field)?;
+        let drawn = match self.spawn_here(&keys, &args)? {
+            Some(drawn) => drawn,
+            None => self.run_spawn(&keys, &args).await?,
+        };
+        let born = match drawn {
+            Drawn::Full => return Ok(Ended::Full),
+            Drawn::Lost => return Ok(Ended::Lost),
+            Drawn::Busy => return Err(MonsterError::IdSpaceBusy),
+            Drawn::Born(born) => born,
+        };
+        for (monster, (id, control)) in unborn.iter_mut().zip(born) {
+            monster.unique_id = id;
+            monster.control_character_id = control;
             self.slots.learn(tenant.id, fold::Hint::fresh(self, tenant.id, monster));
         }
         if args.iter().skip(4).skip(4).step_by(7).any(|timer| !timer.is_empty()) {
@@ -115,29 +118,62 @@ impl Monsters {
         Ok(Ended::Born(unborn))
     }
 
-    async fn run_spawn(
-        &self,
-        tenant: &Tenant,
-        field: Field,
-        args: &[String],
-    ) -> Result<kernel::Value> {
-        let keys = self.of(tenant.id)?;
-        let prefix = |key: &str| key.trim_end_matches('0').to_owned();
-        let all: [String; 10] = [
-            self.keys.ids_next(tenant.id)?.into(),
-            keys.free.as_str().to_owned(),
-            keys.map(field)?.into(),
-            keys.present(field)?.into(),
-            keys.hidden(field)?.into(),
-            keys.events.as_str().to_owned(),
-            keys.timers.due.clone(),
-            keys.timers.data.clone(),
-            prefix(self.keys.monster(tenant.id, 0)?.as_str()),
-            prefix(self.keys.drop_timer(tenant.id, 0)?.as_str()),
-        ];
-        let all = all.each_ref().map(String::as_bytes);
+    async fn run_spawn(&self, keys: &SpawnKeys, args: &[String]) -> Result<Drawn> {
         let args: Vec<&[u8]> = args.iter().map(String::as_bytes).collect();
-        Ok(self.store.script(&scripts::SPAWN, &all, &args, self.by()).await?)
+        let answer = self.store.script(&scripts::SPAWN, &keys.all(), &args, self.by()).await?;
+        match reply::bytes(&answer) {
+            Some(b"full") => return Ok(Drawn::Full),
+            Some(b"lost") => return Ok(Drawn::Lost),
+            Some(b"busy") => return Ok(Drawn::Busy),
+            _ => {}
+        }
+        let number =
+            |value: &kernel::Value| reply::int(value).and_then(|number| u32::try_from(number).ok());
+        let pair = |pair: &[kernel::Value]| Some((number(&pair[0])?, number(&pair[1])?));
+        let born = reply::list(&answer)
+            .and_then(|items| items.chunks_exact(2).map(pair).collect::<Option<Vec<_>>>());
+        let born =
+            born.ok_or_else(|| reply::unexpected("spawn", "ids and controllers", &answer))?;
+        Ok(Drawn::Born(born))
+    }
+}
+
+/// What the script answered.
+pub(super) enum Drawn {
+    Full,
+    Lost,
+    Busy,
+    /// Ids and controllers.
+    Born(Vec<(u32, u32)>),
+}
+
+/// The keys of the script.
+pub(super) struct SpawnKeys {
+    pub(super) of: Arc<TenantKeys>,
+    pub(super) map: Key,
+    pub(super) present: Key,
+    pub(super) hidden: Key,
+}
+
+impl SpawnKeys {
+    fn new(of: Arc<TenantKeys>, field: Field) -> Result<Self> {
+        let (map, present, hidden) = (of.map(field)?, of.present(field)?, of.hidden(field)?);
+        Ok(SpawnKeys { of, map, present, hidden })
+    }
+
+    fn all(&self) -> [&[u8]; 10] {
+        [
+            self.of.next.as_bytes(),
+            self.of.free.as_bytes(),
+            self.map.as_bytes(),
+            self.present.as_bytes(),
+            self.hidden.as_bytes(),
+            self.of.events.as_bytes(),
+            self.of.timers.due.as_bytes(),
+            self.of.timers.data.as_bytes(),
+            self.of.monsters.as_bytes(),
+            self.of.drop_timers.as_bytes(),
+        ]
     }
 }
 
