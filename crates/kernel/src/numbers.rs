@@ -46,6 +46,11 @@ pub fn push_float(out: &mut Vec<u8>, value: f64, dialect: Dialect) -> bool {
         out.extend_from_slice(if dialect == Dialect::Python { b"0.0" } else { b"0" });
         return true;
     }
+    // Here the printer's own form is Python's, and nothing need be taken apart.
+    if dialect == Dialect::Python && (1e-4..1e16).contains(&value.abs()) {
+        out.extend_from_slice(zmij::Buffer::new().format_finite(value.abs()).as_bytes());
+        return true;
+    }
     let digits = Digits::shortest(value.abs());
     let scientific = match dialect {
         Dialect::Go | Dialect::JavaScript => !(-6..21).contains(&digits.exponent),
@@ -255,6 +260,23 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_printers_own_form_is_pythons_where_it_is_taken(
+            digits in 1.0..10.0_f64, size in -6..18_i32, whole: bool,
+        ) {
+            let value: f64 = digits * 10_f64.powi(size);
+            let value = if whole { value.ceil() } else { value };
+            let mut taken_apart = Vec::new();
+            let digits = Digits::shortest(value);
+            if (-4..16).contains(&digits.exponent) {
+                digits.push_plain(&mut taken_apart, Dialect::Python);
+            } else {
+                digits.push_scientific(&mut taken_apart, Dialect::Python);
+            }
+            let written = float(value, Dialect::Python).unwrap();
+            prop_assert_eq!(written.as_bytes(), taken_apart);
+        }
+
         #[test]
         fn every_spelling_reads_back_as_the_same_number(bits: u64) {
             let value = f64::from_bits(bits);
