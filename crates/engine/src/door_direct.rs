@@ -45,7 +45,7 @@ impl Connection {
     /// An error reply is a [`Value::ServerError`].
     pub fn call(&self, cmd: &Cmd) -> Option<Value> {
         let mut inner = self.shared.lock();
-        run(&mut inner, self.seat, cmd);
+        inner.run_seated(self.seat, &words(cmd));
         let value = take_reply(&mut inner, self.seat);
         match self.shared.settle(&mut inner, self.seat) {
             Ok(()) => value,
@@ -55,10 +55,18 @@ impl Connection {
 
     /// Runs commands one after the other, with nothing between them. `None` when one blocks.
     pub fn call_all<'a>(&self, cmds: impl Iterator<Item = &'a Cmd>) -> Option<Vec<Value>> {
+        self.call_words(cmds.map(words))
+    }
+
+    /// The same for commands that are lists of words already.
+    pub fn call_words<'a, W: AsRef<[&'a [u8]]>>(
+        &self,
+        cmds: impl Iterator<Item = W>,
+    ) -> Option<Vec<Value>> {
         let mut inner = self.shared.lock();
         let mut values = Vec::new();
         for cmd in cmds {
-            run(&mut inner, self.seat, cmd);
+            inner.run_seated(self.seat, cmd.as_ref());
             values.push(take_reply(&mut inner, self.seat)?);
         }
         if let Err(error) = self.shared.settle(&mut inner, self.seat) {
@@ -107,15 +115,12 @@ impl Connection {
 }
 
 /// Arguments of a command without copying; a cursor is its number.
-fn run(inner: &mut Inner, seat: Seat, cmd: &Cmd) {
-    let argv: SmallVec<[&[u8]; 16]> = cmd
-        .args_iter()
-        .map(|arg| match arg {
-            Arg::Simple(bytes) => bytes,
-            _ => b"0".as_slice(),
-        })
-        .collect();
-    inner.run_seated(seat, &argv);
+fn words(cmd: &Cmd) -> SmallVec<[&[u8]; 16]> {
+    let word = |arg| match arg {
+        Arg::Simple(bytes) => bytes,
+        _ => b"0".as_slice(),
+    };
+    cmd.args_iter().map(word).collect()
 }
 
 fn take_reply(inner: &mut Inner, seat: Seat) -> Option<Value> {

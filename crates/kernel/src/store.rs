@@ -14,6 +14,7 @@ use futures_util::stream::BoxStream;
 use redis::{Cmd, Value};
 
 use crate::fault::Fault;
+use crate::packed::Packed;
 use crate::script::Script;
 
 /// The result of a store call: ready already, or to be awaited.
@@ -172,6 +173,18 @@ pub trait Session: Send {
 
     /// `MULTI`, the commands, `EXEC`. `None` when a watched key changed.
     fn exec<'a>(&'a mut self, cmds: &'a [Cmd], by: Deadline) -> Answer<'a, Option<Vec<Value>>>;
+
+    /// The same for commands that are packed already, in several parts: thousands cost no more than their bytes.
+    fn exec_packed<'a>(
+        &'a mut self,
+        parts: &'a [&'a Packed],
+        by: Deadline,
+    ) -> Answer<'a, Option<Vec<Value>>> {
+        Answer::Later(Box::pin(async move {
+            let cmds: Vec<Cmd> = parts.iter().flat_map(|part| part.cmds()).collect();
+            self.exec(&cmds, by).await
+        }))
+    }
 }
 
 /// What kind of store this is.

@@ -9,8 +9,8 @@ use engine::{Connection, Engine, Fsync};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use kernel::{
-    Answer, Calls, Cmd, Deadline, Fault, Here, Kind, Message, Next, Script, Session, Status, Store,
-    Topic, Value,
+    Answer, Calls, Cmd, Deadline, Fault, Here, Kind, Message, Next, Packed, Script, Session,
+    Status, Store, Topic, Value, Words,
 };
 use tokio::time::timeout_at;
 
@@ -328,6 +328,26 @@ impl Session for Alone {
         let (multi, exec) = (redis::cmd("MULTI"), redis::cmd("EXEC"));
         let all = std::iter::once(&multi).chain(cmds).chain([&exec]);
         Answer::ready(match connection.call_all(all) {
+            Some(values) => crate::session::executed(values),
+            None => Err(stateful()),
+        })
+    }
+
+    fn exec_packed<'a>(
+        &'a mut self,
+        parts: &'a [&'a Packed],
+        by: Deadline,
+    ) -> Answer<'a, Option<Vec<Value>>> {
+        let Some(connection) = &self.connection else {
+            return Answer::ready(Err(gone()));
+        };
+        if by.left().is_zero() {
+            return Answer::ready(Err(late()));
+        }
+        let one = |word: &'static [u8]| std::iter::once(Words::from_slice(&[word]));
+        let all =
+            one(b"MULTI").chain(parts.iter().flat_map(|part| part.words())).chain(one(b"EXEC"));
+        Answer::ready(match connection.call_words(all) {
             Some(values) => crate::session::executed(values),
             None => Err(stateful()),
         })

@@ -5,6 +5,7 @@
 use bytes::{Buf as _, BytesMut};
 use kernel::{Fault, Value};
 
+const QUEUED: &[u8] = b"+QUEUED\r\n";
 const NESTING_MAX: usize = 64; // Lua cannot return deeper tables
 const LINE_MAX: usize = 64 * 1024;
 const BULK_MAX: usize = 512 * 1024 * 1024; // proto-max-bulk-len
@@ -46,6 +47,18 @@ impl Reader {
             }
         }
         Ok(None)
+    }
+
+    /// Passes over replies that say that a command was queued, at most so many; says how many there were.
+    pub(crate) fn pass_queued(&self, bytes: &mut BytesMut, most: usize) -> usize {
+        if !self.open.is_empty() {
+            return 0;
+        }
+        let alike =
+            bytes.chunks_exact(QUEUED.len()).take(most).take_while(|reply| *reply == QUEUED);
+        let count = alike.count();
+        bytes.advance(count * QUEUED.len());
+        count
     }
 
     fn part(bytes: &mut BytesMut) -> Result<Option<Part>, Garbage> {
@@ -184,6 +197,18 @@ mod tests {
         for size in 1..ALL.len() {
             assert_eq!(read(&ALL.chunks(size).collect::<Vec<_>>()), whole, "chunks of {size}");
         }
+    }
+
+    #[test]
+    fn replies_that_say_queued_are_passed_over_up_to_the_last() {
+        let mut bytes = BytesMut::from(&b"+QUEUED\r\n+QUEUED\r\n-ERR no\r\n+QUEUED\r\n+QUEU"[..]);
+        let mut reader = Reader::default();
+        assert_eq!(reader.pass_queued(&mut bytes, 1), 1);
+        assert_eq!(reader.pass_queued(&mut bytes, 9), 1);
+        assert_eq!(reader.pass_queued(&mut bytes, 9), 0);
+        assert_eq!(code(&reader.next(&mut bytes).unwrap().unwrap()), Some("ERR"));
+        assert_eq!(reader.pass_queued(&mut bytes, 9), 1);
+        assert_eq!(&bytes[..], b"+QUEU");
     }
 
     #[test]

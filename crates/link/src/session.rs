@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use kernel::{Answer, Cmd, Deadline, Fault, Session, Value};
+use kernel::{Answer, Cmd, Deadline, Fault, Packed, Session, Value};
 use tokio::time::timeout_at;
 
 use crate::error::Trouble;
@@ -61,6 +61,10 @@ fn first_passing(values: &[Value]) -> Option<redis::ServerError> {
     })
 }
 
+const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
+const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
+const UNWATCH: &[u8] = b"*1\r\n$7\r\nUNWATCH\r\n";
+
 pub(crate) struct Own {
     source: Arc<dyn Source>,
     key: Vec<u8>,
@@ -83,7 +87,7 @@ impl Own {
         let bytes = cmd.get_packed_command();
         self.spoiled |= manner == Manner::Stateful;
         loop {
-            let asked = self.ask(&bytes, 1, by).await;
+            let asked = self.ask(&[&bytes], 1, false, by).await;
             if asked.is_err() && manner == Manner::Watch && self.held.is_none() && !self.watching {
                 // An idle connection died before it was noticed. Watching changes nothing, so that the
                 // first watch of a session may be asked for again.
@@ -108,13 +112,33 @@ impl Own {
     }
 
     async fn transact(&mut self, cmds: &[Cmd], by: Deadline) -> Result<Option<Vec<Value>>, Fault> {
-        let mut bytes = redis::cmd("MULTI").get_packed_command();
+        let mut bytes = MULTI.to_vec();
         for cmd in cmds {
             cmd.write_packed_command(&mut bytes);
         }
-        redis::cmd("EXEC").write_packed_command(&mut bytes);
+        bytes.extend_from_slice(EXEC);
+        self.transact_bytes(&[&bytes], cmds.len(), by).await
+    }
+
+    async fn transact_packed(
+        &mut self,
+        parts: &[&Packed],
+        by: Deadline,
+    ) -> Result<Option<Vec<Value>>, Fault> {
+        let mut all = vec![MULTI];
+        all.extend(parts.iter().map(|part| part.bytes()).filter(|bytes| !bytes.is_empty()));
+        all.push(EXEC);
+        self.transact_bytes(&all, parts.iter().map(|part| part.len()).sum(), by).await
+    }
+
+    async fn transact_bytes(
+        &mut self,
+        bytes: &[&[u8]],
+        cmds: usize,
+        by: Deadline,
+    ) -> Result<Option<Vec<Value>>, Fault> {
         loop {
-            let values = self.ask(&bytes, cmds.len() + 2, by).await?;
+            let values = self.ask(bytes, cmds + 2, true, by).await?;
             let Some(error) = first_passing(&values) else {
                 self.watching = false;
                 return executed(values);
@@ -141,7 +165,14 @@ impl Own {
         Ok(())
     }
 
-    async fn ask(&mut self, bytes: &[u8], count: usize, by: Deadline) -> Result<Vec<Value>, Fault> {
+    // The replies; of commands that were queued only those that were not.
+    async fn ask(
+        &mut self,
+        bytes: &[&[u8]],
+        count: usize,
+        queued: bool,
+        by: Deadline,
+    ) -> Result<Vec<Value>, Fault> {
         if by.left().is_zero() {
             return Err(Fault::Unavailable("the deadline had passed already".to_owned()));
         }
@@ -149,14 +180,15 @@ impl Own {
         let Some(held) = usable else {
             return Err(Fault::Unavailable("this session lost an answer: open another".to_owned()));
         };
-        let mut all = Vec::with_capacity(bytes.len() + 32);
         let extra = usize::from(std::mem::take(&mut held.watching));
-        if extra == 1 {
-            redis::cmd("UNWATCH").write_packed_command(&mut all);
-        }
-        all.extend_from_slice(bytes);
+        let first: &[&[u8]] = if extra == 1 { &[UNWATCH] } else { &[] };
         self.busy = true;
-        let answer = held.wire.ask(&all, count + extra);
+        let wire = &mut held.wire;
+        let answer = async {
+            wire.write_parts(first).await?;
+            wire.write_parts(bytes).await?;
+            wire.replies(count + extra, queued).await
+        };
         match timeout_at(by.instant().into(), answer).await {
             Ok(Ok(mut values)) => {
                 self.busy = false;
@@ -185,6 +217,14 @@ impl Session for Own {
 
     fn exec<'a>(&'a mut self, cmds: &'a [Cmd], by: Deadline) -> Answer<'a, Option<Vec<Value>>> {
         Answer::Later(Box::pin(self.transact(cmds, by)))
+    }
+
+    fn exec_packed<'a>(
+        &'a mut self,
+        parts: &'a [&'a Packed],
+        by: Deadline,
+    ) -> Answer<'a, Option<Vec<Value>>> {
+        Answer::Later(Box::pin(self.transact_packed(parts, by)))
     }
 }
 

@@ -201,7 +201,14 @@ impl Wire {
 
     /// All of these bytes.
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
-        self.stream.write_all(bytes).await?;
+        self.write_parts(&[bytes]).await
+    }
+
+    /// One after the other.
+    pub(crate) async fn write_parts(&mut self, parts: &[&[u8]]) -> Result<(), Trouble> {
+        for bytes in parts {
+            self.stream.write_all(bytes).await?;
+        }
         self.stream.flush().await?;
         Ok(())
     }
@@ -209,27 +216,44 @@ impl Wire {
     /// The next reply.
     pub(crate) async fn read(&mut self) -> Result<Value, Trouble> {
         loop {
-            match self.reader.next(&mut self.bytes) {
-                Ok(Some(value)) => return Ok(value),
-                Err(garbage) => return Err(foreign(&garbage.0)),
-                Ok(None) => {}
+            if let Some(value) = self.here()? {
+                return Ok(value);
             }
-            if self.stream.read_buf(&mut self.bytes).await? == 0 {
-                return Err(Trouble::Gone("the connection was closed".to_owned()));
-            }
+            self.more().await?;
         }
     }
 
-    /// Commands one after the other in one write, and their replies.
-    pub(crate) async fn ask(
+    /// The next reply, if all of it has arrived.
+    fn here(&mut self) -> Result<Option<Value>, Trouble> {
+        self.reader.next(&mut self.bytes).map_err(|garbage| foreign(&garbage.0))
+    }
+
+    async fn more(&mut self) -> Result<(), Trouble> {
+        if self.stream.read_buf(&mut self.bytes).await? == 0 {
+            return Err(Trouble::Gone("the connection was closed".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// So many replies. With `queued`, those that only say that a command was queued are counted and left out.
+    pub(crate) async fn replies(
         &mut self,
-        bytes: &[u8],
-        replies: usize,
+        mut count: usize,
+        queued: bool,
     ) -> Result<Vec<Value>, Trouble> {
-        self.write(bytes).await?;
-        let mut values = Vec::with_capacity(replies);
-        while values.len() < replies {
-            values.push(self.read().await?);
+        let mut values = Vec::with_capacity(if queued { 4 } else { count });
+        while count > 0 {
+            if queued {
+                // The last one is that of `EXEC`.
+                count -= self.reader.pass_queued(&mut self.bytes, count - 1);
+            }
+            match self.here()? {
+                Some(value) => {
+                    values.push(value);
+                    count -= 1;
+                }
+                None => self.more().await?,
+            }
         }
         Ok(values)
     }
