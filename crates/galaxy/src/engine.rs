@@ -13,6 +13,7 @@ use kernel::{Clock, Cmd, Fault, Session, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::batch::Batch;
 use crate::keys::Keys;
 use crate::load::Epoch;
 use crate::orders::{Command, Effect, OrderError};
@@ -132,6 +133,10 @@ struct Turn {
     answers: Vec<Cmd>,
     /// The write that is under way.
     flight: Option<Flight>,
+    /// The memory of the one before it, for the next.
+    room: Batch,
+    /// The memory of what nobody looks at any more.
+    unseen: Option<Box<Seen>>,
     /// When none was, last.
     rested: Duration,
     /// Orders of other servers that were read while the store had time.
@@ -257,6 +262,8 @@ impl Engine {
             askers: Vec::new(),
             answers: Vec::new(),
             flight: None,
+            room: Batch::default(),
+            unseen: None,
             rested: now,
             heard: Vec::new(),
             after: commands::recent(self.clock.now_ms()),

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kernel::{Cmd, Deadline, Fault, Kind, Session, Store};
+use kernel::{Cmd, Deadline, Fault, Kind, Packed, Session, Store};
 use tokio::task::JoinHandle;
 
 use super::seen::Seen;
@@ -18,10 +18,12 @@ use crate::orders::Effect;
 
 /// The session for the next batch, and what became of this one.
 type Arrived = (Option<Box<dyn Session>>, Result<(), Fault>);
+/// Threads from which on a batch is spelled by several while the store is at work.
+const MANY_THREADS: usize = 3;
 
 /// A batch that is under way, and what to do when it arrives.
 pub(super) struct Flight {
-    task: JoinHandle<Arrived>,
+    task: JoinHandle<(Arrived, Batch)>,
     extra: Arc<Vec<Cmd>>,
     answers: Vec<Cmd>,
     askers: Vec<(Asker, Effect)>,
@@ -36,10 +38,11 @@ impl Engine {
         if !turn.lock.holds() {
             return;
         }
-        let mut batch = turn.world.batch(self.keys);
-        batch.last.extend_from_slice(&turn.answers);
+        let mut batch = turn.world.batch_in(self.keys, std::mem::take(&mut turn.room), true);
+        turn.answers.iter().for_each(|answer| batch.last.push(answer));
         let session = turn.session.take();
-        let (session, outcome) = send(&self.store, session, self.home(), &turn.extra, batch).await;
+        let (session, outcome) = send(&self.store, session, self.home(), &turn.extra, &batch).await;
+        turn.room = batch;
         turn.session = session;
         match outcome {
             Ok(()) => {
@@ -53,8 +56,11 @@ impl Engine {
 
     /// Sends everything as it is once the batch before it has arrived, and does not wait for the answer.
     pub(super) async fn launch(&mut self, turn: &mut Turn, began: Duration) {
-        let mut batch = turn.world.batch(self.keys);
-        let seen = Box::new(look(turn));
+        // The store has a core of its own while it takes a batch.
+        let shared = turn.flight.is_none() || rayon::current_num_threads() >= MANY_THREADS;
+        let room = std::mem::take(&mut turn.room);
+        let mut batch = turn.world.batch_in(self.keys, room, shared);
+        let seen = look(turn);
         self.land(turn).await;
         if turn.failing_since.is_some() {
             self.flush(turn).await;
@@ -64,28 +70,36 @@ impl Engine {
         if !turn.lock.holds() {
             return;
         }
-        // The store is idle now; behind the batch this would wait for all of it.
-        self.hear(turn).await;
-        batch.last.extend_from_slice(&turn.answers);
+        turn.answers.iter().for_each(|answer| batch.last.push(answer));
+        // Inside this process a call waits for the whole batch; a server answers between its pieces.
+        let embedded = self.store.status().kind == Kind::Embedded;
+        if embedded {
+            self.hear(turn).await;
+        }
         let extra = Arc::new(std::mem::take(&mut turn.extra));
         let (sent, home, session) = (Arc::clone(&extra), self.home(), turn.session.take());
         let store = Arc::clone(&self.store);
         let runtime = tokio::runtime::Handle::current();
         // A thread of its own: the embedded store works where it is called.
         let task = tokio::task::spawn_blocking(move || {
-            runtime.block_on(send(&store, session, home, &sent, batch))
+            let arrived = runtime.block_on(send(&store, session, home, &sent, &batch));
+            (arrived, batch)
         });
         let answers = std::mem::take(&mut turn.answers);
         let askers = std::mem::take(&mut turn.askers);
         turn.flight = Some(Flight { task, extra, answers, askers, seen, began });
+        if !embedded {
+            self.hear(turn).await;
+        }
     }
 
     /// Waits for the batch that is under way, if one is.
     pub(super) async fn land(&mut self, turn: &mut Turn) {
         let Some(flight) = turn.flight.take() else { return };
-        let lost = |_| (None, Err(Fault::Unknown("the writer ended".to_owned())));
-        let (session, outcome) = flight.task.await.unwrap_or_else(lost);
-        turn.session = session;
+        let lost =
+            |_| ((None, Err(Fault::Unknown("the writer ended".to_owned()))), Batch::default());
+        let ((session, outcome), room) = flight.task.await.unwrap_or_else(lost);
+        (turn.session, turn.room) = (session, room);
         let now = self.clock.monotonic();
         match outcome {
             Ok(()) => {
@@ -94,7 +108,7 @@ impl Engine {
                 turn.numbers.took = now.saturating_sub(flight.began);
                 let mut seen = flight.seen;
                 seen.numbers.clone_from(&turn.numbers);
-                self.seen.send_replace(Arc::from(seen));
+                self.show_this(turn, seen);
                 for (asker, effect) in flight.askers {
                     let _ = asker.send(Ok(effect));
                 }
@@ -138,10 +152,11 @@ async fn send(
     session: Option<Box<dyn Session>>,
     home: String,
     extra: &[Cmd],
-    batch: Batch,
+    batch: &Batch,
 ) -> Arrived {
     if store.status().kind == Kind::Cluster {
-        return (None, send_apart(&**store, &[extra, &batch.entities, &batch.last]).await);
+        let entities: Vec<Cmd> = batch.entities.iter().flat_map(Packed::cmds).collect();
+        return (None, send_apart(&**store, &[extra, &entities, &batch.last.cmds()]).await);
     }
     let by = Deadline::after(PATIENCE);
     let opened = match session {
@@ -152,9 +167,11 @@ async fn send(
         Ok(session) => session,
         Err(fault) => return (None, Err(fault)),
     };
-    let mut all = extra.to_vec();
-    all.extend(batch.in_order());
-    let outcome = session.exec(&all, by).await.map(drop);
+    let extra: Packed = extra.iter().collect();
+    let mut parts = vec![&extra];
+    parts.extend(&batch.entities);
+    parts.push(&batch.last);
+    let outcome = session.exec_packed(&parts, by).await.map(drop);
     (Some(session), outcome)
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{Fault, Store};
-use rayon::prelude::*;
 use uuid::Uuid;
 
 use crate::keys::Keys;
@@ -15,9 +14,6 @@ use crate::physics::solar::System;
 use crate::physics::{Hull, Vec3};
 use crate::rules::Rule;
 use crate::world::{Pace, Ship, World};
-
-/// From so many ships on, looking is worth a second thread.
-const WORTH_SHARING: usize = 1_024;
 
 /// How the engine is doing.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -112,7 +108,9 @@ impl Seen {
         system: &'static System,
     ) -> Result<Option<Seen>, Fault> {
         let Some(loaded) = load(store, keys, system).await? else { return Ok(None) };
-        Ok(Some(Seen { leads: false, ..Seen::of(&loaded.world, Numbers::default()) }))
+        let mut seen = Seen::default();
+        seen.fill(&loaded.world, &Numbers::default());
+        Ok(Some(Seen { leads: false, ..seen }))
     }
 
     /// One ship.
@@ -121,48 +119,77 @@ impl Seen {
         self.ships.get(at)
     }
 
-    pub(super) fn of(world: &World, numbers: Numbers) -> Self {
+    /// Becomes what the world is now. Ships that were seen before keep their memory.
+    pub(super) fn fill(&mut self, world: &World, numbers: &Numbers) {
+        self.leads = true;
+        (self.tick, self.time_ns, self.drift_s) = (world.tick, world.time_ns, world.drift_s);
+        self.pace.clone_from(&world.pace);
+        self.numbers.clone_from(numbers);
         let now = world.bodies.now();
-        let seen = |(id, ship): &(&Uuid, &Ship)| {
-            let craft = world.fleet.craft(ship.craft)?;
-            let (position, velocity) = craft.absolute(now);
-            Some(ShipSeen {
-                id: **id,
-                player_id: ship.player_id.clone(),
-                name: ship.name.clone(),
-                position,
-                velocity,
-                hull: world.fleet.hull(ship.craft)?.clone(),
-                target: ship.target.clone(),
-                docked: ship.docked,
-                docked_at_tick: ship.docked_at_tick,
-                landed: ship.landed,
-                reference: craft.reference,
-                rules: Arc::clone(&ship.rules),
-                maneuver: ship.maneuver.clone().map(Box::new),
-            })
-        };
-        let all: Vec<_> = world.ships.iter().collect();
-        let ships = if all.len() < WORTH_SHARING {
-            all.iter().filter_map(seen).collect()
-        } else {
-            all.par_iter().filter_map(seen).collect()
-        };
-        let stations = world.stations.iter().filter_map(|(id, station)| {
+        self.bodies.clear();
+        self.bodies.extend(now.position.iter().copied().zip(now.velocity.iter().copied()));
+        self.fill_ships(world);
+        self.stations.clear();
+        self.stations.extend(world.stations.iter().filter_map(|(id, station)| {
             let (position, velocity) = world.motion(station.craft)?;
             let record = StationRecord { position, velocity, ..station.record.clone() };
             Some(StationSeen { id: *id, kind: station.kind, record })
-        });
-        Seen {
-            leads: true,
-            tick: world.tick,
-            time_ns: world.time_ns,
-            pace: world.pace.clone(),
-            drift_s: world.drift_s,
-            bodies: now.position.iter().copied().zip(now.velocity.iter().copied()).collect(),
-            ships,
-            stations: stations.collect(),
-            numbers,
+        }));
+    }
+
+    fn fill_ships(&mut self, world: &World) {
+        let seen = &mut self.ships;
+        let alike = seen.len() == world.ships.len()
+            && seen.iter().map(|ship| &ship.id).eq(world.ships.keys())
+            && seen
+                .iter_mut()
+                .zip(world.ships.values())
+                .all(|(seen, ship)| seen.change(world, ship).is_some());
+        if !alike {
+            seen.clear();
+            seen.extend(world.ships.iter().filter_map(|(id, ship)| ShipSeen::of(world, *id, ship)));
         }
+    }
+}
+
+impl ShipSeen {
+    fn of(world: &World, id: Uuid, ship: &Ship) -> Option<Self> {
+        let craft = world.fleet.craft(ship.craft)?;
+        let (position, velocity) = craft.absolute(world.bodies.now());
+        Some(ShipSeen {
+            id,
+            player_id: ship.player_id.clone(),
+            name: ship.name.clone(),
+            position,
+            velocity,
+            hull: world.fleet.hull(ship.craft)?.clone(),
+            target: ship.target.clone(),
+            docked: ship.docked,
+            docked_at_tick: ship.docked_at_tick,
+            landed: ship.landed,
+            reference: craft.reference,
+            rules: Arc::clone(&ship.rules),
+            maneuver: ship.maneuver.clone().map(Box::new),
+        })
+    }
+
+    /// Becomes what this ship is now, without a new copy of what stays.
+    fn change(&mut self, world: &World, ship: &Ship) -> Option<()> {
+        let craft = world.fleet.craft(ship.craft)?;
+        (self.position, self.velocity) = craft.absolute(world.bodies.now());
+        self.reference = craft.reference;
+        self.hull.clone_from(world.fleet.hull(ship.craft)?);
+        self.player_id.clone_from(&ship.player_id);
+        self.name.clone_from(&ship.name);
+        self.target.clone_from(&ship.target);
+        (self.docked, self.docked_at_tick) = (ship.docked, ship.docked_at_tick);
+        self.landed = ship.landed;
+        if !Arc::ptr_eq(&self.rules, &ship.rules) {
+            self.rules = Arc::clone(&ship.rules);
+        }
+        if self.maneuver.as_deref() != ship.maneuver.as_ref() {
+            self.maneuver = ship.maneuver.clone().map(Box::new);
+        }
+        Some(())
     }
 }

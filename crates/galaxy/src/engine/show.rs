@@ -8,7 +8,7 @@ use super::{Engine, Seen, Turn};
 use crate::pace;
 
 /// The world as it is now, for those who only look.
-pub(super) fn look(turn: &mut Turn) -> Seen {
+pub(super) fn look(turn: &mut Turn) -> Box<Seen> {
     turn.numbers.rate = rate(&turn.recent);
     turn.numbers.snapshots_failed = turn.keeper.failed();
     turn.numbers.scale = pace::effective_scale(&turn.world.pace, turn.world.drift_s);
@@ -16,14 +16,22 @@ pub(super) fn look(turn: &mut Turn) -> Seen {
     turn.numbers.energy_drift = ((energy - turn.energy) / turn.energy).abs();
     let (sum, size) = turn.world.bodies.momentum();
     turn.numbers.momentum_drift = sum.length() / size;
-    Seen::of(&turn.world, turn.numbers.clone())
+    let mut seen = turn.unseen.take().unwrap_or_default();
+    seen.fill(&turn.world, &turn.numbers);
+    seen
 }
 
 impl Engine {
+    /// Lets others see this; what they saw before is used again when nobody holds it.
+    pub(super) fn show_this(&self, turn: &mut Turn, seen: Box<Seen>) {
+        let before = self.seen.send_replace(Arc::from(seen));
+        turn.unseen = Arc::into_inner(before).map(Box::new);
+    }
+
     /// Lets others see the world as it is now, and tells those whose orders are in the store.
     pub(super) fn show(&self, turn: &mut Turn) {
         let seen = look(turn);
-        self.seen.send_replace(Arc::new(seen));
+        self.show_this(turn, seen);
         // After it can be seen: whoever hears of it may look at once.
         if turn.failing_since.is_none() {
             for (asker, effect) in turn.askers.drain(..) {
