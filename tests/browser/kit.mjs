@@ -210,6 +210,7 @@ export async function open(
     lang = 'en-GB',
     motion = 'no-preference',
     colors = 'none',
+    touch = false,
     allow = [],
   } = {},
 ) {
@@ -219,6 +220,8 @@ export async function open(
     locale: lang,
     reducedMotion: motion,
     forcedColors: colors,
+    hasTouch: touch,
+    isMobile: touch,
   });
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: server.url });
   const page = await context.newPage();

@@ -433,8 +433,8 @@ test(
     await one.up();
     await master.locator('.reveal[data-step=end]').waitFor({ timeout: 20000 });
     // Who is away when Next is pressed hears no result, so all must be back.
-  await Promise.all(phones.map((p) => titled(p, /votes are closed/)));
-  await master.locator('.btn.primary', { hasText: 'Next' }).click();
+    await Promise.all(phones.map((p) => titled(p, /votes are closed/)));
+    await master.locator('.btn.primary', { hasText: 'Next' }).click();
     await Promise.all(phones.map((p) => p.locator('.bigpoints').waitFor({ timeout: 20000 })));
     for (const page of [master, ...phones]) assert.deepEqual(await page.done(), []);
   },
@@ -566,6 +566,37 @@ test('a reload brings back the very screen, wherever the game is', { timeout: 24
   await press('Final results');
   await again('podium', 'final', 'final');
   for (const page of [master, a, b]) assert.deepEqual(await page.done(), []);
+});
+
+test('a phone that was away while the result was shown finds it when it is back', { timeout: 120000 }, async (t) => {
+  const server = await Server.start();
+  t.after(() => server.stop());
+  const { code, master_key: key } = await twoPlayers(server);
+  const master = await device(server, `/party#take=${code}.${key}`);
+  const [here, away] = await Promise.all([false, true].map((held) => device(server, `/r/${code}`, { held })));
+  await seat(here, 'Camille').click();
+  await seat(away, 'Nico').click();
+  await titled(master, /2 of 2 are in/);
+  const press = (word) => master.locator('.btn.primary', { hasText: word }).click();
+  await press('Start');
+  await press('Show the reel');
+  await vote(here, ['Nico']);
+  await vote(away, ['Camille']);
+  await master.locator('.reveal[data-step=end]').waitFor();
+  await away.line.cut();
+  await press('Next');
+  await here.locator('.bigpoints').waitFor();
+  assert.equal(await away.locator('.bigpoints').count(), 0, 'nobody told it');
+  away.line.back();
+  await away.locator('.bigpoints').waitFor({ timeout: 20000 });
+  assert.match(await away.locator('.bigpoints').innerText(), /\+1/);
+  assert.match(await away.locator('.resultbody').innerText(), /Camille[\s\S]*sent/i);
+  await shot(away, 'party-result-late');
+  // And when the page itself was closed: a new one has no memory of its own.
+  await away.evaluate(() => sessionStorage.clear());
+  await away.reload();
+  await away.locator('.bigpoints').waitFor({ timeout: 20000 });
+  for (const page of [master, here, away]) assert.deepEqual(await page.done(), []);
 });
 
 test('setup: exports, two spellings, someone left out, and nothing sent before the room is created', async (t) => {

@@ -281,6 +281,25 @@ test('a living field looks right, wide and narrow, in both languages and themes'
   }
 });
 
+test('a skill that was used shows in the panel until it can be used again', async () => {
+  const place = FIELD.replace('100000', '100900');
+  const id = await spawn(9400007, 0, 0, place);
+  const page = await open(browser, server, `/world?map=100900&sel=m${id}`);
+  const panel = page.locator('.panel');
+  await until('its skills', async () => /102 \(1\), 129 \(1\)/.test(await panel.innerText()));
+  await call('POST', `/api/monsters/${id}/skills`, { skillId: 102, skillLevel: 1 });
+  const { meta } = await call('GET', `/api/monsters/${id}`);
+  assert.equal(meta.cooldowns[0].skillId, 102);
+  const left = async () => Number(/102 \(1\) · (\d+)/.exec(await panel.innerText())?.[1]);
+  const first = await until('its cooldown', left);
+  assert.ok(first * 1000 <= meta.cooldowns[0].remainingMs + 1000, `${first} s`);
+  await until('it runs down', async () => (await left()) < first);
+  assert.match(await panel.innerText(), /129 \(1\),/, 'the others are ready');
+  await shot(page, 'world-cooldown');
+  await call('DELETE', `/api/monsters/${id}`);
+  await clean(page);
+});
+
 test('the list drives the selection by keys, and who may only read finds no actions', async () => {
   const page = await open(browser, server, '/world?map=100000');
   await until('all are listed', async () => (await options(page).count()) >= 10);

@@ -45,6 +45,7 @@ export default {
   'galaxy.said.resumed': 'Time runs again',
   'galaxy.stale': 'no answer for {age}',
   'galaxy.restoring': 'Restoring snapshot {id}',
+  'galaxy.snapshotsfail': ['{n} snapshot failed', '{n} snapshots failed in a row'],
   'galaxy.pausedat': 'Paused at tick {n}',
   'galaxy.ticksbehind': ['{n} tick behind', '{n} ticks behind'],
   'galaxy.drift.none': 'on UTC',

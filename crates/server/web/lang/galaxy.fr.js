@@ -45,6 +45,7 @@ export default {
   'galaxy.said.resumed': 'Le temps reprend',
   'galaxy.stale': 'sans réponse depuis {age}',
   'galaxy.restoring': 'Restauration de la sauvegarde {id}',
+  'galaxy.snapshotsfail': ['{n} sauvegarde a échoué', '{n} sauvegardes ont échoué de suite'],
   'galaxy.pausedat': 'En pause au pas {n}',
   'galaxy.ticksbehind': ['{n} pas de retard', '{n} pas de retard'],
   'galaxy.drift.none': 'à l’heure UTC',

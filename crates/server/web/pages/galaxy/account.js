@@ -44,13 +44,14 @@ export async function login(username, password, guest) {
 export const again = (account) =>
   account?.guest ? login(account.username, account.guest, true) : Promise.resolve(null);
 
-/** The door: resolves with an account. */
-export function door(root, { reason } = {}) {
+/** The door: resolves with an account. Who is sent here for a `reason` finds the form open, with the `username` in it. */
+export function door(root, { reason, username } = {}) {
   return new Promise((resolve) => {
     const fault = h('p.bad', { role: 'alert' }, reason || '');
     const name = field({
       label: t('pilot.name'),
       hint: t('pilot.namehint'),
+      value: username || '',
       check: (v) => (/^[a-zA-Z0-9_]{3,20}$/.test(v) ? null : t('pilot.namewrong', { got: v })),
       attrs: { autocomplete: 'username', maxlength: 20, autocapitalize: 'off', spellcheck: 'false' },
     });
@@ -108,7 +109,7 @@ export function door(root, { reason } = {}) {
           button({ label: t('pilot.guest'), icon: 'bolt', kind: 'primary', run: guest }),
           h('p.note', {}, t('pilot.guestsay')),
           fault,
-          h('details', {}, h('summary', {}, t('pilot.own')), form),
+          h('details', { open: !!reason }, h('summary', {}, t('pilot.own')), form),
         ),
       ),
     );

@@ -164,6 +164,8 @@ class Pilot {
     this.beat();
   }
   refuse(m) {
+    // Who is not let in is told by the door, or logs in again by itself.
+    if (this.flight.state !== 'flying') return;
     toast(sayError({ message: m.message || m.error?.message || m.code }), { glyph: 'warn' });
   }
   /** The token is not taken any more: a guest logs in again, others are asked. */
@@ -180,7 +182,7 @@ class Pilot {
       /* the door tells */
     }
     account.keep(null);
-    start(t('pilot.ended'));
+    start(t('pilot.ended'), this.who.guest ? '' : this.who.username);
   }
 
   thrust(v) {
@@ -284,8 +286,8 @@ function fly(who) {
   new Pilot(who).start();
 }
 
-async function start(reason) {
-  const who = account.kept() || (await account.door(root, { reason }));
+async function start(reason, username) {
+  const who = account.kept() || (await account.door(root, { reason, username }));
   fly(who);
 }
 

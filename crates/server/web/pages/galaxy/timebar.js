@@ -108,6 +108,7 @@ export class Timebar {
     fill(this.badges, [
       late ? badge('bad', t('galaxy.stale', { age: age(late * 1000) })) : null,
       s.restoring && badge('warn', t('galaxy.restoring', { id: String(s.restoring) })),
+      s.snapshots_failed >= 3 && badge('bad', t('galaxy.snapshotsfail', { n: s.snapshots_failed })),
       s.paused && badge('paused', t('galaxy.pausedat', { n: num(s.tick) })),
       s.ticks_behind > 0 && badge('warn', t('galaxy.ticksbehind', { n: s.ticks_behind })),
       !late && drift && badge(drift.tone, drift.word),
