@@ -20,7 +20,7 @@ use crate::orders::{Command, Effect, OrderError};
 use crate::pace::{self, Beat};
 use crate::physics::solar::{SOL, System};
 use crate::snapshot::Snapshots;
-use crate::world::World;
+use crate::world::{Placement, World};
 
 mod alone;
 mod commands;
@@ -59,12 +59,21 @@ pub struct Options {
     pub id: String,
     /// Where snapshots are kept, if they are.
     pub snapshots: Option<Arc<Snapshots>>,
+    /// Where ships appear that name no station.
+    pub spawn_place: Placement,
 }
 
 impl Options {
     /// Waits for a world, ticks Sol.
     pub fn new(id: impl Into<String>) -> Self {
-        Options { create: None, rate: 1.0, system: &SOL, id: id.into(), snapshots: None }
+        Options {
+            create: None,
+            rate: 1.0,
+            system: &SOL,
+            id: id.into(),
+            snapshots: None,
+            spawn_place: Placement::default(),
+        }
     }
 }
 
@@ -243,14 +252,19 @@ impl Engine {
             }
             if turn.failing_since.is_none() && turn.extra.is_empty() && turn.flight.is_none() {
                 turn.keeper.tend(&turn.world, self.clock.monotonic()).await;
+                if turn.keeper.failed() != turn.numbers.snapshots_failed {
+                    // A paused world shows nothing else, and an alarm must be seen.
+                    self.show(&mut turn);
+                }
                 let now = self.clock.monotonic();
                 turn.numbers.mended += turn.mender.tend(&self.store, now).await;
             }
         }
     }
 
-    fn turn(&self, world: World, lock: Lock) -> Turn {
+    fn turn(&self, mut world: World, lock: Lock) -> Turn {
         let now = self.clock.monotonic();
+        world.spawn_place.clone_from(&self.options.spawn_place);
         Turn {
             beat: Beat::new(now, world.pace.rate),
             energy: world.bodies.energy(),

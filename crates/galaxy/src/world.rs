@@ -141,6 +141,8 @@ pub struct World {
     pub drift_s: f64,
     /// How many ships were ever spawned.
     pub total_spawns: u64,
+    /// Where ships appear that name no station.
+    pub spawn_place: Placement,
     /// Rules that were stored as enabled and cannot be read, by ship: the next tick disables and tells them.
     pub(crate) broken: Vec<(Uuid, Uuid)>,
 }
@@ -160,6 +162,7 @@ impl World {
             pace: Pace::default(),
             drift_s: 0.0,
             total_spawns: 0,
+            spawn_place: Placement::default(),
             broken: Vec::new(),
         }
     }

@@ -36,8 +36,16 @@ pub(super) struct Keeper {
 }
 
 struct Running {
+    began: Duration,
     task: JoinHandle<Result<i64, SnapshotError>>,
     askers: Vec<Asker>,
+}
+
+impl Running {
+    /// Whether it has finished, or hangs: then it is given up, so that it counts as failed and the next can begin.
+    fn is_over(&self, now: Duration) -> bool {
+        self.task.is_finished() || now.saturating_sub(self.began) >= EVERY
+    }
 }
 
 impl Keeper {
@@ -74,16 +82,18 @@ impl Keeper {
     /// Whether one is to be taken as soon as the store holds exactly this world, or was taken and is to be told.
     pub(super) fn waits(&self, now: Duration) -> bool {
         match &self.running {
-            Some(running) => running.task.is_finished(),
+            Some(running) => running.is_over(now),
             None => self.snapshots.is_some() && now >= self.due,
         }
     }
 
     /// To be called while the store holds exactly this world.
     pub(super) async fn tend(&mut self, world: &World, now: Duration) {
-        if self.running.as_ref().is_some_and(|running| running.task.is_finished())
+        if self.running.as_ref().is_some_and(|running| running.is_over(now))
             && let Some(running) = self.running.take()
         {
+            // Nothing happens to one that has finished.
+            running.task.abort();
             self.ended(running, now).await;
         }
         if self.running.is_none() && now >= self.due {
@@ -96,12 +106,14 @@ impl Keeper {
         let Some(snapshots) = &self.snapshots else { return };
         let (snapshots, world) = (Arc::clone(snapshots), world.clone());
         let task = tokio::spawn(async move { snapshots.take(&world).await });
-        self.running = Some(Running { task, askers: std::mem::take(&mut self.waiting) });
+        self.running =
+            Some(Running { began: now, task, askers: std::mem::take(&mut self.waiting) });
     }
 
     async fn ended(&mut self, running: Running, now: Duration) {
         let outcome = match running.task.await {
             Ok(outcome) => outcome.map_err(|error| error.to_string()),
+            Err(error) if error.is_cancelled() => Err("the database took too long".to_owned()),
             Err(error) => Err(error.to_string()),
         };
         match &outcome {

@@ -20,7 +20,7 @@ impl World {
             return Err(OrderError::Conflict("this ship exists already"));
         }
         let class = ship_class(class)?;
-        let placement = station.map_or_else(Placement::default, Placement::Station);
+        let placement = station.map_or_else(|| self.spawn_place.clone(), Placement::Station);
         let (k, position, velocity) = self
             .free_spawn(&placement, self.total_spawns + 1)
             .ok_or(OrderError::Missing("station"))?;
@@ -36,7 +36,7 @@ impl World {
             Some(name) => ship_class(Some(name))?,
             None => old.hull.class,
         };
-        let point = self.free_spawn(&Placement::default(), self.total_spawns + 1);
+        let point = self.free_spawn(&self.spawn_place, self.total_spawns + 1);
         let (k, position, velocity) = point.ok_or(OrderError::Missing("body"))?;
         self.total_spawns = k;
         let record = self.new_ship((&old.player_id, &old.name), class, (position, velocity));

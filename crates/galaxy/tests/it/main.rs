@@ -7,6 +7,7 @@ mod accuracy;
 mod attitude;
 mod automation;
 mod burns;
+mod cadence;
 mod checks;
 mod engine;
 mod fleet;

@@ -15,6 +15,7 @@ use galaxy::load::Epoch;
 use galaxy::online::Online;
 use galaxy::physics::solar::SOL;
 use galaxy::snapshot::Snapshots;
+use galaxy::world::Placement;
 use kernel::{Clock, Kind};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OnceCell, broadcast, watch};
@@ -24,6 +25,7 @@ use crate::app::App;
 use crate::limits::Counts;
 use crate::reply::{ErrorDef, Refusal};
 use crate::routes::rooms::rates::Rate;
+use crate::settings::Settings;
 
 pub(crate) mod accounts;
 pub(crate) mod errors;
@@ -84,11 +86,23 @@ pub(crate) fn options(app: &App, create: bool) -> Options {
     // A pilot of the demo should not wait a second for the ship to answer.
     let default = if app.demo() { 10.0 } else { 1.0 };
     let rate = app.settings.text("galaxy.tick_rate").and_then(|text| text.parse().ok());
+    // A place that does not exist was refused at the start.
+    let spawn_place = settings_place(&app.settings).unwrap_or_default();
     Options {
+        spawn_place,
         create: create.then_some(epoch),
         rate: rate.filter(|rate| galaxy::pace::RANGE.contains(rate)).unwrap_or(default),
         ..Options::new(app.server_id.clone())
     }
+}
+
+/// Where new ships appear, as set.
+pub(crate) fn settings_place(settings: &Settings) -> Result<Placement, String> {
+    let text = |name| settings.text(name).unwrap_or_default();
+    // Its shape was checked when it was set; empty is no height.
+    let altitude = text("galaxy.spawn_altitude").parse().unwrap_or(f64::NAN);
+    Placement::about(&SOL, text("galaxy.spawn_body"), altitude)
+        .map_err(|why| format!("settings `galaxy.spawn_body` and `galaxy.spawn_altitude`: {why}"))
 }
 
 impl Gateway {

@@ -61,8 +61,10 @@ pub(crate) const MODULE: Module = Module {
     ..Module::named("galaxy", "ships, bodies and stations of a star system", &TABLE)
 };
 
-/// A database that cannot be opened is found before the first request, where one was asked for.
+/// A place for new ships that does not exist is refused, and a database that cannot be opened is found before the first
+/// request, where one was asked for.
 async fn start(app: State) -> Result<(), String> {
+    gateway::settings_place(&app.settings)?;
     let named = ["galaxy.database_url", "galaxy.admin_user", "jwt_key"];
     if named.iter().any(|name| app.settings.text(name).is_some()) {
         gateway::of(&app).open_accounts(&app).await?;

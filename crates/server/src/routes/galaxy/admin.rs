@@ -49,6 +49,8 @@ pub(crate) struct AdminStatus {
     failed_writes: Option<u64>,
     orders_dropped: Option<u64>,
     not_finite: Option<u64>,
+    /// Snapshots that failed in a row; from three on it is an alarm.
+    snapshots_failed: Option<u32>,
 }
 
 /// The game and its engine.
@@ -78,6 +80,7 @@ pub(crate) async fn status(State(app): State<Arc<App>>) -> Result<Json<AdminStat
         failed_writes: seen.leads.then_some(numbers.failed_writes),
         orders_dropped: seen.leads.then_some(numbers.orders_dropped),
         not_finite: seen.leads.then_some(numbers.not_finite),
+        snapshots_failed: seen.leads.then_some(numbers.snapshots_failed),
     }))
 }
 

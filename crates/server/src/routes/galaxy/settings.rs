@@ -21,6 +21,13 @@ pub(super) const SETTINGS: &[SettingDef] = &[
         "",
         "ticks per second of a new world, 0.1 to 100; empty is 1, and 10 in the demo world",
     ),
+    def("galaxy.spawn_body", Shape::Text, "Earth", "body that new ships go round"),
+    def(
+        "galaxy.spawn_altitude",
+        Shape::Decimal,
+        "400000",
+        "metres above its mean radius at which they appear, 1000 to 10^12",
+    ),
     def(
         "galaxy.database_url",
         Shape::Url,

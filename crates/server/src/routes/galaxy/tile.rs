@@ -1,6 +1,7 @@
 //! The galaxy on the front page: how many ships fly, and what deserves a look.
 
 use galaxy::engine::Seen;
+use galaxy::snapshot::ALARM_AFTER;
 use galaxy::text;
 
 use crate::gateway;
@@ -51,6 +52,10 @@ fn looks(seen: &Seen) -> Vec<Look> {
     if numbers.energy_drift > DRIFT_BAD {
         add("bad", format!("The energy of the bodies is off by {:.0e}.", numbers.energy_drift));
     }
+    if numbers.snapshots_failed >= ALARM_AFTER {
+        let failed = numbers.snapshots_failed;
+        add("bad", format!("{failed} snapshots in a row could not be kept; the log says why."));
+    }
     if seen.pace.sync && seen.drift_s.abs() > LATE_S {
         add("warn", format!("Game time is {:.0} s behind UTC.", seen.drift_s));
     }
@@ -68,6 +73,11 @@ mod tests {
         seen.pace.paused = true;
         seen.drift_s = 90.0;
         assert_eq!(looks(&seen).len(), 2);
+        seen.numbers.snapshots_failed = 2;
+        assert_eq!(looks(&seen).len(), 2, "two may happen");
+        seen.numbers.snapshots_failed = 3;
+        let alarm = looks(&seen).into_iter().find(|look| look.level == "bad").unwrap();
+        assert!(alarm.sentence.starts_with("3 snapshots"), "{}", alarm.sentence);
         assert_eq!(sentence(&seen), "paused at 1 Hz, tick 0, 1970-01-01T00:00:00Z");
     }
 }

@@ -1,6 +1,8 @@
 //! What there is in the world, the pace of the game, what admins build: on the server that ticks and on one that does
 //! not.
 
+use std::sync::Arc;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{on_cluster, on_every_store};
@@ -169,3 +171,35 @@ on_cluster!(the_game_is_served_on_a_cluster, |store, _cluster| {
     let (paused, _) = send(&second, Method::POST, "/api/admin/game/pause", json!(null)).await;
     assert_eq!((paused, &first.json("/api/status").await["paused"]), (200, &json!(true)));
 });
+
+/// Metres between two places of an answer.
+fn apart(a: &Value, b: &Value) -> f64 {
+    let part = |axis: &str| a[axis].as_f64().unwrap() - b[axis].as_f64().unwrap();
+    (part("x").powi(2) + part("y").powi(2) + part("z").powi(2)).sqrt()
+}
+
+#[tokio::test]
+async fn new_ships_appear_where_the_settings_say() {
+    let store = testkit::open("memory").await;
+    let place = [("galaxy.spawn_body", "luna"), ("galaxy.spawn_altitude", "250000.0")];
+    let running = leader(&store, &place).await;
+    send(&running, Method::POST, "/api/admin/game/pause", json!(null)).await;
+    let made = send(&running, Method::POST, "/api/admin/ships", json!({ "name": "Wren" })).await;
+    assert_eq!(made.0, 201);
+    let ship = &running.json("/api/ships").await["items"][0];
+    let bodies = running.json("/api/bodies").await;
+    let luna = bodies["items"].as_array().unwrap().iter().find(|b| b["name"] == "Luna").unwrap();
+    let high = apart(&ship["position"], &luna["position"]) - luna["radius"].as_f64().unwrap();
+    assert!((high - 250_000.0).abs() < 10.0, "{high}");
+    let status = running.json("/api/admin/status").await;
+    assert_eq!(status["snapshots_failed"], 0);
+    let numbers = running.get("/metrics").send().await.unwrap().text().await.unwrap();
+    assert!(numbers.contains("worldkeep_galaxy_snapshots_failed 0"), "{numbers}");
+    for wrong in [("galaxy.spawn_body", "Vulcan"), ("galaxy.spawn_altitude", "12")] {
+        let refused = start(testkit::open("memory").await, &[wrong]).await;
+        let module = server::modules::MODULES.iter().find(|module| module.name == "galaxy");
+        let before_serving = module.unwrap().start.unwrap();
+        let why = before_serving(Arc::clone(&refused.app)).await.unwrap_err();
+        assert!(why.contains(wrong.0) && why.contains(wrong.1), "{why}");
+    }
+}
