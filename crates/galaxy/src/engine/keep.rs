@@ -42,9 +42,13 @@ struct Running {
 }
 
 impl Running {
-    /// Whether it has finished, or hangs: then it is given up, so that it counts as failed and the next can begin.
+    /// It is given up then, so that it counts as failed and the next can begin.
+    fn hangs(&self, now: Duration) -> bool {
+        !self.task.is_finished() && now.saturating_sub(self.began) >= EVERY
+    }
+
     fn is_over(&self, now: Duration) -> bool {
-        self.task.is_finished() || now.saturating_sub(self.began) >= EVERY
+        self.task.is_finished() || self.hangs(now)
     }
 }
 
@@ -92,8 +96,6 @@ impl Keeper {
         if self.running.as_ref().is_some_and(|running| running.is_over(now))
             && let Some(running) = self.running.take()
         {
-            // Nothing happens to one that has finished.
-            running.task.abort();
             self.ended(running, now).await;
         }
         if self.running.is_none() && now >= self.due {
@@ -111,10 +113,14 @@ impl Keeper {
     }
 
     async fn ended(&mut self, running: Running, now: Duration) {
-        let outcome = match running.task.await {
-            Ok(outcome) => outcome.map_err(|error| error.to_string()),
-            Err(error) if error.is_cancelled() => Err("the database took too long".to_owned()),
-            Err(error) => Err(error.to_string()),
+        // One that hangs is left to itself: a query that is cut short costs a database in memory its only connection.
+        let outcome = if running.hangs(now) {
+            Err("it takes longer than a minute".to_owned())
+        } else {
+            match running.task.await {
+                Ok(outcome) => outcome.map_err(|error| error.to_string()),
+                Err(error) => Err(error.to_string()),
+            }
         };
         match &outcome {
             Ok(id) => {
