@@ -122,6 +122,7 @@ pub(crate) async fn notes(app: State, stop: CancellationToken) {
             some = sockets.wait_for(|count| *count > 0) => if some.is_err() { return },
         }
         let Some((mut news, _)) = app.hub.listen(Duration::from_secs(5)).await else { continue };
+        gateway.hearing.send_replace(true);
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -137,6 +138,7 @@ pub(crate) async fn notes(app: State, stop: CancellationToken) {
                 none = sockets.wait_for(|count| *count == 0) => if none.is_ok() { break },
             }
         }
+        gateway.hearing.send_replace(false);
     }
 }
 

@@ -52,6 +52,8 @@ pub(crate) struct Gateway {
     pub(crate) notes: broadcast::Sender<Note>,
     /// Open sockets of this server that are logged in.
     pub(crate) sockets: watch::Sender<usize>,
+    /// Whether the event streams are heard for them.
+    pub(crate) hearing: watch::Sender<bool>,
     /// The store says that a tick is done.
     ticked: Notify,
     answers: orders::Answers,
@@ -120,6 +122,7 @@ impl Gateway {
             frames: watch::Sender::new(None),
             notes: broadcast::channel(1_024).0,
             sockets: watch::Sender::new(0),
+            hearing: watch::Sender::new(false),
             ticked: Notify::new(),
             answers: orders::Answers::default(),
             fleets: OnceCell::new(),

@@ -39,6 +39,8 @@ pub(super) mod code {
 const FRAME_MOST: usize = 64 * 1024;
 /// Answers that may wait for a client that sends and does not read.
 const REPLIES: usize = 256;
+/// How long a socket waits until the event streams are heard for it.
+const HEARING: Duration = Duration::from_secs(1);
 /// While the engine catches up, states come no more often than this.
 const CATCHING_UP: Duration = Duration::from_millis(100);
 /// How long one write may wait for a client that does not read.
@@ -129,6 +131,9 @@ async fn fly(
     gateway.sockets.send_modify(|count| *count += 1);
     let notes = gateway.notes.subscribe();
     let frames = gateway.frames.subscribe();
+    // From the welcome on nothing is missed; a store that does not answer delays it no longer than this.
+    let mut hearing = gateway.hearing.subscribe();
+    let _ = tokio::time::timeout(HEARING, hearing.wait_for(|hears| *hears)).await;
     let id = pilot.player.id;
     let username = pilot.player.username.clone();
     let joined = match gateway.online(app).await {
