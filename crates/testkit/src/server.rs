@@ -246,6 +246,8 @@ impl Server {
         if let Some(text) = self.setup.sentinel.as_ref().filter(|_| !config.exists()) {
             std::fs::write(&config, text).expect("the scratch directory can be written");
         }
+        // One left by a killed predecessor would speak for the new one.
+        let _ = std::fs::remove_file(self.socket());
         let program = self.setup.program.find().unwrap_or_else(|sentence| panic!("{sentence}"));
         let child = Command::new(program)
             .args(self.arguments())
@@ -273,7 +275,8 @@ impl Server {
     fn arguments(&self) -> Vec<String> {
         if self.setup.sentinel.is_some() {
             let mut all = vec!["sentinel.conf".to_owned(), "--sentinel".to_owned()];
-            all.extend(["--bind", "127.0.0.1", "--port"].map(str::to_owned));
+            let words = ["--bind", "127.0.0.1", "--unixsocket", "socket", "--port"];
+            all.extend(words.map(str::to_owned));
             all.push(self.port.to_string());
             all.extend(self.setup.args.iter().cloned());
             return all;
@@ -293,6 +296,11 @@ impl Server {
     }
 
     fn answers(&self) -> bool {
+        // Another test's server may have taken the port first, and would answer too. Ours makes its
+        // socket only once it has the port.
+        if !self.socket().exists() {
+            return false;
+        }
         if self.setup.tls {
             return TcpStream::connect(self.addr()).is_ok();
         }

@@ -28,6 +28,16 @@ fn a_dropped_server_is_gone() {
     }
 }
 
+#[test]
+fn a_server_of_another_on_the_same_port_is_not_taken_for_ones_own() {
+    for program in programs() {
+        let first = testkit::Server::start(program);
+        let on_taken = Setup::new(program).port(first.port());
+        let second = std::panic::catch_unwind(|| on_taken.start().pid());
+        assert!(second.is_err(), "port {} is lent twice", first.port());
+    }
+}
+
 /// Started again by the test below, with nobody to stop its server.
 #[test]
 fn an_abandoned_server() {
