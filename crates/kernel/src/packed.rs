@@ -32,6 +32,11 @@ impl Packed {
         &self.bytes
     }
 
+    /// The same, for good.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// Forgets the commands and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();

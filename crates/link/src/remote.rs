@@ -100,21 +100,14 @@ pub(crate) fn eval(name: &str, text: &str, keys: &[&[u8]], args: &[&[u8]]) -> Ve
     let count = keys.len().to_string();
     let head = [name.as_bytes(), text.as_bytes(), count.as_bytes()];
     let words = || head.iter().chain(keys).chain(args);
-    let size: usize = words().map(|word| word.len() + 16).sum();
-    let mut packed = Vec::with_capacity(size + 16);
-    let mut digits = itoa::Buffer::new();
-    let mut line = |packed: &mut Vec<u8>, mark: u8, number: usize| {
-        packed.push(mark);
-        packed.extend_from_slice(digits.format(number).as_bytes());
-        packed.extend_from_slice(b"\r\n");
-    };
-    line(&mut packed, b'*', words().count());
+    let mut packed = kernel::Packed::default();
+    packed.reserve(words().map(|word| word.len() + 16).sum::<usize>() + 16);
+    let mut command = packed.command(words().count());
     for word in words() {
-        line(&mut packed, b'$', word.len());
-        packed.extend_from_slice(word);
-        packed.extend_from_slice(b"\r\n");
+        command.word(word);
     }
-    packed
+    drop(command);
+    packed.into_bytes()
 }
 
 /// The first error, when the server turned away every command for a reason that may pass.
