@@ -2,7 +2,7 @@
 //! without Lua. Everything is looked at before the first write; where it is not that simple, nothing is written and the
 //! script does it. Both write the same bytes, and a test compares them.
 
-use kernel::{Deadline, Fault, Here, Next, Value};
+use kernel::{Calls, EVENTS_KEPT, Fault, Value, reply};
 
 use crate::error::Error;
 use crate::finish::Outcome;
@@ -10,115 +10,251 @@ use crate::jobs::Jobs;
 use crate::model::WorkerFacts;
 use crate::space::Space;
 
-/// What the reply to a command must be for the rest to run.
-enum Want {
-    /// Exactly this.
-    Reply(Vec<u8>),
-    /// A counter of at least so much; an absent one is 0.
-    Count(i64),
-    /// No error: a key of the right type, or a write.
-    Fine,
-}
-
-/// Commands, and what is expected of each. Those before `writes` only look.
-#[derive(Default)]
-struct Plan<'a> {
-    cmds: Vec<Vec<&'a [u8]>>,
-    wants: Vec<Want>,
-}
-
-impl<'a> Plan<'a> {
-    fn look(&mut self, words: &[&'a [u8]], want: Want) {
-        self.cmds.push(words.to_vec());
-        self.wants.push(want);
+impl Jobs {
+    /// Ends one plain attempt at most and claims the job at the head. `None` where it has to be the script.
+    pub(crate) fn work_here(
+        &self,
+        facts: &WorkerFacts,
+        outcomes: &[Outcome<'_>],
+        lease_until: u64,
+    ) -> Option<Result<Value, Error>> {
+        let here = self.store().here()?;
+        let ended = match outcomes {
+            [] => None,
+            [one] => Some(one.plainly()?),
+            _ => return None,
+        };
+        let [now, opts, result_ttl, retention] = self.ending_args();
+        let with = With {
+            space: self.space(),
+            me: &facts.server_id,
+            types: &facts.said().types,
+            tells: opts.contains('e'),
+            now,
+            result_ttl,
+            retention,
+            lock_ttl: self.options().lock_ttl_s.to_string(),
+            until: lease_until.to_string(),
+        };
+        let mut done = None;
+        let mut work = |calls: &mut dyn Calls| done = Single { calls, with: &with }.run(ended);
+        match here.alone(&mut work, self.by())? {
+            Ok(()) => {}
+            Err(fault) => return Some(Err(fault.into())),
+        }
+        match done? {
+            Ok(head) => {
+                let nothing = [String::new(), String::new()];
+                let texts = nothing
+                    .into_iter()
+                    .chain(head.into_iter().flat_map(|head| [head.id, head.text]));
+                let parts = texts.map(|text| Value::BulkString(text.into_bytes()));
+                Some(Ok(Value::Array(parts.collect())))
+            }
+            Err(fault) => Some(Err(fault.into())),
+        }
     }
+}
 
-    fn write(&mut self, words: &[&'a [u8]]) {
-        self.look(words, Want::Fine);
+/// What the step is told.
+struct With<'a> {
+    space: &'a Space,
+    me: &'a str,
+    types: &'a str,
+    tells: bool,
+    now: String,
+    result_ttl: String,
+    retention: String,
+    lock_ttl: String,
+    until: String,
+}
+
+/// The job at the head of the list.
+struct Head {
+    id: String,
+    kind: String,
+    text: String,
+}
+
+struct Single<'a, 'b> {
+    calls: &'a mut dyn Calls,
+    with: &'b With<'b>,
+}
+
+impl Single<'_, '_> {
+    /// `ended` is id, type, result and body of an attempt. `None`, and nothing was written: it is left to the script.
+    fn run(&mut self, ended: Option<[&str; 4]>) -> Option<Result<Option<Head>, Fault>> {
+        let space = self.with.space;
+        self.look_at_queue()?;
+        if let Some([id, ..]) = ended
+            && self.text(&["GET", &space.lock(id)])?.as_deref() != Some(self.with.me)
+        {
+            return None;
+        }
+        let head = match self.text(&["LINDEX", space.waiting.as_str(), "0"])? {
+            Some(id) => Some(self.head(id)?),
+            None => None,
+        };
+        // Where one ends and another of its type begins, as many run as before.
+        let (less, more) = match (ended, &head) {
+            (Some([_, kind, ..]), Some(head)) if kind == head.kind => (None, None),
+            (ended, head) => {
+                (ended.map(|[_, kind, ..]| kind), head.as_ref().map(|head| &*head.kind))
+            }
+        };
+        let less = less.map(|kind| space.concurrent(kind));
+        let more = more.map(|kind| space.concurrent(kind));
+        for (counter, least) in [(&less, 1), (&more, 0)] {
+            if let Some(counter) = counter {
+                self.counts_at_least(counter, least)?;
+            }
+        }
+        Some(self.write(ended, head.as_ref(), less, more).map(|()| head))
     }
 
     /// A key of another type would stop the step halfway; pauses and the like are the script's.
-    fn look_at_queue(&mut self, space: &'a Space) {
-        self.look(&[b"SCARD", space.active.as_bytes()], Want::Fine);
-        self.look(&[b"ZCARD", space.leases.as_bytes()], Want::Fine);
-        self.look(&[b"HLEN", space.claimed.as_bytes()], Want::Fine);
-        self.look(&[b"XLEN", space.events.as_bytes()], Want::Fine);
+    fn look_at_queue(&mut self) -> Option<()> {
+        let space = self.with.space;
+        for (verb, key) in [
+            ("SCARD", &space.active),
+            ("ZCARD", &space.leases),
+            ("HLEN", &space.claimed),
+            ("XLEN", &space.events),
+        ] {
+            self.call(&[verb, key.as_str()]).ok()?;
+        }
         let rare = [&space.paused, &space.cancelled, &space.parked, &space.recoveries];
-        let words =
-            std::iter::once(&b"EXISTS"[..]).chain(rare.map(kernel::keyspace::Key::as_bytes));
-        self.look(&words.collect::<Vec<_>>(), Want::Reply(b":0\r\n".to_vec()));
+        let [paused, cancelled, parked, recoveries] = rare.map(kernel::keyspace::Key::as_str);
+        self.finds_none(&["EXISTS", paused, cancelled, parked, recoveries])
     }
 
-    fn tell(&mut self, with: &Common<'a>, kind: &'a [u8], id: &'a str, body: &'a str) {
-        if with.tells {
-            let (events, now) = (with.space.events.as_bytes(), with.now.as_bytes());
-            self.write(&[
-                b"XADD",
-                events,
-                b"MAXLEN",
-                b"~",
-                b"10000",
-                b"*",
-                b"type",
-                kind,
-                b"at",
-                now,
-                b"id",
-                id.as_bytes(),
-                b"body",
-                body.as_bytes(),
-            ]);
+    fn head(&mut self, id: String) -> Option<Head> {
+        let space = self.with.space;
+        let text = self.text(&["GET", &space.data(&id)])??;
+        let kind = plain(&text)?.to_owned();
+        let types = self.with.types;
+        if !types.is_empty() && !types.contains(&format!("\n{kind}\n")) {
+            return None;
         }
+        self.finds_none(&["EXISTS", &space.lock(&id)])?;
+        Some(Head { id, kind, text })
     }
 
-    /// Runs them; false when something was not as expected, and nothing was written.
-    fn run(&self, here: &dyn Here, writes: usize, by: Deadline) -> Option<Result<bool, Fault>> {
-        let cmds: Vec<&[&[u8]]> = self.cmds.iter().map(Vec::as_slice).collect();
-        let mut ended = Ok(true);
-        let mut look = |at: usize, reply: &[u8]| {
-            if self.wants[at].is_met(reply) {
-                return Next::Go;
+    fn write(
+        &mut self,
+        ended: Option<[&str; 4]>,
+        head: Option<&Head>,
+        less: Option<String>,
+        more: Option<String>,
+    ) -> Result<(), Fault> {
+        let with = self.with;
+        if let Some(head) = head {
+            let lock = with.space.lock(&head.id);
+            self.call(&["SET", &lock, with.me, "NX", "EX", &with.lock_ttl])?;
+        }
+        if let Some(ended) = ended {
+            self.end(ended)?;
+        }
+        if let Some(head) = head {
+            self.take(head)?;
+        }
+        for (counter, by) in [(less, "-1"), (more, "1")] {
+            if let Some(counter) = counter {
+                self.call(&["INCRBY", &counter, by])?;
             }
-            ended = if at < writes {
-                Ok(false)
-            } else {
-                Err(Fault::Unknown(format!("a write failed: {}", String::from_utf8_lossy(reply))))
-            };
-            Next::Stop
-        };
-        let ran = here.at_once(&cmds, &mut look, by)?;
-        Some(ran.and(ended))
+        }
+        Ok(())
     }
-}
 
-impl Want {
-    fn is_met(&self, reply: &[u8]) -> bool {
-        match self {
-            Want::Reply(wanted) => reply == wanted,
-            Want::Count(least) => match bulk_in(reply) {
-                Some(text) => std::str::from_utf8(text)
-                    .ok()
-                    .and_then(|text| text.parse::<i64>().ok())
-                    .is_some_and(|count| (*least..i64::MAX / 2).contains(&count)),
-                None => *least <= 0 && reply == NONE,
-            },
-            Want::Fine => !reply.starts_with(b"-"),
+    fn end(&mut self, [id, _, text, body]: [&str; 4]) -> Result<(), Fault> {
+        let with = self.with;
+        let space = with.space;
+        let (status, data) = (space.status(id), space.data(id));
+        self.call(&["SET", &space.result(id), text, "EX", &with.result_ttl])?;
+        match with.retention.as_str() {
+            "-1" => self.call(&["SET", &status, "completed"])?,
+            "0" => self.call(&["DEL", &status, &data, &space.progress(id)])?,
+            kept => {
+                self.call(&["SET", &status, "completed", "EX", kept])?;
+                self.call(&["EXPIRE", &data, kept])?;
+            }
+        }
+        self.tell("completed", id, body)?;
+        self.call(&["DEL", &space.lock(id)])?;
+        self.call(&["SREM", space.active.as_str(), id])?;
+        self.call(&["ZREM", space.leases.as_str(), id])?;
+        self.call(&["HDEL", space.claimed.as_str(), id])
+    }
+
+    fn take(&mut self, Head { id, kind, .. }: &Head) -> Result<(), Fault> {
+        let (with, space) = (self.with, self.with.space);
+        self.call(&["LPOP", space.waiting.as_str()])?;
+        self.call(&["SET", &space.status(id), "active"])?;
+        self.call(&["SADD", space.active.as_str(), id])?;
+        self.call(&["ZADD", space.leases.as_str(), &with.until, id])?;
+        self.call(&["HSET", space.claimed.as_str(), id, &format!("{} {}", with.now, with.me)])?;
+        self.tell("claimed", id, &format!(r#"{{"type":"{kind}","worker":"{}"}}"#, with.me))
+    }
+
+    fn tell(&mut self, kind: &str, id: &str, body: &str) -> Result<(), Fault> {
+        let with = self.with;
+        if !with.tells {
+            return Ok(());
+        }
+        let stream = with.space.events.as_str();
+        self.call(&[
+            "XADD",
+            stream,
+            "MAXLEN",
+            "~",
+            EVENTS_KEPT,
+            "*",
+            "type",
+            kind,
+            "at",
+            &with.now,
+            "id",
+            id,
+            "body",
+            body,
+        ])
+    }
+
+    fn raw(&mut self, words: &[&str]) -> &[u8] {
+        let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        self.calls.call(&words)
+    }
+
+    fn call(&mut self, words: &[&str]) -> Result<(), Fault> {
+        match self.raw(words).strip_prefix(b"-") {
+            None => Ok(()),
+            Some(why) => Err(Fault::Unknown(String::from_utf8_lossy(why).trim_end().to_owned())),
         }
     }
-}
 
-const NONE: &[u8] = b"$-1\r\n";
+    /// The text that a command gives, or that it gives none; nothing when it is no text.
+    #[allow(clippy::option_option)] // three answers, and the outer one ends the look
+    fn text(&mut self, words: &[&str]) -> Option<Option<String>> {
+        let reply = self.raw(words);
+        match reply::raw_bulk(reply) {
+            Some(text) => Some(Some(String::from_utf8(text.to_vec()).ok()?)),
+            None => reply.starts_with(b"$-1").then_some(None),
+        }
+    }
 
-fn bulk(text: &[u8]) -> Vec<u8> {
-    let head = format!("${}\r\n", text.len());
-    [head.as_bytes(), text, b"\r\n"].concat()
-}
+    fn finds_none(&mut self, words: &[&str]) -> Option<()> {
+        (self.raw(words) == b":0\r\n").then_some(())
+    }
 
-fn bulk_in(reply: &[u8]) -> Option<&[u8]> {
-    let rest = reply.strip_prefix(b"$")?;
-    let end = rest.iter().position(|byte| *byte == b'\r')?;
-    let len: usize = std::str::from_utf8(&rest[..end]).ok()?.parse().ok()?;
-    rest.get(end + 2..end + 2 + len)
+    /// A counter that may be moved; an absent one is 0.
+    fn counts_at_least(&mut self, counter: &str, least: i64) -> Option<()> {
+        let count: i64 = match self.text(&["GET", counter])? {
+            // Other spellings of a number are none to `INCRBY`.
+            Some(text) => text.parse().ok().filter(|count: &i64| count.to_string() == text)?,
+            None => 0,
+        };
+        (least..i64::MAX / 2).contains(&count).then_some(())
+    }
 }
 
 /// The type of a job that every worker for its type may run; see `plain` in `finish_and_claim.lua`.
@@ -135,230 +271,4 @@ fn plain(text: &str) -> Option<&str> {
     let rest = rest[rest.find(['"', '\\'])?..].strip_prefix(r#"","type":""#)?;
     let end = rest.find(|c: char| matches!(c, '"' | '\\') || c.is_ascii_control())?;
     (end > 0 && rest[end..].starts_with("\",")).then_some(&rest[..end])
-}
-
-/// The head of the list and its text, as they are at this moment.
-struct Head {
-    id: String,
-    text: String,
-}
-
-impl Jobs {
-    /// Ends one plain attempt at most and claims the job at the head. `None` where it has to be the script.
-    pub(crate) fn work_here(
-        &self,
-        facts: &WorkerFacts,
-        outcomes: &[Outcome<'_>],
-        lease_until: u64,
-    ) -> Option<Result<Value, Error>> {
-        let here = self.store().here()?;
-        let ended = match outcomes {
-            [] => None,
-            [one] => Some(one.plainly()?),
-            _ => return None,
-        };
-        let head = match self.head_of_list(here)? {
-            Ok(head) => head,
-            Err(fault) => return Some(Err(fault.into())),
-        };
-        match self.single(here, facts, ended, head.as_ref(), lease_until)? {
-            Ok(true) => {}
-            Ok(false) => return None,
-            Err(fault) => return Some(Err(fault.into())),
-        }
-        let mut parts = vec![Value::BulkString(Vec::new()), Value::BulkString(Vec::new())];
-        let texts = head.into_iter().flat_map(|head| [head.id, head.text]);
-        parts.extend(texts.map(|text| Value::BulkString(text.into_bytes())));
-        Some(Ok(Value::Array(parts)))
-    }
-
-    fn head_of_list(&self, here: &dyn Here) -> Option<Result<Option<Head>, Fault>> {
-        let ask = |words: &[&[u8]]| {
-            let mut found = None;
-            let mut look = |_: usize, reply: &[u8]| {
-                let text = bulk_in(reply).and_then(|text| String::from_utf8(text.to_vec()).ok());
-                found = Some((reply == NONE, text));
-                Next::Stop
-            };
-            let ran = here.at_once(&[words], &mut look, self.by())?;
-            Some(ran.map(|()| found))
-        };
-        let id = match ask(&[b"LINDEX", self.space().waiting.as_bytes(), b"0"])? {
-            Ok(Some((true, _))) => return Some(Ok(None)),
-            Ok(found) => found?.1?,
-            Err(fault) => return Some(Err(fault)),
-        };
-        let data = self.space().data(&id);
-        match ask(&[b"GET", data.as_bytes()])? {
-            Ok(found) => Some(Ok(Some(Head { id, text: found?.1? }))),
-            Err(fault) => Some(Err(fault)),
-        }
-    }
-}
-
-/// What both halves of the step are told.
-struct Common<'a> {
-    space: &'a Space,
-    me: &'a str,
-    now: &'a str,
-    tells: bool,
-}
-
-/// An attempt that ended plainly.
-struct Ended<'a> {
-    id: &'a str,
-    kind: &'a str,
-    text: &'a str,
-    body: &'a str,
-    lock: String,
-    result: String,
-    status: String,
-    data: String,
-    progress: String,
-    counter: String,
-}
-
-impl<'a> Ended<'a> {
-    fn new(space: &Space, [id, kind, text, body]: [&'a str; 4]) -> Self {
-        let [lock, result, status] = [space.lock(id), space.result(id), space.status(id)];
-        let (data, progress, counter) =
-            (space.data(id), space.progress(id), space.concurrent(kind));
-        Ended { id, kind, text, body, lock, result, status, data, progress, counter }
-    }
-
-    fn look<'p>(&'p self, plan: &mut Plan<'p>, me: &str, moves: bool) {
-        plan.look(&[b"GET", self.lock.as_bytes()], Want::Reply(bulk(me.as_bytes())));
-        if moves {
-            plan.look(&[b"GET", self.counter.as_bytes()], Want::Count(1));
-        }
-    }
-
-    fn write<'p>(&'p self, plan: &mut Plan<'p>, with: &Common<'p>, ttl: &'p str, kept: &'p str) {
-        let (status, data) = (self.status.as_bytes(), self.data.as_bytes());
-        plan.write(&[b"SET", self.result.as_bytes(), self.text.as_bytes(), b"EX", ttl.as_bytes()]);
-        match kept {
-            "-1" => plan.write(&[b"SET", status, b"completed"]),
-            "0" => plan.write(&[b"DEL", status, data, self.progress.as_bytes()]),
-            _ => {
-                plan.write(&[b"SET", status, b"completed", b"EX", kept.as_bytes()]);
-                plan.write(&[b"EXPIRE", data, kept.as_bytes()]);
-            }
-        }
-        plan.tell(with, b"completed", self.id, self.body);
-        plan.write(&[b"DEL", self.lock.as_bytes()]);
-        plan.write(&[b"SREM", with.space.active.as_bytes(), self.id.as_bytes()]);
-        plan.write(&[b"ZREM", with.space.leases.as_bytes(), self.id.as_bytes()]);
-        plan.write(&[b"HDEL", with.space.claimed.as_bytes(), self.id.as_bytes()]);
-    }
-}
-
-/// The job at the head, taken.
-struct Taken<'a> {
-    id: &'a str,
-    kind: &'a str,
-    text: &'a str,
-    lock: String,
-    status: String,
-    data: String,
-    counter: String,
-    until: String,
-    by: String,
-    body: String,
-}
-
-impl<'a> Taken<'a> {
-    fn new(with: &Common<'_>, head: &'a Head, lease_until: u64) -> Option<Self> {
-        let (space, me) = (with.space, with.me);
-        let kind = plain(&head.text)?;
-        Some(Taken {
-            id: &head.id,
-            kind,
-            text: &head.text,
-            lock: space.lock(&head.id),
-            status: space.status(&head.id),
-            data: space.data(&head.id),
-            counter: space.concurrent(kind),
-            until: lease_until.to_string(),
-            by: format!("{} {me}", with.now),
-            body: format!(r#"{{"type":"{kind}","worker":"{me}"}}"#),
-        })
-    }
-
-    fn look<'p>(&'p self, plan: &mut Plan<'p>, moves: bool) {
-        plan.look(&[b"GET", self.data.as_bytes()], Want::Reply(bulk(self.text.as_bytes())));
-        plan.look(&[b"EXISTS", self.lock.as_bytes()], Want::Reply(b":0\r\n".to_vec()));
-        if moves {
-            plan.look(&[b"GET", self.counter.as_bytes()], Want::Count(0));
-        }
-    }
-
-    fn write<'p>(&'p self, plan: &mut Plan<'p>, with: &Common<'p>) {
-        let (space, id) = (with.space, self.id.as_bytes());
-        plan.write(&[b"LPOP", space.waiting.as_bytes()]);
-        plan.write(&[b"SET", self.status.as_bytes(), b"active"]);
-        plan.write(&[b"SADD", space.active.as_bytes(), id]);
-        plan.write(&[b"ZADD", space.leases.as_bytes(), self.until.as_bytes(), id]);
-        plan.write(&[b"HSET", space.claimed.as_bytes(), id, self.by.as_bytes()]);
-        plan.tell(with, b"claimed", self.id, &self.body);
-    }
-}
-
-impl Jobs {
-    fn single(
-        &self,
-        here: &dyn Here,
-        facts: &WorkerFacts,
-        ended: Option<[&str; 4]>,
-        head: Option<&Head>,
-        lease_until: u64,
-    ) -> Option<Result<bool, Fault>> {
-        let space = self.space();
-        let [now, opts, result_ttl, retention] = self.ending_args();
-        let ttl = self.options().lock_ttl_s.to_string();
-        let with = Common { space, me: &facts.server_id, now: &now, tells: opts.contains('e') };
-        let ended = ended.map(|parts| Ended::new(space, parts));
-        let taken = match head {
-            Some(head) => Some(Taken::new(&with, head, lease_until)?),
-            None => None,
-        };
-        let types = &facts.said().types;
-        if let Some(taken) = &taken
-            && !types.is_empty()
-            && !types.contains(&format!("\n{}\n", taken.kind))
-        {
-            return None;
-        }
-        let moves = match (&ended, &taken) {
-            (Some(ended), Some(taken)) => ended.kind != taken.kind,
-            _ => true,
-        };
-        let mut plan = Plan::default();
-        plan.look_at_queue(space);
-        if let Some(ended) = &ended {
-            ended.look(&mut plan, with.me, moves);
-        }
-        let first = head.map_or_else(|| NONE.to_vec(), |head| bulk(head.id.as_bytes()));
-        plan.look(&[b"LINDEX", space.waiting.as_bytes(), b"0"], Want::Reply(first));
-        if let Some(taken) = &taken {
-            taken.look(&mut plan, moves);
-        }
-        let writes = plan.cmds.len();
-        if let Some(taken) = &taken {
-            let (lock, me) = (taken.lock.as_bytes(), with.me.as_bytes());
-            plan.write(&[b"SET", lock, me, b"NX", b"EX", ttl.as_bytes()]);
-        }
-        if let Some(ended) = &ended {
-            ended.write(&mut plan, &with, &result_ttl, &retention);
-        }
-        if let Some(taken) = &taken {
-            taken.write(&mut plan, &with);
-        }
-        if let Some(ended) = ended.as_ref().filter(|_| moves) {
-            plan.write(&[b"INCRBY", ended.counter.as_bytes(), b"-1"]);
-        }
-        if let Some(taken) = taken.as_ref().filter(|_| moves) {
-            plan.write(&[b"INCRBY", taken.counter.as_bytes(), b"1"]);
-        }
-        plan.run(here, writes, self.by())
-    }
 }

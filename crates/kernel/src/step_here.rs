@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 
 use crate::effects::Op;
 use crate::fault::Fault;
+use crate::reply::raw_bulk;
 use crate::step::{Guard, Step, Swap};
 use crate::store::{Deadline, Here, Next};
 
@@ -142,13 +143,13 @@ fn judge(want: &Want<'_>, reply: &[u8]) -> Result<Next, Result<Swap, Fault>> {
     }
     let ends = |word| Err(Ok(word));
     match want {
-        Want::Text(text, missing) => match bulk(reply) {
+        Want::Text(text, missing) => match raw_bulk(reply) {
             None => ends(*missing),
             Some(have) if have == *text => Ok(Next::Go),
             Some(_) => ends(Swap::Changed),
         },
         Want::Exists(wanted, word) if (reply == b":1\r\n") != *wanted => ends(*word),
-        Want::Nothing if bulk(reply).is_some() => ends(Swap::Changed),
+        Want::Nothing if raw_bulk(reply).is_some() => ends(Swap::Changed),
         Want::Kind(kind, key) => {
             let is = reply.get(1..reply.len().saturating_sub(2)).unwrap_or_default();
             if is == b"none" || is == kind.as_bytes() {
@@ -157,20 +158,13 @@ fn judge(want: &Want<'_>, reply: &[u8]) -> Result<Next, Result<Swap, Fault>> {
             let is = String::from_utf8_lossy(is);
             Err(Err(wrong(key, &format!("holds a {is}, not a {kind}"))))
         }
-        Want::Number(key) => match bulk(reply) {
+        Want::Number(key) => match raw_bulk(reply) {
             Some(text) if !whole(text) => Err(Err(wrong(key, "holds no whole number"))),
             _ => Ok(Next::Go),
         },
-        Want::Held(text) if bulk(reply) != Some(text) => Ok(Next::Skip),
+        Want::Held(text) if raw_bulk(reply) != Some(text) => Ok(Next::Skip),
         _ => Ok(Next::Go),
     }
-}
-
-/// The text of a bulk reply; `None` when there is none.
-fn bulk(reply: &[u8]) -> Option<&[u8]> {
-    let rest = reply.strip_prefix(b"$").filter(|rest| !rest.starts_with(b"-"))?;
-    let start = rest.iter().position(|byte| *byte == b'\n')? + 1;
-    rest.get(start..rest.len().checked_sub(2)?)
 }
 
 fn whole(text: &[u8]) -> bool {

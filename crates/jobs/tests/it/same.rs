@@ -109,3 +109,33 @@ proptest! {
         });
     }
 }
+
+/// How many scripts the engine has run.
+async fn scripts_run(bed: &Bed) -> Vec<String> {
+    let told = show(&bed.ask(&["INFO", "commandstats"]).await);
+    let lines = told.lines().filter(|line| line.starts_with("cmdstat_eval"));
+    lines.map(|line| line.split(',').next().unwrap_or_default().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_plain_job_is_claimed_and_ended_without_a_script() {
+    let bed = bed_with(testkit::open("memory").await, jobs::Options::default());
+    for n in 0..3 {
+        bed.put(job("t", &format!("j{n}"))).await;
+    }
+    let (facts, before) = (worker("w"), scripts_run(&bed).await);
+    assert!(!before.is_empty(), "they were put in by one");
+    let mut held = bed.claim(&facts).await.map(|claimed| claimed.job);
+    for _ in 0..3 {
+        let done = Done::new(held.take().unwrap(), Ending::Completed { data: None }, 1);
+        let finished = bed.jobs.finish_and_claim(&facts, &[done], 1).await.unwrap();
+        assert_eq!(finished.wrote, [jobs::Wrote::Written]);
+        held = finished.claims.jobs.into_iter().next().map(|claimed| claimed.job);
+    }
+    assert_eq!(scripts_run(&bed).await, before);
+    // What is not that simple is still the script's.
+    bed.put(job("t", "later").unique("k", std::time::Duration::from_mins(1))).await;
+    let before = scripts_run(&bed).await;
+    assert_eq!(bed.claimed_id(&facts).await, "later");
+    assert_ne!(scripts_run(&bed).await, before);
+}

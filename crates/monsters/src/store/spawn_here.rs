@@ -1,7 +1,7 @@
 //! What `scripts/spawn.lua` does, on data inside this process and without Lua: the same looks, the same writes, the same
 //! words; a test compares them. Whatever is unusual is found before the first write and left to the script.
 
-use kernel::Calls;
+use kernel::{Calls, reply};
 
 use super::Monsters;
 use super::spawn::{Drawn, SpawnKeys};
@@ -82,11 +82,11 @@ impl Spawning<'_> {
 
     /// The reply of a command that gives a text or nothing.
     fn bulk(&mut self, argv: &[&[u8]]) -> std::result::Result<Option<Vec<u8>>, Unusual> {
-        let rest = self.calls.call(argv).strip_prefix(b"$").ok_or(Unusual)?;
-        let Some(start) = rest.iter().position(|byte| *byte == b'\n') else { return Err(Unusual) };
-        let nothing = rest.starts_with(b"-");
-        let text = rest.get(start + 1..rest.len().saturating_sub(2));
-        Ok(text.filter(|_| !nothing).map(<[u8]>::to_vec))
+        let reply = self.calls.call(argv);
+        if !reply.starts_with(b"$") {
+            return Err(Unusual);
+        }
+        Ok(reply::raw_bulk(reply).map(<[u8]>::to_vec))
     }
 
     fn count(&mut self, verb: &[u8], key: &[u8]) -> Option<u64> {
