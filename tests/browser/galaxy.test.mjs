@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { contrastFaults, nameFaults } from './faults.mjs';
-import { launch, open, Server, shot, sideways, until } from './kit.mjs';
+import { ask, launch, open, Server, shot, sideways, until } from './kit.mjs';
 
 let server;
 let browser;
@@ -11,16 +11,7 @@ let ship;
 
 const RATE = { WORLDKEEP_GALAXY_TICK_RATE: '10', WORLDKEEP_GALAXY_LOGINS_PER_MINUTE: '0' };
 
-const call = async (method, at, body, to = server) => {
-  const answer = await fetch(to.url + at, {
-    method,
-    headers: body ? { 'Content-Type': 'application/json' } : {},
-    body: body && JSON.stringify(body),
-  });
-  const text = await answer.text();
-  assert.ok(answer.ok, `${method} ${at}: ${answer.status} ${text}`);
-  return text ? JSON.parse(text) : null;
-};
+const call = (method, at, body, to = server) => ask(to, method, at, body);
 
 before(async () => {
   server = await Server.start({ env: RATE });

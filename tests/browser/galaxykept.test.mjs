@@ -4,23 +4,14 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import test, { after, before } from 'node:test';
 import { nameFaults } from './faults.mjs';
-import { launch, open, Server, shot, sideways, until } from './kit.mjs';
+import { ask, launch, open, Server, shot, sideways, until } from './kit.mjs';
 
 const KEY = 'a key that only this test knows, 32 bytes or more';
 const WORD = 'a long password';
 let server;
 let browser;
 
-const call = async (method, at, body) => {
-  const answer = await fetch(server.url + at, {
-    method,
-    headers: body ? { 'Content-Type': 'application/json' } : {},
-    body: body && JSON.stringify(body),
-  });
-  const text = await answer.text();
-  assert.ok(answer.ok, `${method} ${at}: ${answer.status} ${text}`);
-  return text ? JSON.parse(text) : null;
-};
+const call = (method, at, body) => ask(server, method, at, body);
 
 before(async () => {
   server = await Server.start({

@@ -192,6 +192,18 @@ export class Server {
   }
 }
 
+/** A request that must be answered well; what it answered. */
+export async function ask(server, method, at, body) {
+  const answer = await fetch(server.url + at, {
+    method,
+    headers: body ? { 'Content-Type': 'application/json' } : {},
+    body: body && JSON.stringify(body),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${method} ${at}: ${answer.status} ${text}`);
+  return text ? JSON.parse(text) : null;
+}
+
 export const launch = () =>
   chromium.launch({
     executablePath: process.env.CHROMIUM || '/usr/bin/chromium',

@@ -432,7 +432,7 @@ test(
     await shot(master, 'party-master-away');
     await one.up();
     await master.locator('.reveal[data-step=end]').waitFor({ timeout: 20000 });
-    // Who is away when Next is pressed hears no result, so all must be back.
+    // All are back before the result comes: this part is about those who hear it as it is told.
     await Promise.all(phones.map((p) => titled(p, /votes are closed/)));
     await master.locator('.btn.primary', { hasText: 'Next' }).click();
     await Promise.all(phones.map((p) => p.locator('.bigpoints').waitFor({ timeout: 20000 })));
