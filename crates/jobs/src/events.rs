@@ -29,6 +29,7 @@ pub const EVENTS: &[&str] = &[
     "leader_changed",
     "malformed",
     "orphan_requeued",
+    "rotated",
     "result_too_large",
 ];
 

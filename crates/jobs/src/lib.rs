@@ -18,6 +18,7 @@ pub mod events;
 mod explain;
 pub mod export;
 mod finish;
+mod guard;
 mod jobs;
 pub mod keys;
 mod lease;
@@ -30,6 +31,7 @@ mod outcome;
 mod produce;
 mod read;
 mod recover;
+mod rotate;
 pub mod routing;
 mod scheduler;
 mod scripts;
@@ -58,7 +60,7 @@ pub use model::{
     WorkerFacts,
 };
 pub use numbers::{Queue, Queues, Stats};
-pub use options::{Catchup, Options};
+pub use options::{Catchup, Options, STARVATION_GUARD};
 pub use outcome::{Claimed, Claims, Done, Ending, Finished, Scan, Wrote};
 pub use produce::{DISPATCH_MAX, Dispatched};
 pub use read::{JobView, LockView};

@@ -110,6 +110,8 @@ pub struct Metrics {
     pub ratelimit_repaired: AtomicU64,
     /// Jobs moved from `delayed` to `waiting`.
     pub promoted: AtomicU64,
+    /// Jobs that nobody may run, moved from the head to the tail.
+    pub rotated: AtomicU64,
     /// Definitions that fired.
     pub fired: AtomicU64,
     /// Firings that found the one before still running.

@@ -16,6 +16,9 @@ pub enum Catchup {
     All,
 }
 
+/// The usual [`Options::starvation_guard`] where one is wanted.
+pub const STARVATION_GUARD: u32 = 10;
+
 /// How a [`crate::Jobs`] behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // switches of the configuration, each on its own
@@ -36,6 +39,12 @@ pub struct Options {
     pub promote_honours_priority: bool,
     /// Whether a job with priority 7 or more goes behind those that are there already, not before them.
     pub fair_high: bool,
+    /// After so many jobs with priority 7 or more a worker takes one from behind them; 0 never does, 10 is
+    /// usual ([`STARVATION_GUARD`]), 10 000 the most. Each worker counts for itself.
+    pub starvation_guard: u32,
+    /// Seconds after which the leading scheduler moves jobs that no living worker may run from the head of the list
+    /// to its tail: 5 to 86 400, or 0 for never.
+    pub rotate_unclaimable_s: u32,
     /// How many waiting jobs one claim looks at.
     pub scan_limit: u32,
     /// Whether events are written.
@@ -65,6 +74,15 @@ impl Options {
             let sentence = "scan_limit must be 1 or more";
             return Err(Error::invalid("invalid_scan_limit", "scan_limit", sentence));
         }
+        if self.starvation_guard > 10_000 {
+            let sentence = "starvation_guard must be 0 (off) to 10000";
+            return Err(Error::invalid("invalid_starvation_guard", "starvation_guard", sentence));
+        }
+        if self.rotate_unclaimable_s != 0 && !(5..=86_400).contains(&self.rotate_unclaimable_s) {
+            let sentence = "rotate_unclaimable_s must be 5 to 86400, or 0 (off)";
+            let field = "rotate_unclaimable_s";
+            return Err(Error::invalid("invalid_rotate_unclaimable", field, sentence));
+        }
         Ok(())
     }
 }
@@ -80,6 +98,8 @@ impl Default for Options {
             max_waiting: 0,
             promote_honours_priority: false,
             fair_high: false,
+            starvation_guard: 0,
+            rotate_unclaimable_s: 0,
             scan_limit: 1_000,
             events: true,
             dlq_max: 100_000,

@@ -52,7 +52,7 @@ impl From<&Worker> for Facts {
 type Listed = Vec<Option<String>>;
 
 /// A job's `target`, read as the claim of our workers reads it: what has a wrong JSON type is absent.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Route {
     server: Option<String>,
     stack: Listed,

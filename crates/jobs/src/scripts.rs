@@ -42,6 +42,7 @@ pub(crate) static PROMOTE: Script = script!("promote", "tell", "base", "go");
 pub(crate) static FIRE_CRON: Script = script!("fire_cron", "tell", "base", "go");
 pub(crate) static PUT_CRON: Script = script!("put_cron", "tell", "base", "go");
 pub(crate) static STOP: Script = script!("stop", "tell", "base", "close", "ended", "go");
+pub(crate) static ROTATE: Script = script!("rotate", "tell", "base", "go");
 pub(crate) static REVIVE: Script = script!("revive", "tell", "base", "go");
 pub(crate) static PAUSE: Script = script!("pause", "tell", "base", "go");
 pub(crate) static REGISTER: Script = script!("register", "tell", "base", "go");
@@ -65,6 +66,7 @@ pub const SCRIPTS: &[&Script] = &[
     &FIRE_CRON,
     &PUT_CRON,
     &STOP,
+    &ROTATE,
     &REVIVE,
     &PAUSE,
     &REGISTER,

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use crate::error::Error;
 use crate::jobs::{Jobs, cmd, cmd_on};
 use crate::recover::Recovered;
+use crate::routing::Route;
 use crate::wire::{escape_glob, scanned};
 
 /// How far apart two sightings of a lost job must be, for those in `active` and for those nowhere.
@@ -20,6 +21,8 @@ pub struct Sightings {
     active: Mutex<HashMap<String, (String, u64)>>,
     orphans: Mutex<HashMap<String, (String, u64)>>,
     pub(crate) counters: Mutex<Vec<String>>,
+    /// Routes at the head that no living worker serves, and since when.
+    pub(crate) unserved: Mutex<HashMap<Route, u64>>,
     pub(crate) cursor: Mutex<(Vec<u8>, Vec<u8>)>,
 }
 

@@ -128,6 +128,9 @@ impl Jobs {
                 None => Box::pin(self.bury_unreadable(facts, id.to_owned())).await?,
             }
         }
+        if count > 0 {
+            self.note_fronts(facts, &finished.claims.jobs);
+        }
         Ok(finished)
     }
 
@@ -141,7 +144,7 @@ impl Jobs {
         let head = self.ending_args();
         let options = self.options();
         let lease_until = now_ms + u64::from(options.lock_ttl_s) * 1000;
-        let memory = self.recall(facts, now_ms);
+        let memory = self.owed(facts).unwrap_or_else(|| self.recall(facts, now_ms));
         if count == 1
             && memory.last.is_empty()
             && let Some(done) = self.work_here(facts, outcomes, lease_until)

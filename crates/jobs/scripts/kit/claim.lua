@@ -141,10 +141,58 @@ local function judge(id, text, malformed)
   return nil
 end
 
--- `heads` and `texts` were read already, and the first `taken` of them are claimed.
+-- Whether a job stands at that place that is not of high priority.
+local function is_low(at)
+  local id = redis.call('LINDEX', waiting, at)
+  local text = id and redis.pcall('GET', ns .. 'jobs:data:' .. id)
+  local job = type(text) == 'string' and kit.read(text)
+  return job and not kit.high(job)
+end
+
+-- Where the jobs of high priority end, which stand in front of the others: by doubling, then by halving.
+local function behind_high()
+  local last = redis.call('LLEN', waiting) - 1
+  local high, at = -1, 0
+  while at <= last and not is_low(at) do
+    high = at
+    if at == last then return end
+    at = math.min(2 * at + 1, last)
+  end
+  while at - high > 1 do
+    local middle = math.floor((at + high) / 2)
+    if is_low(middle) then at = middle else high = middle end
+  end
+  return at <= last and at or nil, at * 2 > last and -1 or 1
+end
+
+-- Takes up to `owed` jobs from behind those of high priority.
+local function pay(owed, count, limit)
+  local from, side = behind_high()
+  local window, seen, paid = 8, 0, {}
+  while from and #paid < owed and #ids < count and seen < limit do
+    local heads, keys = redis.call('LRANGE', waiting, from, from + window - 1), {}
+    if #heads == 0 then break end
+    for i, id in ipairs(heads) do keys[i] = ns .. 'jobs:data:' .. id end
+    local texts = redis.call('MGET', unpack(keys))
+    for i, id in ipairs(heads) do
+      if #paid >= owed or #ids >= count then break end
+      local job = texts[i] and kit.read(texts[i])
+      if job and not kit.high(job) and not judge(id, texts[i], {}) then paid[#paid + 1] = id end
+    end
+    seen, from, window = seen + #heads, from + #heads, 64
+  end
+  for _, id in ipairs(paid) do redis.call('LREM', waiting, side, id) end
+end
+
+-- `heads` and `texts` were read already, and the first `taken` of them are claimed. A line end as `last` asks for
+-- jobs from behind those of high priority first; `index` says how many.
 kit.search = function(heads, texts, taken)
   local count, limit, head, last = tonumber(ARGV[7]), tonumber(ARGV[13]), ARGV[14], ARGV[15]
-  local scan, malformed = { taken, 0, 0, 0, 0, 0 }, {}
+  if last == '\n' then
+    pay(tonumber(ARGV[16]), count, limit)
+    last = ''
+  end
+  local scan, malformed = { #ids, 0, 0, 0, 0, 0 }, {}
   local slow, removed, fast = {}, taken, taken
   local fresh, resume = places(head, last, tonumber(ARGV[16]))
   local from, window = 0, count

@@ -23,6 +23,8 @@ pub struct WorkerFacts {
     /// The types it has handlers for; `None` takes any.
     pub types: Option<Vec<String>>,
     pub(crate) memory: Arc<Mutex<Memory>>,
+    /// Jobs of high priority it took, less what it took from behind them; counted for the starvation guard.
+    pub(crate) fronts: Arc<Mutex<u64>>,
     said: OnceLock<Said>,
 }
 
@@ -68,6 +70,7 @@ impl WorkerFacts {
             capabilities: Vec::new(),
             types: None,
             memory: Arc::default(),
+            fronts: Arc::default(),
             said: OnceLock::new(),
         })
     }

@@ -42,6 +42,7 @@ pub(super) struct Rounds {
     foreign: Pace,
     reconcile: Pace,
     tidy: Pace,
+    rotate: Pace,
     /// Whether a worker of another program is registered.
     others: bool,
 }
@@ -56,6 +57,7 @@ impl Default for Rounds {
             foreign: Pace::every(10),
             reconcile: Pace::every(30),
             tidy: Pace::every(60),
+            rotate: Pace::every(5),
             others: false,
         }
     }
@@ -86,6 +88,10 @@ impl Scheduler {
         if self.rounds.reconcile.is_due(&self.jobs) {
             let part = self.reconcile().await;
             self.note("reconcile", part);
+        }
+        if self.jobs.options().rotate_unclaimable_s > 0 && self.rounds.rotate.is_due(&self.jobs) {
+            let part = self.rotate().await;
+            self.note("rotate", part);
         }
         if self.rounds.tidy.is_due(&self.jobs) {
             let part = self.tidy().await;
@@ -126,6 +132,12 @@ impl Scheduler {
         let repaired = self.jobs.reconcile(&self.seen).await?;
         let count = repaired.iter().filter(|one| one.repaired).count() as u64;
         self.metrics.ratelimit_repaired.fetch_add(count, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn rotate(&mut self) -> Result<(), Error> {
+        let moved = self.jobs.rotate(&self.seen).await?;
+        self.metrics.rotated.fetch_add(moved, Ordering::Relaxed);
         Ok(())
     }
 

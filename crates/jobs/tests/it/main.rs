@@ -6,6 +6,7 @@ mod claim;
 mod definitions;
 mod doctor;
 mod edges;
+mod fair;
 mod handlers;
 mod hands;
 mod interop;

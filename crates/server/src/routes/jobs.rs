@@ -118,6 +118,18 @@ const SETTINGS: &[SettingDef] = &[
         "false",
         "whether jobs with priority 7 and more run in the order they came",
     ),
+    def(
+        "jobs.starvation_guard",
+        Shape::Number,
+        "0",
+        "after so many jobs with priority 7 and more a worker of this server takes one from behind them, 10 is usual; 0 is off, at most 10000",
+    ),
+    def(
+        "jobs.rotate_unclaimable_s",
+        Shape::Number,
+        "0",
+        "seconds after which jobs that no living worker may run go from the head of the queue to its tail, 5 to 86400; 0 is off",
+    ),
     def("jobs.scan_limit", Shape::Number, "1000", "waiting jobs that one claim looks at"),
     def("jobs.events", Shape::Flag, "true", "whether what happens is written to the event stream"),
     def(

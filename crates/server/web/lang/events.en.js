@@ -30,6 +30,7 @@ export default {
   'jobs.event.leader_changed': 'leads the scheduling',
   'jobs.event.malformed': 'unreadable, set aside',
   'jobs.event.orphan_requeued': 'found lost, put back',
+  'jobs.event.rotated': 'nobody may run it, moved to the tail',
   'jobs.event.result_too_large': 'result too large, stored as null',
   'jobs.say.job': 'Job {id} {what}',
   'jobs.say.jobtype': 'Job {id} ({type}) {what}',

@@ -30,6 +30,7 @@ export default {
   'jobs.event.leader_changed': 'mène l’ordonnancement',
   'jobs.event.malformed': 'illisible, mise de côté',
   'jobs.event.orphan_requeued': 'perdue, remise en file',
+  'jobs.event.rotated': 'personne ne peut l’exécuter, mise à la fin',
   'jobs.event.result_too_large': 'résultat trop grand, gardé comme null',
   'jobs.say.job': 'Tâche {id} {what}',
   'jobs.say.jobtype': 'Tâche {id} ({type}) {what}',

@@ -80,6 +80,9 @@ pub(crate) fn options(settings: &Settings) -> Options {
     options.max_waiting = settings.number("jobs.max_waiting");
     options.promote_honours_priority = settings.flag("jobs.promote_honours_priority");
     options.fair_high = settings.flag("jobs.fair_high");
+    let small = |name: &str| u32::try_from(settings.number(name)).unwrap_or(u32::MAX);
+    options.starvation_guard = small("jobs.starvation_guard");
+    options.rotate_unclaimable_s = small("jobs.rotate_unclaimable_s");
     options.scan_limit = u32::try_from(settings.number("jobs.scan_limit")).unwrap_or(u32::MAX);
     options.events = settings.flag("jobs.events");
     options.dlq_max = settings.number("jobs.dlq_max");

@@ -49,7 +49,7 @@ pub(crate) fn run(app: State, stop: CancellationToken) -> BoxFuture<'static, ()>
 /// Carries counts to `/metrics` as they grow.
 async fn carry(ns: String, metrics: Arc<Metrics>, stop: CancellationToken) {
     let mut every = tokio::time::interval(EVERY);
-    let (mut lost, mut repaired) = (0, 0);
+    let (mut lost, mut repaired, mut rotated) = (0, 0, 0);
     let mut scanned = Seen::default();
     let mut lag = Seen::default();
     loop {
@@ -64,6 +64,7 @@ async fn carry(ns: String, metrics: Arc<Metrics>, stop: CancellationToken) {
         };
         counter("jobs_lease_lost_total", &metrics.lease_lost, &mut lost);
         counter("ratelimit_repaired_total", &metrics.ratelimit_repaired, &mut repaired);
+        counter("jobs_rotated_total", &metrics.rotated, &mut rotated);
         scanned.carry(&metrics.claim_scanned, 1.0, |value| {
             metrics::histogram!("jobs_claim_scanned", "ns" => ns.clone()).record(value);
         });

@@ -1,0 +1,285 @@
+//! Nobody waits for ever: the starvation guard, and the rotation of jobs that nobody may run.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use jobs::metrics::Metrics;
+use jobs::{
+    Jobs, NewJob, Options, Registration, STARVATION_GUARD, Scheduler, Sightings, Target,
+    WorkerFacts,
+};
+use kernel::keyspace::Layout;
+use kernel::{Cmd, Deadline, Store, reply};
+use testkit::{on_cluster, on_every_store};
+
+use crate::support::{Bed, NOW, bed_with, job, worker};
+
+fn guarded() -> Options {
+    Options { starvation_guard: STARVATION_GUARD, ..Options::default() }
+}
+
+fn rotating() -> Options {
+    Options { rotate_unclaimable_s: 30, ..Options::default() }
+}
+
+/// So many high ones in front, so many others behind.
+async fn fill(jobs: &Jobs, high: usize, low: usize) {
+    let new =
+        |name: &str, n: usize, priority: u8| job("t", &format!("{name}{n}")).priority(priority);
+    let high = (0..high).rev().map(|n| new("h", n, 9));
+    let all: Vec<NewJob> = high.chain((0..low).map(|n| new("l", n, 5))).collect();
+    for part in all.chunks(500) {
+        for one in jobs.dispatch_many(part.to_vec()).await.unwrap() {
+            one.unwrap();
+        }
+    }
+}
+
+async fn take(bed: &Bed, facts: &WorkerFacts, count: usize) -> String {
+    let jobs = bed.jobs.claim(facts, count).await.unwrap().jobs;
+    jobs.iter().map(|one| one.job.id.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+on_every_store!(after_ten_high_ones_one_from_behind_them_runs, |store| {
+    let bed = bed_with(store, guarded());
+    fill(&bed.jobs, 25, 4).await;
+    let mut order = Vec::new();
+    for _ in 0..29 {
+        order.push(take(&bed, &worker_once(), 1).await);
+    }
+    assert_eq!(order.len(), 29);
+    assert!(
+        order[..25].iter().all(|id| id.starts_with('h')),
+        "another worker each time: {order:?}"
+    );
+
+    bed.line("FLUSHALL").await;
+    fill(&bed.jobs, 25, 4).await;
+    let facts = worker("w1");
+    let mut order = Vec::new();
+    for _ in 0..29 {
+        order.push(take(&bed, &facts, 1).await);
+    }
+    let at = |id: &str| order.iter().position(|one| one == id).unwrap();
+    assert_eq!([at("l0"), at("l1"), at("l2"), at("l3")], [10, 21, 27, 28], "{order:?}");
+    let high: Vec<usize> = (0..25).map(|n| at(&format!("h{n}"))).collect();
+    assert!(high.is_sorted(), "the high ones keep their order: {order:?}");
+    assert_eq!(bed.line("LLEN bridge:jobs:waiting").await, "0");
+    assert_eq!(bed.line("SCARD bridge:jobs:active").await, "29");
+});
+
+/// One that has no past.
+fn worker_once() -> WorkerFacts {
+    worker("w0")
+}
+
+on_every_store!(without_the_guard_high_priority_is_all_that_runs, |store| {
+    let bed = bed_with(store, Options::default());
+    fill(&bed.jobs, 25, 4).await;
+    let facts = worker("w1");
+    for _ in 0..25 {
+        assert!(take(&bed, &facts, 1).await.starts_with('h'));
+    }
+});
+
+on_every_store!(a_batch_owes_one_for_every_ten, |store| {
+    let bed = bed_with(store, guarded());
+    fill(&bed.jobs, 80, 9).await;
+    let facts = worker("w1");
+    assert_eq!(take(&bed, &facts, 34).await.matches('h').count(), 34);
+    assert_eq!(take(&bed, &facts, 5).await, "l0 l1 l2 h34 h35");
+    assert_eq!(take(&bed, &facts, 4).await, "h36 h37 h38 h39", "less than ten again");
+    assert_eq!(take(&bed, &facts, 1).await, "l3");
+    assert_eq!(bed.line("GET bridge:ratelimit:concurrent:t").await, "44");
+    assert_eq!(bed.status("l3").await, "active");
+});
+
+on_every_store!(the_others_are_found_behind_thousands_and_only_those_for_this_worker, |store| {
+    let bed = bed_with(store, Options { scan_limit: 50, ..guarded() });
+    fill(&bed.jobs, 3_000, 0).await;
+    let elsewhere = job("t", "gpu").target(Target::any().capability("gpu"));
+    bed.put(elsewhere).await;
+    bed.put(job("other", "other")).await;
+    bed.put(job("t", "paused").max_concurrent(1)).await;
+    bed.put(job("t", "mine")).await;
+    bed.put(job("t", "late").priority(5)).await;
+    let facts = worker("w1").types(["t"]);
+    assert_eq!(take(&bed, &facts, 10).await.matches('h').count(), 10);
+    assert_eq!(
+        take(&bed, &facts, 2).await,
+        "mine h10",
+        "limited, unroutable and unknown ones stay"
+    );
+    assert_eq!(bed.line("LRANGE bridge:jobs:waiting -4 -1").await, "[gpu other paused late]");
+});
+
+on_every_store!(a_guard_with_nothing_behind_loses_nothing, |store| {
+    let bed = bed_with(store, guarded());
+    fill(&bed.jobs, 30, 0).await;
+    bed.ask(&["LPUSH", "bridge:jobs:waiting", "ghost"]).await;
+    bed.ask(&["RPUSH", "bridge:jobs:waiting", "ghost2"]).await;
+    let facts = worker("w1");
+    let mut got = Vec::new();
+    for _ in 0..31 {
+        got.push(take(&bed, &facts, 1).await);
+    }
+    let wanted: Vec<String> = (0..30).map(|n| format!("h{n}")).chain([String::new()]).collect();
+    assert_eq!(got, wanted);
+    assert_eq!(bed.line("LLEN bridge:jobs:waiting").await, "0", "ghosts are dropped as ever");
+});
+
+async fn register(jobs: &Jobs, facts: &WorkerFacts) {
+    jobs.register(facts, &Registration::default()).await.unwrap();
+}
+
+async fn unroutable(jobs: &Jobs, count: usize) {
+    let target = || Target::any().capability("gpu");
+    let all: Vec<NewJob> =
+        (0..count).map(|n| job("t", &format!("u{n}")).target(target())).collect();
+    for part in all.chunks(500) {
+        for one in jobs.dispatch_many(part.to_vec()).await.unwrap() {
+            one.unwrap();
+        }
+    }
+}
+
+on_every_store!(jobs_that_nobody_may_run_go_to_the_tail_after_their_time, |store| {
+    let bed = bed_with(store, Options { scan_limit: 100, ..rotating() });
+    let facts = worker("w1").types(["t"]);
+    register(&bed.jobs, &facts).await;
+    unroutable(&bed.jobs, 250).await;
+    bed.put(job("t", "mine")).await;
+    assert_eq!(bed.claimed_id(&worker("w1").types(["t"])).await, "-", "a claim looks at 100 heads");
+    let mut leader = Scheduler::new(&bed.jobs, Arc::new(Metrics::default()));
+    leader.round().await;
+    bed.pass(29_000);
+    bed.jobs.heartbeat(&facts, None).await.unwrap();
+    leader.round().await;
+    assert_eq!(leader.metrics().rotated.load(Ordering::Relaxed), 0, "not for long yet");
+    bed.pass(6_000);
+    leader.round().await;
+    assert_eq!(leader.metrics().rotated.load(Ordering::Relaxed), 250);
+    assert_eq!(bed.claimed_id(&worker("w1").types(["t"])).await, "mine", "at the first look");
+    let left = bed.line("LRANGE bridge:jobs:waiting 0 -1").await;
+    let wanted: Vec<String> = (0..250).map(|n| format!("u{n}")).collect();
+    assert_eq!(left, format!("[{}]", wanted.join(" ")), "in their order, none lost");
+    let told = bed.events().await;
+    assert!(told.contains("rotated u0, rotated u100, rotated u200, claimed mine"), "{told}");
+    // All that waits is for nobody: moving it would change nothing.
+    bed.pass(10_000);
+    bed.jobs.heartbeat(&facts, None).await.unwrap();
+    leader.round().await;
+    assert_eq!(leader.metrics().rotated.load(Ordering::Relaxed), 250);
+});
+
+on_every_store!(nothing_rotates_when_it_is_off_or_a_worker_comes_or_none_is_alive, |store| {
+    let bed = bed_with(store.clone(), Options::default());
+    let facts = worker("w1").types(["t"]);
+    register(&bed.jobs, &facts).await;
+    unroutable(&bed.jobs, 3).await;
+    bed.put(job("t", "mine")).await;
+    let seen = Sightings::default();
+    let order = || bed.line("LRANGE bridge:jobs:waiting 0 -1");
+    for _ in 0..3 {
+        assert_eq!(bed.jobs.rotate(&seen).await.unwrap(), 0);
+        bed.pass(20_000);
+        bed.jobs.heartbeat(&facts, None).await.unwrap();
+    }
+    let on = bed_with(store, rotating());
+    let seen = Sightings::default();
+    assert_eq!(on.jobs.rotate(&seen).await.unwrap(), 0);
+    // One that may run them comes in time and goes again: their wait begins anew.
+    let gpu = worker("w2").capabilities(["gpu"]);
+    register(&on.jobs, &gpu).await;
+    on.pass(31_000);
+    on.jobs.heartbeat(&facts, None).await.unwrap();
+    on.jobs.heartbeat(&gpu, None).await.unwrap();
+    assert_eq!(on.jobs.rotate(&seen).await.unwrap(), 0);
+    on.jobs.unregister(&gpu, &Registration::default()).await.unwrap();
+    assert_eq!(on.jobs.rotate(&seen).await.unwrap(), 0);
+    on.pass(29_000);
+    on.jobs.heartbeat(&facts, None).await.unwrap();
+    assert_eq!(on.jobs.rotate(&seen).await.unwrap(), 0);
+    // Nobody is alive: nobody is hindered.
+    on.jobs.unregister(&facts, &Registration::default()).await.unwrap();
+    on.pass(60_000);
+    assert_eq!(on.jobs.rotate(&seen).await.unwrap(), 0);
+    assert_eq!(order().await, "[u0 u1 u2 mine]");
+});
+
+on_every_store!(leaders_that_race_or_die_in_between_lose_nothing, |store| {
+    let bed = bed_with(store, rotating());
+    let facts = worker("w1").types(["t"]);
+    register(&bed.jobs, &facts).await;
+    unroutable(&bed.jobs, 150).await;
+    for n in 0..150 {
+        bed.put(job("t", &format!("m{n}"))).await;
+    }
+    let leaders: Vec<Sightings> = (0..3).map(|_| Sightings::default()).collect();
+    for seen in &leaders {
+        bed.jobs.rotate(seen).await.unwrap();
+    }
+    bed.pass(31_000);
+    bed.jobs.heartbeat(&facts, None).await.unwrap();
+    let claims = async {
+        let mut got = Vec::new();
+        while got.len() < 150 {
+            let jobs = bed.jobs.claim(&facts, 3).await.unwrap().jobs;
+            got.extend(jobs.into_iter().map(|one| one.job.id));
+        }
+        got
+    };
+    // The third is dropped in the middle of what it does.
+    let cut = async {
+        tokio::select! {
+            biased;
+            moved = bed.jobs.rotate(&leaders[2]) => drop(moved),
+            () = tokio::task::yield_now() => {}
+        }
+    };
+    let (one, two, got, ()) =
+        tokio::join!(bed.jobs.rotate(&leaders[0]), bed.jobs.rotate(&leaders[1]), claims, cut);
+    assert!(one.unwrap() + two.unwrap() > 0);
+    let wanted: Vec<String> = (0..150).map(|n| format!("m{n}")).collect();
+    assert_eq!(got, wanted, "the others ran in their order");
+    let left = bed.jobs.stats().await.unwrap();
+    assert_eq!((left.waiting, left.active), (150, 150));
+    let value = bed.ask(&["LRANGE", "bridge:jobs:waiting", "0", "-1"]).await;
+    let ids: std::collections::BTreeSet<&str> =
+        reply::list(&value).unwrap().iter().filter_map(reply::text).collect();
+    assert_eq!(ids.len(), 150, "each is there once");
+});
+
+async fn ask(store: &dyn Store, words: &[&str]) -> kernel::Value {
+    let mut cmd = Cmd::new();
+    for word in words {
+        cmd.arg(*word);
+    }
+    store.call(&cmd, Deadline::after(Duration::from_secs(10))).await.unwrap()
+}
+
+on_cluster!(guard_and_rotation_keep_to_one_slot, |store, _cluster| {
+    let clock = kernel::FakeClock::at(NOW);
+    let options = Options { starvation_guard: 2, ..rotating() };
+    let here = Arc::new(clock.clone());
+    let jobs = Jobs::new(store.clone(), here, "bridge", Layout::Tagged, options).unwrap();
+    let facts = worker("w1").types(["t"]);
+    register(&jobs, &facts).await;
+    unroutable(&jobs, 120).await;
+    jobs.dispatch(job("t", "mine")).await.unwrap();
+    let seen = Sightings::default();
+    jobs.rotate(&seen).await.unwrap();
+    clock.advance(Duration::from_secs(31));
+    jobs.heartbeat(&facts, None).await.unwrap();
+    assert_eq!(jobs.rotate(&seen).await.unwrap(), 120);
+    let head = ask(&*store, &["LINDEX", "{bridge}:jobs:waiting", "0"]).await;
+    assert_eq!(reply::text(&head), Some("mine"));
+    fill(&jobs, 5, 0).await;
+    let mut order = Vec::new();
+    for _ in 0..6 {
+        let claims = jobs.claim(&facts, 1).await.unwrap();
+        order.extend(claims.jobs.into_iter().map(|one| one.job.id));
+    }
+    assert_eq!(order.join(" "), "h0 h1 mine h2 h3 h4");
+});
