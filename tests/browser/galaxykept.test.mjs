@@ -1,7 +1,9 @@
-// What the galaxy keeps, in a real Chromium: snapshots taken and put back from the map, a pilot's token that is renewed in
-// flight or refused, and a ship flown by fingers alone.
+// What the galaxy keeps, in a real Chromium: snapshots taken and put back from the map, the alarm when none can be taken, a
+// pilot's token that is renewed in flight or refused, and a ship flown by fingers alone.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
+import path from 'node:path';
 import test, { after, before } from 'node:test';
 import { nameFaults } from './faults.mjs';
 import { ask, launch, open, Server, shot, sideways, until } from './kit.mjs';
@@ -35,6 +37,15 @@ const stored = async (ship, field) => (await server.redis('HGET', `ship:${ship}`
 const account = (page) => page.evaluate(() => JSON.parse(localStorage.getItem('wk.pilot')));
 const claims = (token) => JSON.parse(Buffer.from(token.split('.')[1], 'base64url'));
 const seated = (page) => until('the seat', async () => /km\/s/.test(await page.locator('.facts2').innerText()));
+
+/** Changes the accounts and snapshots behind the server's back. */
+const behind = (sql) =>
+  execFileSync('python3', [
+    '-c',
+    'import sqlite3, sys; db = sqlite3.connect(sys.argv[1], timeout=10); db.execute(sys.argv[2]); db.commit()',
+    path.join(server.dir, 'data', 'galaxy.db'),
+    sql,
+  ]);
 
 /** A token of this server that ends so many seconds from now. */
 function token(player, seconds) {
@@ -101,6 +112,31 @@ test('a snapshot is taken in the drawer and put back; the map shows the world of
   await server.redis('DEL', 'game:restoring');
   await until('no badge', async () => !/Restoring/.test(await badges.innerText()));
   await call('POST', '/api/admin/game/resume');
+  await clean(page);
+});
+
+test('snapshots that keep failing are an alarm on the map until one is taken', async () => {
+  const page = await open(browser, server, '/galaxy');
+  const badges = page.locator('.gxbadges');
+  const take = () => fetch(`${server.url}/api/admin/snapshots`, { method: 'POST' });
+  assert.ok((await take()).ok);
+  // As a full disk would: what is there can be read, and nothing more is taken.
+  behind("CREATE TRIGGER full BEFORE INSERT ON snapshots BEGIN SELECT raise(FAIL, 'the disk is full'); END");
+  try {
+    for (let failed = 1; failed <= 3; failed += 1) {
+      assert.ok(!/failed in a row/.test(await badges.innerText()), 'one or two are tried again');
+      assert.equal((await take()).status, 409);
+    }
+    await until('the alarm', async () => /\d snapshots failed in a row/.test(await badges.innerText()));
+    assert.ok((await call('GET', '/api/admin/status')).snapshots_failed >= 3);
+    const [bar, list] = [await page.locator('.gxbar').boundingBox(), await page.locator('.gxlist').boundingBox()];
+    assert.ok(bar.y + bar.height <= list.y, 'the alarm covers nothing');
+    await shot(page, 'galaxy-snapshots-failing');
+  } finally {
+    behind('DROP TRIGGER full');
+  }
+  assert.ok((await take()).ok);
+  await until('no alarm', async () => !/failed/.test(await badges.innerText()));
   await clean(page);
 });
 
@@ -173,6 +209,52 @@ test('a refused token leads to the door with its reason; a guest comes back with
   await clean(back);
 });
 
+test('a token that is refused when it is to be renewed leads to the door, and nothing knocks again', async () => {
+  const allow = ['401'];
+  for (const guest of [undefined, WORD]) {
+    const player = await register(guest ? 'guest_def567' : 'pilot_cut');
+    // A socket renews an hour before the end: some seconds from now, when nobody knows the player any more.
+    const kept = { username: player.username, player_id: player.player_id, guest, token: token(player, 3606) };
+    const page = await open(browser, server, '/fly', { allow });
+    const lines = [];
+    const logins = [];
+    page.on('websocket', (line) => lines.push(line.url()));
+    page.on('request', (r) => r.url().endsWith('/api/auth/login') && logins.push(r.url()));
+    await page.evaluate((who) => localStorage.setItem('wk.pilot', JSON.stringify(who)), kept);
+    await page.reload();
+    await seated(page);
+    assert.equal(lines.length, 1);
+    behind(`DELETE FROM ships WHERE player_id = '${player.player_id}'`);
+    behind(`DELETE FROM players WHERE id = '${player.player_id}'`);
+    await page.locator('.door').waitFor();
+    assert.equal(await page.locator('.door [role=alert]').innerText(), 'Your session has ended. Log in again.');
+    assert.equal(await page.locator('.door input').first().inputValue(), guest ? '' : player.username);
+    assert.equal(await account(page), null, 'what is no good is not kept');
+    await page.waitForTimeout(2500);
+    assert.equal(lines.length, 1, 'no line is opened again');
+    assert.equal(logins.length, guest ? 1 : 0, 'a guest tries once');
+    assert.equal(await page.locator('.contact').count(), 0);
+    await clean(page);
+  }
+});
+
+test('a guest whose login cannot be tried is not forgotten', async () => {
+  const player = await register('guest_ghk234');
+  const kept = { username: player.username, player_id: player.player_id, guest: WORD, token: token(player, -5) };
+  const page = await open(browser, server, '/fly', { allow: ['503'] });
+  await page.route('**/api/auth/login', (r) =>
+    r.fulfill({ status: 503, json: { error: { code: 'x', message: 'x' } } }),
+  );
+  await page.evaluate((who) => localStorage.setItem('wk.pilot', JSON.stringify(who)), kept);
+  await page.reload();
+  await page.locator('.door').waitFor();
+  assert.equal((await account(page)).guest, WORD, 'nobody else knows the password');
+  await page.unroute('**/api/auth/login');
+  await page.reload();
+  await seated(page);
+  await clean(page);
+});
+
 test('a ship is flown by fingers alone on a phone', async () => {
   const page = await open(browser, server, '/fly', { touch: true, width: 390, height: 844, scheme: 'dark' });
   await page.locator('.door .btn.primary').tap();
@@ -204,12 +286,40 @@ test('a ship is flown by fingers alone on a phone', async () => {
   await touch('touchMove', [x, y - r * 0.9]);
   await until('the nose up', async () => /^\[-1\.0, -?0\.0, 0\.0\]/.test(await turn()));
   // A second finger rolls meanwhile.
-  const roll = await middle(page.locator('.rolls .btn').last());
+  const roll = await middle(page.locator('.rolls .btn:visible').last());
   await touch('touchStart', [x, y - r * 0.9], roll);
   await until('both', async () => /^\[-1\.0, -?0\.0, 1\.0\]/.test(await turn()));
   await shot(page, 'pilot-touch-turning');
   await touch('touchEnd');
   await rests();
+
+  // The same ball moves the ship without turning it.
+  const moved = () => stored(ship, 'translation_input');
+  const mover = page.locator('.mover .btn');
+  await mover.tap();
+  assert.equal(await mover.getAttribute('aria-pressed'), 'true');
+  assert.match(await ball.getAttribute('aria-label'), /without turning/);
+  assert.deepEqual(await page.locator('.rolls .btn:visible').allInnerTexts(), ['Back', 'Ahead']);
+  assert.deepEqual(await nameFaults(page, { nav: false }), []);
+  await touch('touchStart', [x, y]);
+  await touch('touchMove', [x - r * 0.9, y]);
+  await until('a push to the left', async () => (await moved()) === '[1.0, 0.0, 0.0]');
+  await touch('touchMove', [x, y - r * 0.9]);
+  await until('upwards', async () => (await moved()) === '[0.0, 1.0, 0.0]');
+  const ahead = await middle(page.locator('.rolls .btn:visible').last());
+  await touch('touchStart', [x, y - r * 0.9], ahead);
+  await until('ahead too', async () => (await moved()) === '[0.0, 1.0, 1.0]');
+  assert.equal(await turn(), '[0.0, 0.0, 0.0]', 'it does not turn');
+  await shot(page, 'pilot-touch-moving');
+  await touch('touchEnd');
+  await until('no push', async () => (await moved()) === '[0.0, 0.0, 0.0]');
+  await touch('touchStart', await middle(page.locator('.rolls .btn:visible').first()));
+  await until('back', async () => (await moved()) === '[0.0, 0.0, -1.0]');
+  await touch('touchEnd');
+  await until('no push', async () => (await moved()) === '[0.0, 0.0, 0.0]');
+  assert.ok(Number(await stored(ship, 'fuel')) < 15000, 'it costs fuel');
+  await mover.tap();
+  assert.equal(await page.locator('.rolls .push:visible').count(), 0, 'it turns again');
 
   const lever = page.locator('.lever input');
   const [lx, ly] = await middle(lever);

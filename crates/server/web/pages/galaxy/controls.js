@@ -1,5 +1,6 @@
 // The pilot's hands: keys, the stick on the ball, buttons held down. Gives turns as {x: pitch, y: yaw, z: roll} about the
-// craft's axes, where nose up is −x, left is +y, a roll to the right is +z; letting go is told at once.
+// craft's axes, where nose up is −x, left is +y, a roll to the right is +z, and moves along them: left is +x, up +y, ahead
+// +z. The stick does one or the other; letting go is told at once.
 
 const TURNS = {
   ArrowUp: ['x', -1],
@@ -20,9 +21,15 @@ export class Controls {
   constructor(o) {
     this.o = o;
     this.held = new Set();
+    this.rest();
+    // What the ship was told last; it keeps that while the line is lost.
+    this.last = this.lastMove = JSON.stringify(this.stick);
+    this.moves = false;
+  }
+  /** Nothing is held on the screen. */
+  rest() {
     this.stick = { x: 0, y: 0, z: 0 };
-    this.last = '';
-    this.lastMove = '';
+    this.push = { x: 0, y: 0, z: 0 };
   }
 
   listen(signal) {
@@ -41,7 +48,13 @@ export class Controls {
   }
   release() {
     this.held.clear();
-    this.stick = { x: 0, y: 0, z: 0 };
+    this.rest();
+    this.tell();
+  }
+  /** From now on the stick moves the craft, or turns it. */
+  use(moves) {
+    this.moves = moves;
+    this.rest();
     this.tell();
   }
 
@@ -85,26 +98,27 @@ export class Controls {
   tell() {
     if (!this.o.able()) return;
     const turn = this.sum(TURNS, this.stick);
-    const move = this.sum(MOVES, { x: 0, y: 0, z: 0 });
+    const move = this.sum(MOVES, this.push);
     if (JSON.stringify(turn) !== this.last) {
       this.last = JSON.stringify(turn);
       this.o.turn(turn);
     }
     if (JSON.stringify(move) !== this.lastMove) {
-      if (this.lastMove || Object.values(move).some(Boolean)) this.o.move(move);
       this.lastMove = JSON.stringify(move);
+      this.o.move(move);
     }
   }
 
-  /** A finger or the pointer on the ball: how far from its middle is how hard it turns. */
+  /** A finger or the pointer on the ball: how far from its middle is how hard it turns or pushes. */
   pad(el, signal) {
     let id = null;
     const at = (e) => {
       const box = el.getBoundingClientRect();
       const r = box.width / 2;
       const dead = (v) => (Math.abs(v) < 0.12 ? 0 : clamp(v * 1.2));
-      this.stick.y = -dead((e.clientX - box.left - r) / r);
-      this.stick.x = dead((e.clientY - box.top - r) / r);
+      const [right, down] = [dead((e.clientX - box.left - r) / r), dead((e.clientY - box.top - r) / r)];
+      if (this.moves) Object.assign(this.push, { x: -right, y: -down });
+      else Object.assign(this.stick, { x: down, y: -right });
       this.tell();
     };
     el.addEventListener(
@@ -121,20 +135,20 @@ export class Controls {
     const end = (e) => {
       if (e.pointerId !== id) return;
       id = null;
-      this.stick.x = this.stick.y = 0;
+      for (const v of [this.stick, this.push]) v.x = v.y = 0;
       this.tell();
     };
     el.addEventListener('pointerup', end, { signal });
     el.addEventListener('pointercancel', end, { signal });
   }
-  /** A button that rolls while it is held. */
-  hold(el, roll, signal) {
+  /** A button that does something along z while it is held: `stick` rolls, `push` goes ahead or back. */
+  hold(el, what, sign, signal) {
     const set = (v) => {
-      this.stick.z = v;
+      this[what].z = v;
       this.tell();
     };
-    el.addEventListener('pointerdown', () => set(roll), { signal });
+    el.addEventListener('pointerdown', () => set(sign), { signal });
     for (const type of ['pointerup', 'pointerleave', 'pointercancel', 'blur'])
-      el.addEventListener(type, () => this.stick.z && set(0), { signal });
+      el.addEventListener(type, () => this[what].z && set(0), { signal });
   }
 }

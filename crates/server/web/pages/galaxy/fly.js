@@ -23,8 +23,11 @@ const { t } = i18n;
 const LOST_MS = 2000;
 const ASK_MS = 1500;
 const RULES_MS = 10000;
+/** A guest logs in unseen at most this often. */
+const AGAIN_MS = 60000;
 const root = document.getElementById('app');
 const wallNow = () => performance.now() / 1000;
+let lastAgain = -AGAIN_MS;
 
 class Pilot {
   constructor(who) {
@@ -81,6 +84,10 @@ class Pilot {
     this.hud = new Hud({
       mode: (m) => this.mode(m),
       thrust: (v) => this.thrust(v),
+      moves: (on) => {
+        this.controls.use(on);
+        this.hud.moves(on);
+      },
       service: (s) => this.flight.raw({ type: 'service', service: s }),
       ships: (el) => crew.ships(this, el),
       rename: () => crew.rename(this),
@@ -93,8 +100,15 @@ class Pilot {
       },
     });
     this.controls.pad(this.hud.ball, this.abort.signal);
-    this.controls.hold(this.hud.rollLeft, -1, this.abort.signal);
-    this.controls.hold(this.hud.rollRight, 1, this.abort.signal);
+    const { hud } = this;
+    for (const [el, what, sign] of [
+      [hud.rollLeft, 'stick', -1],
+      [hud.rollRight, 'stick', 1],
+      [hud.back, 'push', -1],
+      [hud.ahead, 'push', 1],
+    ])
+      this.controls.hold(el, what, sign, this.abort.signal);
+    hud.moves(this.controls.moves);
     root.replaceChildren(h('a.skip', { href: '#main' }, t('skip')), this.canvas, this.hud.el);
     this.beat();
   }
@@ -127,7 +141,8 @@ class Pilot {
       paused: m.paused,
     };
     this.asked = {};
-    this.controls.last = '';
+    // What was let go of while there was no line.
+    this.controls.tell();
     this.askRules();
   }
   take(m) {
@@ -171,18 +186,22 @@ class Pilot {
   /** The token is not taken any more: a guest logs in again, others are asked. */
   async out() {
     this.stop();
-    try {
-      const back = await account.again(this.who);
-      if (back && !this.who.retried) {
+    const { guest, username } = this.who;
+    let lost = true;
+    if (guest && performance.now() - lastAgain > AGAIN_MS) {
+      lastAgain = performance.now();
+      try {
+        const back = await account.again(this.who);
         account.keep(back);
-        fly({ ...back, retried: true });
+        fly(back);
         return;
+      } catch (e) {
+        // Only a name that is not known any more is forgotten: nobody else knows a guest's password.
+        lost = e.status === 401;
       }
-    } catch {
-      /* the door tells */
     }
-    account.keep(null);
-    start(t('pilot.ended'), this.who.guest ? '' : this.who.username);
+    if (lost) account.keep(null);
+    fly(await account.door(root, { reason: t('pilot.ended'), username: guest ? '' : username }));
   }
 
   thrust(v) {
@@ -286,9 +305,8 @@ function fly(who) {
   new Pilot(who).start();
 }
 
-async function start(reason, username) {
-  const who = account.kept() || (await account.door(root, { reason, username }));
-  fly(who);
+async function start() {
+  fly(account.kept() || (await account.door(root)));
 }
 
 async function boot() {

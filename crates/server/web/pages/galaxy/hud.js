@@ -34,7 +34,7 @@ const meter = (label) => {
 };
 
 export class Hud {
-  /** `o`: mode(name), thrust(value), service(name), ships(), rename(), target(), leave(), lang(code). */
+  /** `o`: mode(name), thrust(value), moves(on), service(name), ships(), rename(), target(), leave(), lang(code). */
   constructor(o) {
     this.o = o;
     this.title = h('h1');
@@ -75,16 +75,19 @@ export class Hud {
         ),
       ]),
     );
-    this.rollLeft = h(
-      'button.btn.round',
-      { type: 'button', 'aria-label': t('pilot.rollleft') },
-      icon('loop', { class: 's flip' }),
-    );
-    this.rollRight = h(
-      'button.btn.round',
-      { type: 'button', 'aria-label': t('pilot.rollright') },
-      icon('loop', { class: 's' }),
-    );
+    const round = (word, glyph, flip) =>
+      h(
+        'button.btn.round',
+        { type: 'button', 'aria-label': t(word), title: t(word) },
+        icon(glyph, { class: `s${flip ? ' flip' : ''}` }),
+      );
+    const push = (word) => h('button.btn.push', { type: 'button' }, t(word));
+    this.rollLeft = round('pilot.rollleft', 'loop', true);
+    this.rollRight = round('pilot.rollright', 'loop');
+    this.back = push('pilot.back');
+    this.ahead = push('pilot.ahead');
+    this.mover = round('pilot.moves', 'move');
+    this.mover.addEventListener('click', () => o.moves(this.mover.getAttribute('aria-pressed') !== 'true'));
     this.contact = h('div.contact', { role: 'alert' });
     this.dock = new Docking(o);
     this.rules = h('section.glass.rules', { hidden: true, 'aria-label': t('galaxy.rules') });
@@ -165,7 +168,13 @@ export class Hud {
         h('div.lever', {}, h('span.track', { 'aria-hidden': 'true' }, this.fillBar), this.slider),
         this.thrustNow,
       ),
-      h('div.ballbox', {}, this.ball, h('div.rolls', {}, this.rollLeft, this.rollRight)),
+      h(
+        'div.ballbox',
+        {},
+        this.ball,
+        h('div.mover', {}, this.mover),
+        h('div.rolls', {}, this.rollLeft, this.rollRight, this.back, this.ahead),
+      ),
       h(
         'div.side2',
         {},
@@ -198,6 +207,14 @@ export class Hud {
     );
   }
 
+  /** Whether the ball moves the ship instead of turning it. */
+  moves(on) {
+    this.mover.setAttribute('aria-pressed', String(on));
+    this.ball.classList.toggle('moves', on);
+    this.ball.setAttribute('aria-label', t(on ? 'pilot.ballmoves' : 'pilot.ball'));
+    for (const el of [this.rollLeft, this.rollRight]) el.hidden = on;
+    for (const el of [this.back, this.ahead]) el.hidden = !on;
+  }
   /** Takes the controls away, or gives them back. */
   lock(on) {
     for (const el of this.modes.values()) el.disabled = on;
