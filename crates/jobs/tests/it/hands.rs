@@ -97,11 +97,20 @@ impl Live {
     }
 }
 
-/// Waits until it is so, at most ten seconds.
-pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut is: impl FnMut() -> F) {
+/// Waits until it is so, at most fifteen seconds.
+pub(crate) async fn until<F: Future<Output = bool>>(what: &str, is: impl FnMut() -> F) {
+    until_in(Duration::from_secs(15), what, is).await;
+}
+
+/// Waits until it is so, at most that long.
+pub(crate) async fn until_in<F: Future<Output = bool>>(
+    most: Duration,
+    what: &str,
+    mut is: impl FnMut() -> F,
+) {
     let start = std::time::Instant::now();
     while !is().await {
-        assert!(start.elapsed() < Duration::from_secs(15), "waited too long: {what}");
+        assert!(start.elapsed() < most, "waited too long: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use testkit::{Lent, programs};
 
-use crate::hands::{Live, result, send, status, text, until};
+use crate::hands::{Live, result, send, status, text, until, until_in};
 
 struct Client {
     name: &'static str,
@@ -33,11 +33,12 @@ impl Client {
     fn run(&self, words: &[&str]) -> Vec<String> {
         let clients = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/clients"));
         let mut command = Command::new("timeout");
+        command.arg(if crate::torture::long() { "600" } else { "60" });
         let installed = if self.name == "node" {
-            command.args(["60", "node"]).arg(clients.join("jobs_node/jobs.mjs"));
+            command.arg("node").arg(clients.join("jobs_node/jobs.mjs"));
             clients.join("jobs_node/node_modules/ioredis")
         } else {
-            command.args(["60", "python3"]).arg(clients.join("jobs_python/jobs.py"));
+            command.arg("python3").arg(clients.join("jobs_python/jobs.py"));
             let packages = clients.join("../../target/clients/python");
             command.env("PYTHONPATH", &packages);
             packages.join("redis")
@@ -62,7 +63,7 @@ struct Number {
 }
 
 fn count() -> usize {
-    if std::env::var_os("WORLDKEEP_TORTURE").is_some() { 10_000 } else { 100 }
+    crate::torture::many(100, 10_000)
 }
 
 /// They dispatch, we work, they read.
@@ -74,7 +75,8 @@ async fn they_dispatch(client: &Client, jobs: &Jobs) {
         Ok(json!({"twice": job.payload.n * 2, "by": "rust"}))
     });
     let worker = Live::start(worker).await;
-    until("all foreign jobs are done", || async {
+    let most = Duration::from_secs(if crate::torture::long() { 120 } else { 15 });
+    until_in(most, "all foreign jobs are done", || async {
         let stats = jobs.stats().await.unwrap();
         stats.waiting + stats.active + stats.delayed == 0
     })

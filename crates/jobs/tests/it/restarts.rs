@@ -7,8 +7,8 @@ use jobs::{Error, Jobs, NewJob};
 use kernel::Fault;
 use testkit::{Program, Setup, programs};
 
-use crate::hands::{Live, int, live, status, until};
-use crate::torture::{left, long, noting, runtime};
+use crate::hands::{Live, int, live, status, until, until_in};
+use crate::torture::{left, long, many, noting, runtime};
 
 /// Dispatches under an id of its own until the store has it, whatever happens to answers.
 async fn insist(jobs: &Jobs, id: &str) {
@@ -38,7 +38,7 @@ struct Run {
 
 /// Restarts a server that syncs this way, again and again, under load.
 fn restarts(program: Program, fsync: &str) -> Run {
-    let (rounds, each) = if long() { (60, 2_000) } else { (2, 100) };
+    let (rounds, each) = (many(2, 60), if long() { 2_000 } else { 100 });
     let mut server =
         Setup::new(program).args(["--appendonly", "yes", "--appendfsync", fsync]).start();
     let url = server.url();
@@ -81,7 +81,8 @@ fn restarts(program: Program, fsync: &str) -> Run {
     }
     runtime.block_on(async {
         let jobs = &jobs;
-        until("all are done", || async move { left(jobs).await == 0 }).await;
+        let most = Duration::from_secs(if long() { 120 } else { 15 });
+        until_in(most, "all are done", || async move { left(jobs).await == 0 }).await;
         for (id, at) in &run.sent {
             match status(jobs, id).await.as_str() {
                 "completed" => {}
