@@ -27,6 +27,9 @@ pub const SEED_SCRIPTS: &[&Script] = &[&CLAIM_JOB, &PROCESS_DELAYED, &PROCESS_CR
 /// Test vectors of the seed's scripts: state before, call, reply, state after. A JSON array.
 pub const VECTORS: &str = include_str!("../seed_scripts/vectors.json");
 
+/// The same of our own scripts, which may change with any release.
+pub const OWN_VECTORS: &str = include_str!("../scripts/vectors.json");
+
 const INTRODUCTION: &str = include_str!("../seed_scripts/README.md");
 
 /// Writes everything into `dir`, which is made if it is not there, and tells the files in order.
@@ -47,6 +50,7 @@ pub fn export(dir: &Path) -> io::Result<Vec<PathBuf>> {
     for script in SCRIPTS {
         write(own.join(format!("{}.lua", script.name())), script.source())?;
     }
+    write(own.join("vectors.json"), OWN_VECTORS)?;
     Ok(files)
 }
 
@@ -112,6 +116,7 @@ mod tests {
         assert!(text.contains("| 1 | waiting `{ns}:jobs:waiting` |"), "{text}");
         let vectors: Vec<serde_json::Value> = serde_json::from_str(VECTORS).unwrap();
         assert!(vectors.len() > 50);
+        assert!(dir.join("own/vectors.json").exists());
         std::fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -3,7 +3,7 @@
 //   node jobs.mjs PORT NAMESPACE LUA_DIR work COUNT         claims and finishes that many, prints their ids
 //   node jobs.mjs PORT NAMESPACE LUA_DIR claim              claims one and ends without finishing it
 //   node jobs.mjs PORT NAMESPACE LUA_DIR read ID...         prints status and result of each
-//   node jobs.mjs PORT NAMESPACE LUA_DIR vectors            runs vectors.json
+//   node jobs.mjs PORT NAMESPACE LUA_DIR vectors            runs both vectors.json
 import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -107,6 +107,20 @@ async function read(ids) {
   }
 }
 
+function pairs(flat) {
+  const all = {};
+  for (let at = 0; at < flat.length; at += 2) all[flat[at]] = flat[at + 1];
+  return all;
+}
+
+function isReply(reply, got) {
+  if (reply.error) return got instanceof Error;
+  if (reply.nil) return got === null;
+  if (reply.list) return Array.isArray(got) && got.length === reply.list.length && reply.list.every((one, at) => isReply(one, got[at]));
+  if ('json' in reply) return isDeepStrictEqual(JSON.parse(got), reply.json);
+  return got === (reply.text ?? reply.int);
+}
+
 async function state() {
   const all = {};
   for (const name of await redis.keys('*')) {
@@ -118,6 +132,8 @@ async function state() {
         const flat = await redis.zrange(name, 0, -1, 'WITHSCORES');
         return { zset: Array.from({ length: flat.length / 2 }, (_, at) => [flat[2 * at], flat[2 * at + 1]]) };
       },
+      hash: async () => ({ hash: { ...(await redis.hgetall(name)) } }),
+      stream: async () => ({ stream: (await redis.xrange(name, '-', '+')).map(([, flat]) => pairs(flat)) }),
     };
     all[name] = await read[await redis.type(name)]();
     if ((await redis.ttl(name)) >= 0) all[name].ttl = true;
@@ -126,26 +142,26 @@ async function state() {
 }
 
 async function vectors() {
-  const list = JSON.parse(readFileSync(join(lua, 'vectors.json'), 'utf8'));
+  console.log((await play('')) + (await play('own/')));
+}
+
+async function play(folder) {
+  const list = JSON.parse(readFileSync(join(lua, `${folder}vectors.json`), 'utf8'));
   for (const { name, script, before, keys, args, reply, after } of list) {
     await redis.flushall();
     for (const [command, ...words] of before) await redis.call(command, ...words);
     let got;
     try {
-      got = await run(script, keys, args);
+      got = await run(folder + script, keys, args);
     } catch {
       got = new Error();
     }
-    const right = reply.error ? got instanceof Error
-      : reply.nil ? got === null
-      : 'json' in reply ? isDeepStrictEqual(JSON.parse(got), reply.json)
-      : got === (reply.text ?? reply.int);
-    if (!right) throw new Error(`${name}: the reply is ${got}`);
+    if (!isReply(reply, got)) throw new Error(`${name}: the reply is ${got}`);
     for (const value of Object.values(after)) if (value.ttl) value.ttl = true;
     const found = await state();
     if (!isDeepStrictEqual(found, after)) throw new Error(`${name}: ${JSON.stringify(found)}`);
   }
-  console.log(list.length);
+  return list.length;
 }
 
 const verbs = { dispatch: () => dispatch(Number(rest[0])), work: () => work(Number(rest[0])), claim: claimOnly, read: () => read(rest), vectors };

@@ -180,8 +180,9 @@ fn with_client(name: &'static str) {
         let client = Client::new(name, lent.server().port());
         let url = lent.server().url();
         tokio::runtime::Runtime::new().unwrap().block_on(async {
-            let vectors: Vec<Json> = serde_json::from_str(jobs::export::VECTORS).unwrap();
-            assert_eq!(client.run(&["vectors"]), [vectors.len().to_string()]);
+            let count = |text| serde_json::from_str::<Vec<Json>>(text).unwrap().len();
+            let all = count(jobs::export::VECTORS) + count(jobs::export::OWN_VECTORS);
+            assert_eq!(client.run(&["vectors"]), [all.to_string()]);
             let store = testkit::open(&url).await;
             crate::hands::ask(&*store, &["FLUSHALL"]).await;
             let jobs = queue(&store);

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use testkit::{Cluster, On, on_every_address};
 
 use crate::hands::{NS, int, live, until, until_in};
-use crate::torture::{left, many, runtime};
+use crate::torture::{left, long, many, runtime};
 
 /// How many run now and at most, by type. What a crash drops is counted down too.
 #[derive(Default)]
@@ -51,8 +51,8 @@ fn limits_hold_on_a_cluster_while_workers_crash() {
 #[allow(clippy::print_stdout)] // the line of the scoreboard
 fn limits_hold(url: &str) {
     // So many types, so many jobs of each; the limits go from 1 up to 50.
-    let (kinds, each) = (many(4, 10), many(40, 2_000));
-    let limit = |n: usize| if kinds == 4 { n } else { 1 + (n - 1) * 49 / (kinds - 1) };
+    let (kinds, each) = (if long() { 10 } else { 4 }, many(40, 2_000));
+    let limit = |n: usize| if long() { 1 + (n - 1) * 49 / (kinds - 1) } else { n };
     let gauges: HashMap<String, Arc<Gauge>> =
         (1..=kinds).map(|n| (format!("limited-{n}"), Arc::default())).collect();
     let main = runtime();
@@ -76,7 +76,7 @@ fn limits_hold(url: &str) {
             let store = testkit::open(&url).await;
             let jobs = live(&store);
             let mut builder =
-                Worker::builder(&jobs).server_id(id).concurrency(if kinds == 4 { 8 } else { 64 });
+                Worker::builder(&jobs).server_id(id).concurrency(if long() { 64 } else { 8 });
             for (kind, gauge) in gauges {
                 builder = builder.handle(kind, move |_: Job<Json>, _| {
                     let gauge = gauge.clone();
@@ -100,7 +100,7 @@ fn limits_hold(url: &str) {
     }
     main.block_on(async {
             let jobs = &jobs;
-            let time = Duration::from_secs(if kinds == 4 { 15 } else { 300 });
+            let time = Duration::from_secs(if long() { 300 } else { 15 });
             until_in(time, "all are done", || async move { left(jobs).await == 0 }).await;
             let mut reached = Vec::new();
             for n in 1..=kinds {
