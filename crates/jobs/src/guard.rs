@@ -12,8 +12,11 @@ impl Jobs {
     /// What the claim is told when it owes jobs that are not of high priority: how many.
     pub(crate) fn owed(&self, facts: &WorkerFacts) -> Option<Memory> {
         let every = u64::from(self.options().starvation_guard);
-        let owed = facts.fronts.lock().checked_div(every).filter(|owed| *owed > 0)?;
-        Some(Memory { last: BEHIND.to_owned(), index: owed, ..Memory::default() })
+        if every == 0 {
+            return None;
+        }
+        let owed = *facts.fronts.lock() / every;
+        (owed > 0).then(|| Memory { last: BEHIND.to_owned(), index: owed, ..Memory::default() })
     }
 
     /// Counts what a claim brought.

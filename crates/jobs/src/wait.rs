@@ -1,9 +1,10 @@
-//! Waiting for a job's end, and what happened to it so far. Both read the event stream; without events waiting
-//! asks again and again.
+//! Waiting for a job's end, what happened to it so far, and what happens from now on. All read the event stream; without
+//! events waiting asks again and again.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kernel::events::{Envelope, Seq};
+use kernel::events::{Envelope, EventReader, Feed, Filter, Seq};
 use kernel::{Deadline, reply};
 
 use crate::error::Error;
@@ -56,6 +57,12 @@ impl Jobs {
         let value = self.call(&last).await?;
         let seq = reply::list(&value).and_then(|list| list.first()).and_then(seq_of);
         Ok(seq.unwrap_or(Seq::START))
+    }
+
+    /// What happens in this namespace from now on, as far as the filter wants it; empty, it wants everything.
+    pub fn events(&self, filter: Filter) -> EventReader {
+        let feed = Feed::one("jobs", self.space().events.as_str(), Some(self.namespace()));
+        EventReader::new(self.store().clone(), vec![feed], filter, BTreeMap::new())
     }
 
     /// What happened to a job, the oldest first, as far as the stream goes back.

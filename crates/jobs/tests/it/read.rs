@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jobs::{ListQuery, Options, Registration, Status, Target};
+use kernel::events::{Filter, Record};
 use testkit::on_every_store;
 
 use crate::support::{Bed, NOW, bed, bed_with, job, worker};
@@ -193,4 +194,24 @@ on_every_store!(it_says_why_a_job_is_not_running, |store| {
     assert_eq!(codes(&bed, "lost").await, ["lost"]);
     bed.line("SET bridge:jobs:data:odd nonsense").await;
     assert_eq!(codes(&bed, "odd").await, ["unreadable"]);
+});
+
+on_every_store!(what_happens_is_read_as_it_happens, |store| {
+    let bed = bed(store);
+    bed.put(job("t", "before")).await;
+    let filter = Filter { types: vec!["dispatched".into()], ..Filter::default() };
+    let mut reader = bed.jobs.events(filter);
+    // The first look settles where "from now on" begins.
+    assert!(reader.next(Duration::from_millis(20)).await.unwrap().is_empty());
+    bed.put(job("t", "a")).await;
+    bed.claim(&worker("w")).await.unwrap();
+    bed.put(job("t", "b")).await;
+    let mut told = Vec::new();
+    while told.len() < 2 {
+        for record in reader.next(Duration::from_secs(5)).await.unwrap() {
+            let Record::Event(one) = record else { panic!("{record:?}") };
+            told.push(format!("{} {}", one.envelope.kind, one.envelope.id));
+        }
+    }
+    assert_eq!(told, ["dispatched a", "dispatched b"]);
 });
