@@ -8,6 +8,7 @@
 //!
 //! [`Fault::Unknown`]: kernel::Fault::Unknown
 
+mod awake;
 mod cluster;
 mod embedded;
 mod error;

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
@@ -13,8 +14,9 @@ use kernel::{Deadline, Value};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::time::{timeout, timeout_at};
+use tokio::time::{MissedTickBehavior, timeout_at};
 
+use crate::awake::{Awake, PATIENCE};
 use crate::place::Address;
 use crate::reply::Reader;
 use crate::wire::{Stream, Wire};
@@ -75,12 +77,41 @@ struct Pending {
 
 #[derive(Default)]
 struct Shared {
-    pending: Mutex<VecDeque<Pending>>,
+    waiting: Mutex<Waiting>,
     written: AtomicU64,
     closed: AtomicBool,
     reason: Mutex<String>,
     close: Notify,
     ended: Notify,
+}
+
+/// What has no answer yet, and how to wait for it.
+#[derive(Default)]
+struct Waiting {
+    requests: VecDeque<Pending>,
+    known: Awake,
+    /// One request alone since it was sent, and whether the thread stays awake for it.
+    lone: Option<bool>,
+}
+
+impl Waiting {
+    fn push(&mut self, pending: Pending) {
+        self.lone = self.requests.is_empty().then(|| self.known.choose());
+        self.requests.push_back(pending);
+    }
+
+    fn pop(&mut self) -> Option<Pending> {
+        let done = self.requests.pop_front()?;
+        if let Some(awake) = self.lone.take() {
+            self.known.learn(awake, done.since.elapsed());
+        }
+        Some(done)
+    }
+
+    fn is_awake(&self) -> bool {
+        self.lone == Some(true)
+            && self.requests.front().is_some_and(|one| one.since.elapsed() < PATIENCE)
+    }
 }
 
 /// A handle for callers; cheap to share.
@@ -182,7 +213,9 @@ async fn run(
 ) {
     let (stream, bytes) = wire.into_parts();
     let (reading, writing) = tokio::io::split(stream);
+    // What is written is looked for at once: reading comes after writing in each turn.
     let why = tokio::select! {
+        biased;
         why = write(writing, &mut requests, &shared) => why,
         why = read(reading, bytes, &queue, &shared) => why,
         () = shared.close.notified() => String::new(),
@@ -201,7 +234,7 @@ fn end(why: String, requests: &mut mpsc::Receiver<Request>, shared: &Shared) {
     shared.closed.store(true, Ordering::Release);
     requests.close();
     let written = shared.written.load(Ordering::Acquire);
-    for pending in std::mem::take(&mut *shared.pending.lock()) {
+    for pending in std::mem::take(&mut shared.waiting.lock().requests) {
         let lost = if pending.start >= written {
             Lost::NotSent(why.clone())
         } else {
@@ -231,12 +264,12 @@ async fn write(
             return "closed by its owner".to_owned();
         }
         {
-            let mut pending = shared.pending.lock();
+            let mut waiting = shared.waiting.lock();
             for request in batch.drain(..) {
                 if !request.ticket.turn(Ticket::TAKEN) {
                     continue;
                 }
-                pending.push_back(Pending {
+                waiting.push(Pending {
                     start: taken,
                     since: Instant::now(),
                     replies: request.replies,
@@ -280,6 +313,8 @@ async fn read(
 ) -> String {
     let mut reader = Reader::default();
     let mut heard = Instant::now();
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         loop {
             match reader.next(&mut bytes) {
@@ -292,11 +327,15 @@ async fn read(
                 }
             }
         }
-        match timeout(TICK, stream.read_buf(&mut bytes)).await {
-            Ok(Ok(0)) => return "the connection was closed".to_owned(),
-            Ok(Ok(_)) => heard = Instant::now(),
-            Ok(Err(error)) => return crate::error::plain(&error),
-            Err(_) => {
+        tokio::select! {
+            biased;
+            read = stream.read_buf(&mut bytes) => match read {
+                Ok(0) => return "the connection was closed".to_owned(),
+                Ok(_) => heard = Instant::now(),
+                Err(error) => return crate::error::plain(&error),
+            },
+            () = stay_awake(shared) => {}
+            _ = tick.tick() => {
                 if let Some(why) = silence(heard, queue, shared) {
                     return why;
                 }
@@ -305,13 +344,20 @@ async fn read(
     }
 }
 
+/// Ends after a turn of the runtime in which the thread did not sleep, if it is to stay awake.
+async fn stay_awake(shared: &Shared) {
+    let is_awake = || shared.waiting.lock().is_awake();
+    std::future::poll_fn(|_| if is_awake() { Poll::Ready(()) } else { Poll::Pending }).await;
+    tokio::task::yield_now().await;
+}
+
 fn deliver(value: Value, shared: &Shared) -> bool {
-    let mut pending = shared.pending.lock();
-    let Some(first) = pending.front_mut() else { return false };
+    let mut waiting = shared.waiting.lock();
+    let Some(first) = waiting.requests.front_mut() else { return false };
     first.values.push(value);
     if first.values.len() >= first.replies {
-        let done = pending.pop_front().expect("it was just looked at");
-        drop(pending);
+        let done = waiting.pop().expect("it was just looked at");
+        drop(waiting);
         // Whoever left before has withdrawn or been told that the outcome is unknown.
         let _ = done.answer.send(Ok(done.values));
     }
@@ -319,7 +365,7 @@ fn deliver(value: Value, shared: &Shared) -> bool {
 }
 
 fn silence(heard: Instant, queue: &mpsc::WeakSender<Request>, shared: &Shared) -> Option<String> {
-    let oldest = shared.pending.lock().front().map(|pending| pending.since.elapsed());
+    let oldest = shared.waiting.lock().requests.front().map(|one| one.since.elapsed());
     match oldest {
         None if heard.elapsed() >= IDLE => ping(queue),
         Some(age) if age >= SLOWEST || (age >= SILENCE && heard.elapsed() >= SILENCE) => {
