@@ -59,8 +59,10 @@ async function register() {
   const worker = { serverId: me, stack: 'node', region: 'us-east', capabilities: ['email'], lastSeen: Date.now(), pid: process.pid, hostname: 'client' };
   await redis.set(key('workers', me), JSON.stringify(worker));
   await redis.sadd(key('workers', 'active'), me);
-  await redis.set(key('workers', 'heartbeat', me), Date.now(), 'EX', 30);
+  await beat();
 }
+
+const beat = () => redis.set(key('workers', 'heartbeat', me), Date.now(), 'EX', 30);
 
 const claim = (seconds) =>
   run('claim_job', [key('jobs', 'waiting'), key('jobs', 'active'), key('queues', 'paused')],
@@ -69,8 +71,14 @@ const claim = (seconds) =>
 async function work(count) {
   await register();
   const done = [];
-  const until = Date.now() + 20_000;
+  // It gives up when nothing came for twenty seconds.
+  let until = Date.now() + 20_000;
+  let beatAt = Date.now() + 10_000;
   while (done.length < count && Date.now() < until) {
+    if (Date.now() >= beatAt) {
+      await beat();
+      beatAt = Date.now() + 10_000;
+    }
     await run('process_delayed', [key('jobs', 'delayed'), key('jobs', 'waiting')], [Date.now(), 100]);
     const text = await claim(30);
     if (!text) {
@@ -88,6 +96,7 @@ async function work(count) {
     const released = await run('release_lock', [key('jobs', 'lock', job.jobId), key('jobs', 'active'), key('ratelimit', 'concurrent', job.type)], [me, job.jobId]);
     if (released !== 1) throw new Error(`the lock of ${job.jobId} was not ours`);
     done.push(job.jobId);
+    until = Date.now() + 20_000;
   }
   await redis.multi().del(key('workers', me)).del(key('workers', 'heartbeat', me)).srem(key('workers', 'active'), me).exec();
   console.log(done.join('\n'));

@@ -74,6 +74,10 @@ def register():
               "lastSeen": now(), "pid": os.getpid(), "hostname": "client"}
     db.set(key("workers", me), text(worker))
     db.sadd(key("workers", "active"), me)
+    beat()
+
+
+def beat():
     db.set(key("workers", "heartbeat", me), now(), ex=30)
 
 
@@ -86,8 +90,12 @@ def claim(seconds):
 
 def work(count):
     register()
-    done, until = 0, time.time() + 20
+    # It gives up when nothing came for twenty seconds.
+    done, until, beat_at = 0, time.time() + 20, time.time() + 10
     while done < count and time.time() < until:
+        if time.time() >= beat_at:
+            beat()
+            beat_at = time.time() + 10
         run("process_delayed", [key("jobs", "delayed"), key("jobs", "waiting")], [now(), 100])
         found = claim(30)
         if found is None:
@@ -105,7 +113,7 @@ def work(count):
                        [key("jobs", "lock", name), key("jobs", "active"), key("ratelimit", "concurrent", job["type"])],
                        [me, name])
         assert released == 1, f"the lock of {name} was not ours"
-        done += 1
+        done, until = done + 1, time.time() + 20
         print(name)
     db.delete(key("workers", me), key("workers", "heartbeat", me))
     db.srem(key("workers", "active"), me)

@@ -272,3 +272,36 @@ fn no_verb(verb: &str, known: &str) -> crate::reply::Refusal {
         format!("there is no verb {shown} here; there are {known}"),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Source;
+
+    #[test]
+    fn settings_that_no_queue_can_work_with_are_refused_by_name() {
+        for (name, value, fine) in [
+            ("jobs.lock_ttl_s", "4", false),
+            ("jobs.lock_ttl_s", "5", true),
+            ("jobs.scan_limit", "0", false),
+            ("jobs.starvation_guard", "0", true),
+            ("jobs.starvation_guard", "10000", true),
+            ("jobs.starvation_guard", "10001", false),
+            ("jobs.rotate_unclaimable_s", "4", false),
+            ("jobs.rotate_unclaimable_s", "5", true),
+            ("jobs.rotate_unclaimable_s", "86401", false),
+        ] {
+            let mut settings = Settings::new();
+            settings.set(name, value, Source::Default).unwrap();
+            match check_settings(&settings) {
+                Ok(()) => assert!(fine, "{name} = {value}"),
+                Err(sentence) => assert!(!fine && sentence.contains(name), "{sentence}"),
+            }
+        }
+        let mut settings = Settings::new();
+        for text in ["7.5", "-5", "soon", ""] {
+            let refused = settings.set("jobs.lock_ttl_s", text, Source::Default);
+            assert!(refused.is_err(), "{text} is no number of whole seconds");
+        }
+    }
+}
