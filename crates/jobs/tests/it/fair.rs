@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jobs::metrics::Metrics;
+use jobs::worker::{Job, Worker};
 use jobs::{
     Jobs, NewJob, Options, Registration, STARVATION_GUARD, Scheduler, Sightings, Target,
     WorkerFacts,
@@ -13,6 +14,7 @@ use kernel::keyspace::Layout;
 use kernel::{Cmd, Deadline, Store, reply};
 use testkit::{on_cluster, on_every_store};
 
+use crate::hands::{Live, until};
 use crate::support::{Bed, NOW, bed_with, job, worker};
 
 fn guarded() -> Options {
@@ -81,6 +83,22 @@ on_every_store!(without_the_guard_high_priority_is_all_that_runs, |store| {
     for _ in 0..25 {
         assert!(take(&bed, &facts, 1).await.starts_with('h'));
     }
+});
+
+on_every_store!(a_running_worker_guards_the_rest, |store| {
+    let bed = bed_with(store, Options { starvation_guard: 3, ..Options::default() });
+    fill(&bed.jobs, 8, 2).await;
+    let order = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    let noted = order.clone();
+    let worker = Worker::builder(&bed.jobs).server_id("w1").chores(false);
+    let worker = worker.handle("t", move |job: Job<serde_json::Value>, _| {
+        noted.lock().push(job.id.clone());
+        async { Ok(()) }
+    });
+    let worker = Live::start(worker).await;
+    until("all ran", || async { order.lock().len() == 10 }).await;
+    worker.stop().await;
+    assert_eq!(order.lock().join(" "), "h0 h1 h2 l0 h3 h4 h5 l1 h6 h7");
 });
 
 on_every_store!(a_batch_owes_one_for_every_ten, |store| {
