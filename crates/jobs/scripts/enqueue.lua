@@ -8,7 +8,6 @@
 -- BUILDS {ns}:x:unique:{digest} {ns}:x:wake
 -- GIVES a text per job (alone when there is one plain job): empty, `exists`, or `held` and the id that holds the uniqueness key; or one number, how many wait, when it is full
 local redis, string = redis, string
-local kit = {}
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts = ARGV[1], ARGV[2]
 
@@ -16,8 +15,8 @@ local function body_of(kind)
   return '{"type":' .. (string.find(kind, '[%c"\\]') and cjson.encode(kind) or '"' .. kind .. '"') .. '}'
 end
 
--- One job at the end of the list, the usual call. The list comes first: one of another type refuses it before
--- anything is written.
+-- One job at the end of the list, the usual call, before anything is made that only others need. The list comes first:
+-- one of another type refuses it before anything is written.
 local function one(id, text, kind)
   redis.call('RPUSH', KEYS[1], id)
   if string.find(opts, 'e', 1, true) then
@@ -32,6 +31,12 @@ local function one(id, text, kind)
   redis.call('PUBLISH', ns .. 'x:wake', kind)
   return ''
 end
+
+if #ARGV == 12 and ARGV[3] == '0' and ARGV[5] ~= '' and ARGV[6] == 'back' and ARGV[10] == '' then
+  return one(ARGV[4], ARGV[8], ARGV[9])
+end
+
+local kit = {}
 
 -- Whether the uniqueness key is free for this job, and taken by it then; else the id that holds it.
 local function take_key(digest, id, window, policy)
@@ -54,9 +59,6 @@ local function take_key(digest, id, window, policy)
 end
 
 local function main()
-  if #ARGV == 12 and ARGV[3] == '0' and ARGV[5] ~= '' and ARGV[6] == 'back' and ARGV[10] == '' then
-    return one(ARGV[4], ARGV[8], ARGV[9])
-  end
   kit.rest()
   local waiting = redis.call('LLEN', KEYS[1])
   local most = tonumber(ARGV[3])

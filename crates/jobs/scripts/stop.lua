@@ -9,7 +9,7 @@
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:result:{jobId} {ns}:jobs:lock:{jobId}
 -- BUILDS {ns}:jobs:progress:{jobId} {ns}:jobs:active {ns}:jobs:delayed {ns}:jobs:cron {ns}:jobs:deadletter
 -- BUILDS {ns}:ratelimit:concurrent:{jobType} {ns}:events:stream
--- BUILDS {ns}:x:leases {ns}:x:claimed {ns}:x:recoveries {ns}:x:cancelled {ns}:x:cancel {ns}:x:wake
+-- BUILDS {ns}:x:claimed {ns}:x:recoveries {ns}:x:cancelled {ns}:x:cancel {ns}:x:wake
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
 -- GIVES per job a word and its status before: `done`, `asked` (a running job was told), `refused`, `missing`
 local kit = {}
@@ -30,7 +30,6 @@ end
 -- From its worker, whose late result finds no lock and writes nothing.
 local function take_away(id, job)
   redis.call('DEL', ns .. 'jobs:lock:' .. id)
-  redis.call('ZREM', ns .. 'x:leases', id)
   redis.call('HDEL', ns .. 'x:claimed', id)
   redis.call('SREM', ns .. 'x:cancelled', id)
   if redis.call('SREM', ns .. 'jobs:active', id) == 1 and job then kit.down(job.type, 1) end

@@ -78,7 +78,7 @@ impl Jobs {
         let foreign = self.workers().await?.into_iter().filter(|one| one.version.is_none());
         let foreign: Vec<String> = foreign.map(|one| one.server_id).collect();
         let space = self.space();
-        let counts = [cmd("SCARD", space.active.as_str()), cmd("ZCARD", space.leases.as_str())];
+        let counts = [cmd("SCARD", space.active.as_str()), cmd("HLEN", space.claimed.as_str())];
         let counts = self.all(&counts).await?;
         let number = |at: usize| reply::int(&counts[at]).unwrap_or(0);
         let mut notes = Vec::new();

@@ -97,15 +97,14 @@ kernel::keyspace! {
     /// What happened to the namespace's jobs.
     own events(ns: Namespace) = "{ns}:events:stream", Stream, Life::None;
 
-    /// Claimed jobs: score = Unix ms at which the lease ends.
-    own leases(ns: Namespace) = "{ns}:x:leases", Zset, Life::None,
-        index = Some(jobs(Held::Members, Named::Live));
     /// How often a job was taken back from a dead worker: field = job id.
     own recoveries(ns: Namespace) = "{ns}:x:recoveries", Hash, Life::None,
         index = Some(jobs(Held::Fields, Named::Any));
-    /// When each active job was claimed and by whom: field = job id, value Unix ms, a space, the worker.
+    /// When each active job was claimed and by whom; with its lock gone, it is taken back: field = job id, value Unix ms, a space, the worker.
     own claimed(ns: Namespace) = "{ns}:x:claimed", Hash, Life::None,
         index = Some(jobs(Held::Fields, Named::Live));
+    /// When claimed jobs were last looked through for lost ones: Unix ms.
+    own swept(ns: Namespace) = "{ns}:x:swept", Int, Life::Secs(60);
     /// Told after each insertion into `waiting`: the job's type.
     own wake(ns: Namespace) = "{ns}:x:wake", Channel, Life::None;
     /// Told to abort a running job: its id.

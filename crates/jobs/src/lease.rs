@@ -24,8 +24,8 @@ impl Jobs {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let (now, ttl) = (self.now_ms().to_string(), self.options().lock_ttl_s.to_string());
-        let mut args: Vec<&[u8]> = vec![now.as_bytes(), facts.server_id.as_bytes(), ttl.as_bytes()];
+        let ttl = self.options().lock_ttl_s.to_string();
+        let mut args: Vec<&[u8]> = vec![facts.server_id.as_bytes(), ttl.as_bytes()];
         args.extend(ids.iter().map(|id| id.as_bytes()));
         let reply = self.script(&RENEW, &args, self.by()).await?;
         let answers = reply::list(&reply).unwrap_or_default().iter();

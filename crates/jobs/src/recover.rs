@@ -1,7 +1,9 @@
-//! What keeps the queue going: promote what is due, take jobs back from dead workers by their leases, set aside
+//! What keeps the queue going: promote what is due, take jobs back from dead workers once their locks ran out, set aside
 //! what nobody can read. Everything here may run in several processes at once.
 
-use kernel::{Value, reply};
+use std::time::Duration;
+
+use kernel::reply;
 
 use crate::error::Error;
 use crate::jobs::Jobs;
@@ -32,17 +34,31 @@ impl Jobs {
         Ok((u64::try_from(moved).unwrap_or(0), next))
     }
 
-    /// Takes jobs back whose lease ran out.
-    pub async fn reclaim(&self, most: u32) -> Result<Vec<Recovered>, Error> {
-        let head = self.ending_args();
-        let own = [most.to_string(), self.options().max_recoveries.to_string()];
-        let args: Vec<&[u8]> = head.iter().chain(&own).map(String::as_bytes).collect();
-        let reply = self.script(&RECLAIM, &args, self.by()).await?;
-        Ok(self.recovered(&reply))
+    /// Takes claimed jobs back whose lock ran out.
+    pub async fn reclaim(&self) -> Result<Vec<Recovered>, Error> {
+        self.reclaim_after(Duration::ZERO).await
     }
 
-    fn recovered(&self, reply: &Value) -> Vec<Recovered> {
-        let words = texts(reply);
+    /// The same, unless somebody looked through the claimed jobs less than `pause` ago.
+    pub(crate) async fn reclaim_after(&self, pause: Duration) -> Result<Vec<Recovered>, Error> {
+        let head = self.ending_args();
+        let (most, pause) =
+            (self.options().max_recoveries.to_string(), pause.as_millis().to_string());
+        let (mut cursor, mut all) = ("0".to_owned(), Vec::new());
+        loop {
+            let own = [&most, &cursor, &pause];
+            let args: Vec<&[u8]> = head.iter().chain(own).map(String::as_bytes).collect();
+            let reply = self.script(&RECLAIM, &args, self.by()).await?;
+            let mut words = texts(&reply).into_iter();
+            cursor = words.next().unwrap_or_else(|| "0".to_owned());
+            all.extend(self.recovered(words.as_slice()));
+            if cursor == "0" {
+                return Ok(all);
+            }
+        }
+    }
+
+    fn recovered(&self, words: &[String]) -> Vec<Recovered> {
         let all: Vec<Recovered> = words
             .chunks_exact(3)
             .map(|one| Recovered {
@@ -75,7 +91,7 @@ impl Jobs {
             let args: Vec<&[u8]> =
                 head.iter().map(String::as_bytes).chain(own.map(str::as_bytes)).collect();
             let reply = self.script(&RESCUE, &args, self.by()).await?;
-            all.extend(self.recovered(&reply));
+            all.extend(self.recovered(&texts(&reply)));
         }
         Ok(all)
     }

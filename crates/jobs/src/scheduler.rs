@@ -28,6 +28,9 @@ const BATCH: u32 = 100;
 /// Calls of one kind in one round: a flood of one kind does not starve the others.
 const CALLS_MAX: usize = 50;
 
+/// How long one look through the claimed jobs serves all processes; a little less than a round.
+const RECLAIM_PAUSE: Duration = Duration::from_millis(900);
+
 /// Serves one namespace. Any number may run at once.
 pub struct Scheduler {
     jobs: Jobs,
@@ -170,13 +173,8 @@ impl Scheduler {
     }
 
     async fn reclaim(&mut self) -> Result<(), Error> {
-        for _ in 0..CALLS_MAX {
-            let taken = self.jobs.reclaim(BATCH).await?;
-            self.note_recovered(taken.len());
-            if taken.len() < BATCH as usize {
-                break;
-            }
-        }
+        let taken = self.jobs.reclaim_after(RECLAIM_PAUSE).await?;
+        self.note_recovered(taken.len());
         Ok(())
     }
 

@@ -23,7 +23,6 @@ pub(crate) static FINISH_AND_CLAIM: Script = script!(
     "finish_and_claim",
     "tell",
     "close",
-    "single",
     "later",
     "base",
     "ended",

@@ -147,7 +147,7 @@ impl Jobs {
         let memory = self.owed(facts).unwrap_or_else(|| self.recall(facts, now_ms));
         if count == 1
             && memory.last.is_empty()
-            && let Some(done) = self.work_here(facts, outcomes, lease_until)
+            && let Some(done) = self.work_here(facts, outcomes)
         {
             return Ok((done?, lease_until));
         }
@@ -158,10 +158,9 @@ impl Jobs {
             count.to_string(),
             window.to_string(),
             options.lock_ttl_s.to_string(),
-            lease_until.to_string(),
         ];
         let (scan_limit, index) = (options.scan_limit.to_string(), memory.index.to_string());
-        let mut args: Vec<&[u8]> = Vec::with_capacity(16 + outcomes.len() * 5);
+        let mut args: Vec<&[u8]> = Vec::with_capacity(15 + outcomes.len() * 5);
         args.extend(head.iter().map(String::as_bytes));
         args.push(facts.server_id.as_bytes());
         args.extend(own.iter().map(String::as_bytes));

@@ -1,6 +1,6 @@
-//! The worker's hot path where the data is in this process: what `scripts/kit/single.lua` does, command by command and
-//! without Lua. Everything is looked at before the first write; where it is not that simple, nothing is written and the
-//! script does it. Both write the same bytes, and a test compares them.
+//! The worker's hot path where the data is in this process: what `single` of `finish_and_claim.lua` does, command by
+//! command and without Lua. Everything is looked at before the first write; where it is not that simple, nothing is
+//! written and the script does it. Both write the same bytes, and a test compares them.
 
 use kernel::{Calls, EVENTS_KEPT, Fault, Value, reply};
 
@@ -16,7 +16,6 @@ impl Jobs {
         &self,
         facts: &WorkerFacts,
         outcomes: &[Outcome<'_>],
-        lease_until: u64,
     ) -> Option<Result<Value, Error>> {
         let here = self.store().here()?;
         let ended = match outcomes {
@@ -34,7 +33,6 @@ impl Jobs {
             result_ttl,
             retention,
             lock_ttl: self.options().lock_ttl_s.to_string(),
-            until: lease_until.to_string(),
         };
         let mut done = None;
         let mut work = |calls: &mut dyn Calls| done = Single { calls, with: &with }.run(ended);
@@ -66,7 +64,6 @@ struct With<'a> {
     result_ttl: String,
     retention: String,
     lock_ttl: String,
-    until: String,
 }
 
 /// The job at the head of the list.
@@ -115,12 +112,9 @@ impl Single<'_, '_> {
     /// A key of another type would stop the step halfway; pauses and the like are the script's.
     fn look_at_queue(&mut self) -> Option<()> {
         let space = self.with.space;
-        for (verb, key) in [
-            ("SCARD", &space.active),
-            ("ZCARD", &space.leases),
-            ("HLEN", &space.claimed),
-            ("XLEN", &space.events),
-        ] {
+        for (verb, key) in
+            [("SCARD", &space.active), ("HLEN", &space.claimed), ("XLEN", &space.events)]
+        {
             self.call(&[verb, key.as_str()]).ok()?;
         }
         let rare = [&space.paused, &space.cancelled, &space.parked, &space.recoveries];
@@ -182,7 +176,6 @@ impl Single<'_, '_> {
         self.tell("completed", id, body)?;
         self.call(&["DEL", &space.lock(id)])?;
         self.call(&["SREM", space.active.as_str(), id])?;
-        self.call(&["ZREM", space.leases.as_str(), id])?;
         self.call(&["HDEL", space.claimed.as_str(), id])
     }
 
@@ -191,7 +184,6 @@ impl Single<'_, '_> {
         self.call(&["LPOP", space.waiting.as_str()])?;
         self.call(&["SET", &space.status(id), "active"])?;
         self.call(&["SADD", space.active.as_str(), id])?;
-        self.call(&["ZADD", space.leases.as_str(), &with.until, id])?;
         self.call(&["HSET", space.claimed.as_str(), id, &format!("{} {}", with.now, with.me)])?;
         self.tell("claimed", id, &format!(r#"{{"type":"{kind}","worker":"{}"}}"#, with.me))
     }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 /// How long an answer is waited for awake; what takes longer is slept for.
-pub(crate) const PATIENCE: Duration = Duration::from_micros(200);
+pub(crate) const PATIENCE: Duration = Duration::from_micros(400);
 /// So many lone requests from one trial to the next, and in a trial.
 const PERIOD: u32 = 1024;
 const TRIAL: u32 = 16;

@@ -45,7 +45,7 @@ local function rules()
   kit.aims = function(target)
     if type(target) ~= 'table' then return true end
     if type(target.server) == 'string' and target.server ~= '' then return target.server == me end
-    mine = mine or cjson.decode(ARGV[11])
+    mine = mine or cjson.decode(ARGV[10])
     local all = type(target.mode) == 'string' and target.mode ~= 'any'
     return meets(target.stack, mine.stack, all) and meets(target.capabilities, mine.capabilities, all, true)
       and meets(target.region, mine.region, all)
@@ -187,14 +187,14 @@ end
 -- `heads` and `texts` were read already, and the first `taken` of them are claimed. A line end as `last` asks for
 -- jobs from behind those of high priority first; `index` says how many.
 kit.search = function(heads, texts, taken)
-  local count, limit, head, last = tonumber(ARGV[7]), tonumber(ARGV[13]), ARGV[14], ARGV[15]
+  local count, limit, head, last = tonumber(ARGV[7]), tonumber(ARGV[12]), ARGV[13], ARGV[14]
   if last == '\n' then
-    pay(tonumber(ARGV[16]), count, limit)
+    pay(tonumber(ARGV[15]), count, limit)
     last = ''
   end
   local scan, malformed = { #ids, 0, 0, 0, 0, 0 }, {}
   local slow, removed, fast = {}, taken, taken
-  local fresh, resume = places(head, last, tonumber(ARGV[16]))
+  local fresh, resume = places(head, last, tonumber(ARGV[15]))
   local from, window = 0, count
   local known = fresh ~= nil
   local first, still, tail, place = nil, true, '', -1

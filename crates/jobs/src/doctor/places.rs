@@ -97,10 +97,10 @@ impl Visit<'_> {
 
     async fn unowned(&mut self, id: &str) -> Result<(), Error> {
         let jobs = self.jobs;
-        let mut lease = cmd("ZSCORE", jobs.space().leases.as_str());
-        lease.arg(id);
-        // A lease that is over is taken back within a second by anybody.
-        if reply::number(&jobs.call(&lease).await?).is_some()
+        let mut claimed = cmd("HEXISTS", jobs.space().claimed.as_str());
+        claimed.arg(id);
+        // One that we claimed is taken back within seconds by anybody.
+        if reply::int(&jobs.call(&claimed).await?) == Some(1)
             || jobs.owner_of(id).await?.is_some()
             || !jobs.is_in(id, "active").await?
         {

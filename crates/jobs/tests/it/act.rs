@@ -65,7 +65,7 @@ on_every_store!(a_cancelled_job_whose_worker_died_ends_when_it_is_taken_back, |s
     bed.jobs.cancel("a").await.unwrap();
     bed.line("DEL bridge:jobs:lock:a").await;
     bed.pass(30_000);
-    assert_eq!(bed.jobs.reclaim(10).await.unwrap()[0].became, "cancelled");
+    assert_eq!(bed.jobs.reclaim().await.unwrap()[0].became, "cancelled");
     assert_eq!(bed.status("a").await, "failed");
     assert_eq!(bed.line("GET bridge:ratelimit:concurrent:t").await, "0");
 });

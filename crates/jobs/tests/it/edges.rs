@@ -13,7 +13,6 @@ on_every_store!(a_key_of_the_wrong_type_is_named_and_nothing_is_touched, |store|
     for (key, set) in [
         ("bridge:jobs:waiting", true),
         ("bridge:jobs:active", false),
-        ("bridge:x:leases", true),
         ("bridge:x:claimed", true),
         ("bridge:events:stream", true),
         ("bridge:jobs:delayed", true),
@@ -119,7 +118,7 @@ async fn whole_life(bed: &Bed) {
     bed.jobs.pause("t", None).await.unwrap();
     bed.jobs.resume("t").await.unwrap();
     let seen = jobs::Sightings::default();
-    bed.jobs.reclaim(10).await.unwrap();
+    bed.jobs.reclaim().await.unwrap();
     bed.jobs.reconcile(&seen).await.unwrap();
     bed.jobs.sweep_active(&seen).await.unwrap();
     bed.jobs.sweep_orphans(&seen, 100).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jobs::{Asked, Error, Registration, Sightings, Wrote};
+use jobs::{Asked, Error, Registration, Scheduler, Sightings, Wrote};
 use testkit::on_every_store;
 
 use crate::support::{Bed, NOW, bed, job, worker};
@@ -21,13 +21,13 @@ on_every_store!(a_dead_workers_jobs_come_back_and_the_fourth_time_they_are_dead,
     for round in 1..=4 {
         let claimed = bed.claim(&facts).await.unwrap();
         assert_eq!((claimed.job.id.as_str(), claimed.job.attempts), ("a", 0), "round {round}");
-        assert!(bed.jobs.reclaim(10).await.unwrap().is_empty(), "the lease is not over");
+        assert!(bed.jobs.reclaim().await.unwrap().is_empty(), "the lease is not over");
         lose(&bed, "a").await;
-        let taken = bed.jobs.reclaim(10).await.unwrap();
+        let taken = bed.jobs.reclaim().await.unwrap();
         assert_eq!(taken[0].became, if round < 4 { "waiting" } else { "dead" });
         assert_eq!(bed.line("GET bridge:ratelimit:concurrent:t").await, "0");
-        assert_eq!(bed.line("EXISTS bridge:x:leases bridge:x:claimed").await, "0");
-        assert!(bed.jobs.reclaim(10).await.unwrap().is_empty());
+        assert_eq!(bed.line("EXISTS bridge:x:claimed").await, "0");
+        assert!(bed.jobs.reclaim().await.unwrap().is_empty());
     }
     assert_eq!(bed.line("LRANGE bridge:jobs:deadletter 0 -1").await, "[a]");
     assert!(bed.line("GET bridge:jobs:result:a").await.contains(r#""name":"WorkerLost""#));
@@ -39,9 +39,44 @@ on_every_store!(a_lock_that_somebody_prolonged_is_respected, |store| {
     bed.put(job("t", "a")).await;
     bed.claim(&worker("w")).await.unwrap();
     bed.pass(30_000);
-    assert!(bed.jobs.reclaim(10).await.unwrap().is_empty(), "the lock still lives on the server");
-    let score: u64 = bed.line("ZSCORE bridge:x:leases a").await.parse().unwrap();
-    assert!(score > NOW + 55_000, "{score}");
+    assert!(bed.jobs.reclaim().await.unwrap().is_empty(), "the lock still lives on the server");
+    bed.line("DEL bridge:jobs:lock:a").await;
+    assert_eq!(bed.jobs.reclaim().await.unwrap().len(), 1);
+});
+
+on_every_store!(one_look_through_the_claimed_jobs_serves_all_processes, |store| {
+    let bed = bed(store);
+    bed.put(job("t", "a")).await;
+    bed.claim(&worker("w")).await.unwrap();
+    let scheduler = || Scheduler::new(&bed.jobs, Arc::default());
+    scheduler().round().await;
+    bed.line("DEL bridge:jobs:lock:a").await;
+    bed.pass(500);
+    scheduler().round().await;
+    assert_eq!(bed.status("a").await, "active", "somebody has just looked");
+    bed.pass(500);
+    scheduler().round().await;
+    assert_eq!(bed.status("a").await, "waiting");
+});
+
+on_every_store!(many_claimed_jobs_are_looked_through_in_stretches, |store| {
+    let bed = bed(store);
+    let facts = worker("w");
+    for n in 0..1_300 {
+        bed.put(job("t", &format!("j{n}"))).await;
+    }
+    let mut left = 1_300;
+    while left > 0 {
+        left -= bed.jobs.claim(&facts, left).await.unwrap().jobs.len();
+    }
+    for n in [3, 640, 1_299] {
+        bed.line(&format!("DEL bridge:jobs:lock:j{n}")).await;
+    }
+    let mut taken: Vec<_> =
+        bed.jobs.reclaim().await.unwrap().into_iter().map(|one| one.id).collect();
+    taken.sort_unstable();
+    assert_eq!(taken, ["j1299", "j3", "j640"]);
+    assert_eq!(bed.line("HLEN bridge:x:claimed").await, "1297");
 });
 
 on_every_store!(completion_against_recovery_has_one_winner, |store| {
@@ -57,7 +92,7 @@ on_every_store!(completion_against_recovery_has_one_winner, |store| {
         let mut taken = 0;
         for n in 0..20 {
             taker.ask(&["DEL", &format!("bridge:jobs:lock:j{n}")]).await;
-            taken += taker.jobs.reclaim(1).await.unwrap().len();
+            taken += taker.jobs.reclaim().await.unwrap().len();
         }
         taken
     });
@@ -67,9 +102,8 @@ on_every_store!(completion_against_recovery_has_one_winner, |store| {
         written += usize::from(wrote == Wrote::Written);
     }
     let taken = taking.await.unwrap();
-    // A lease whose lock still lived was prolonged.
     bed.pass(31_000);
-    let taken = taken + bed.jobs.reclaim(100).await.unwrap().len();
+    let taken = taken + bed.jobs.reclaim().await.unwrap().len();
     assert_eq!(written + taken, 20, "each job has one end");
     assert_eq!(bed.line("LLEN bridge:jobs:waiting").await, taken.to_string());
     assert_eq!(bed.line("SCARD bridge:jobs:active").await, "0");

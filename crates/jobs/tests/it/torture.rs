@@ -181,7 +181,7 @@ fn killed_workers_lose_nothing() {
             assert_eq!(usize::try_from(effects).unwrap() + usize::try_from(dead).unwrap(), count);
             assert!(twice <= killed * SLOTS, "{twice} runs twice");
             assert_eq!(int(&*store, &["GET", &format!("{NS}:ratelimit:concurrent:work")]).await, 0);
-            assert_eq!(int(&*store, &["ZCARD", &format!("{NS}:x:leases")]).await, 0);
+            assert_eq!(int(&*store, &["HLEN", &format!("{NS}:x:claimed")]).await, 0);
         });
     });
 }

@@ -32,7 +32,7 @@ pub(crate) async fn hold(book: &mut Book) {
 
     let reclaim = async |bed: &Bed| {
         bed.pass(31_000);
-        drop(bed.jobs.reclaim(100).await);
+        drop(bed.jobs.reclaim().await);
     };
     let lost = async |bed: &Bed| {
         claimed_abc(bed).await;
@@ -45,7 +45,7 @@ pub(crate) async fn hold(book: &mut Book) {
         bed.ask(&["SADD", "bridge:x:cancelled", "b"]).await;
     };
     book.note(("reclaim", "too often is dead, cancelled is failed"), plain(), often, reclaim).await;
-    let early = async |bed: &Bed| drop(bed.jobs.reclaim(100).await);
+    let early = async |bed: &Bed| drop(bed.jobs.reclaim().await);
     book.note(("reclaim", "no lease ran out"), plain(), claimed_abc, early).await;
 
     let seen = Sightings::default();
