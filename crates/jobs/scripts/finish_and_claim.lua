@@ -95,7 +95,9 @@ local function single(finishing)
   return { '', '', head or nil, text }
 end
 
-if ARGV[7] == '1' and ARGV[14] == '' and retention ~= '0' and retention ~= '-1' then
+-- Whether what is left of an ended job is kept for a while.
+local keeps = retention ~= '0' and retention ~= '-1'
+if keeps and ARGV[7] == '1' and ARGV[14] == '' then
   local finishing = ARGV[6] == '1' and ARGV[17] == 'completed'
   local short = (finishing or ARGV[6] == '0') and single(finishing)
   if short then return short end
@@ -136,16 +138,20 @@ local function touch(odd)
 end
 
 local function finish(locks, starts)
-  local owners = redis.call('MGET', unpack(locks))
-  local words, all, done, freed, n = {}, true, {}, {}, 0
+  local call, tell, ARGV = redis.call, kit.tell, ARGV
+  local results, states, texts = ns .. 'jobs:result:', ns .. 'jobs:status:', ns .. 'jobs:data:'
+  local owners, usual = call('MGET', unpack(locks)), not special and keeps
+  local words, done, freed, n = nil, {}, {}, 0
   for i = 1, #starts do
     local at, word = starts[i], 'written'
     local id, outcome, kind = ARGV[at], ARGV[at + 1], ARGV[at + 2]
     if owners[i] ~= me then
       word = 'lost'
-    elseif outcome == 'completed' and not special then
-      kit.close(id, outcome, ARGV[at + 3])
-      kit.tell(outcome, id, ARGV[at + 4])
+    elseif usual and outcome == 'completed' then
+      call('SET', results .. id, ARGV[at + 3], 'EX', result_ttl)
+      call('SET', states .. id, outcome, 'EX', retention)
+      call('EXPIRE', texts .. id, retention)
+      tell(outcome, id, ARGV[at + 4])
     else
       kit.rest()
       word = kit.finish(id, outcome, kind, at)
@@ -155,14 +161,20 @@ local function finish(locks, starts)
       done[n], freed[n] = id, locks[i]
       more[kind] = (more[kind] or 0) - 1
     end
-    words[i], all = word, all and word == 'written'
+    if word ~= 'written' then
+      words = words or {}
+      words[i] = word
+    end
   end
   if n > 0 then
-    redis.call('DEL', unpack(freed))
-    redis.call('SREM', ns .. 'jobs:active', unpack(done))
-    redis.call('HDEL', ns .. 'x:claimed', unpack(done))
+    call('DEL', unpack(freed))
+    call('SREM', ns .. 'jobs:active', unpack(done))
+    call('HDEL', ns .. 'x:claimed', unpack(done))
   end
-  if not all then reply[1] = words end
+  if words then
+    for i = 1, #starts do words[i] = words[i] or 'written' end
+    reply[1] = words
+  end
 end
 
 -- What is known of a type: whether this worker runs it, and may now.
@@ -179,8 +191,9 @@ local function memo_of(kind)
 end
 
 -- Takes a job for this worker, unless somebody holds its lock.
+local lock, lock_ttl = ns .. 'jobs:lock:', ARGV[9]
 local function take(id, kind, text)
-  if not redis.call('SET', ns .. 'jobs:lock:' .. id, me, 'NX', 'EX', ARGV[9]) then return false end
+  if not redis.call('SET', lock .. id, me, 'NX', 'EX', lock_ttl) then return false end
   local n = #ids + 1
   ids[n], kinds[n], reply[2 * n + 1], reply[2 * n + 2] = id, kind, id, text
   more[kind] = (more[kind] or 0) + 1
@@ -191,7 +204,8 @@ end
 local function claim(heads)
   local keys, texts, taken = {}, {}, 0
   if heads then
-    for i = 1, #heads do keys[i] = ns .. 'jobs:data:' .. heads[i] end
+    local data = ns .. 'jobs:data:'
+    for i = 1, #heads do keys[i] = data .. heads[i] end
     if #heads > 0 then texts = redis.call('MGET', unpack(keys)) end
     for i = 1, #heads do
       local kind = texts[i] and plain(texts[i])
@@ -221,9 +235,9 @@ local function main()
     claim(heads)
   end
   if #ids > 0 then
-    local states, times, at_by = {}, {}, now .. ' ' .. me
+    local status, states, times, at_by = ns .. 'jobs:status:', {}, {}, now .. ' ' .. me
     for i, id in ipairs(ids) do
-      states[2 * i - 1], states[2 * i] = ns .. 'jobs:status:' .. id, 'active'
+      states[2 * i - 1], states[2 * i] = status .. id, 'active'
       times[2 * i - 1], times[2 * i] = id, at_by
     end
     redis.call('MSET', unpack(states))
