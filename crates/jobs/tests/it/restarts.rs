@@ -34,6 +34,15 @@ struct Run {
     kills: Vec<Instant>,
     /// The longest wait for the first answer after a restart.
     slowest: Duration,
+    /// Memory of this process after the second restart and in the end, in MiB.
+    memory: (u64, u64),
+}
+
+/// Resident memory of this process in MiB.
+fn memory() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
+    pages * 4 / 1024
 }
 
 /// Restarts a server that syncs this way, again and again, under load.
@@ -48,8 +57,13 @@ fn restarts(program: Program, fsync: &str) -> Run {
         (live(&store), store)
     });
     let worker = runtime.block_on(Live::start(noting(&jobs, &store, "w", 8, 5)));
-    let mut run =
-        Run { sent: Vec::new(), lost: Vec::new(), kills: Vec::new(), slowest: Duration::ZERO };
+    let mut run = Run {
+        sent: Vec::new(),
+        lost: Vec::new(),
+        kills: Vec::new(),
+        slowest: Duration::ZERO,
+        memory: (0, 0),
+    };
     for round in 0..rounds {
         let sender = jobs.clone();
         let sending = runtime.spawn(async move {
@@ -78,7 +92,11 @@ fn restarts(program: Program, fsync: &str) -> Run {
             run.slowest = run.slowest.max(back.elapsed());
             run.sent.extend(sending.await.unwrap());
         });
+        if round == 1 {
+            run.memory.0 = memory();
+        }
     }
+    run.memory.1 = memory();
     runtime.block_on(async {
         let jobs = &jobs;
         let most = Duration::from_secs(if long() { 120 } else { 15 });
@@ -95,14 +113,18 @@ fn restarts(program: Program, fsync: &str) -> Run {
         worker.stop().await;
     });
     assert!(run.slowest < Duration::from_secs(1), "{:?}", run.slowest);
+    // What was sent is remembered here too: some MiB of ids.
+    assert!(run.memory.1 <= run.memory.0 * 11 / 10 + 16, "memory grew: {:?} MiB", run.memory);
     run
 }
 
 #[allow(clippy::print_stdout)] // the line of the scoreboard
 fn show(fsync: &str, run: &Run) {
     let (sent, lost, slowest) = (run.sent.len(), run.lost.len(), run.slowest);
+    let (before, after) = run.memory;
     println!(
-        "{fsync}: {sent} jobs acknowledged, lost {lost}, served again {slowest:?} after: PASS"
+        "{fsync}: {sent} jobs acknowledged, lost {lost}, served again {slowest:?} after, \
+         memory {before} then {after} MiB: PASS"
     );
 }
 

@@ -1,14 +1,17 @@
 //! Workers that are killed and frozen. Short here; with `WORLDKEEP_TORTURE=1` as much as the scoreboard of the project
 //! asks for, and with a fraction, such as `0.05`, that share of it.
 
+use std::collections::HashMap;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use jobs::worker::{Builder, Job, JobCx, JobError, Worker};
 use jobs::{Asked, Jobs, NewJob, Options, Scheduler};
+use kernel::events::{Filter, Record, Told};
 use kernel::{Deadline, Store, SystemClock};
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value as Json;
 use testkit::on_every_address;
@@ -137,6 +140,39 @@ pub(crate) async fn left(jobs: &Jobs) -> u64 {
     stats.waiting + stats.active + stats.delayed
 }
 
+/// How long jobs of killed workers were away: from the kill to their return into the list, by the events.
+#[derive(Default)]
+struct Orphans {
+    /// Unix ms at which each worker was killed.
+    killed: Mutex<HashMap<String, u64>>,
+    /// How many came back, and the longest that one was away.
+    back: AtomicU64,
+    longest_ms: AtomicU64,
+}
+
+impl Orphans {
+    async fn watch(self: Arc<Self>, jobs: Jobs) {
+        let types = vec!["claimed".to_owned(), "recovered".to_owned()];
+        let mut events = jobs.events(Filter { types, ..Filter::default() });
+        let mut owners: HashMap<String, String> = HashMap::new();
+        loop {
+            let Ok(records) = events.next(Duration::from_secs(1)).await else { continue };
+            for record in records {
+                let Record::Event(Told { envelope: event, .. }) = record else { continue };
+                let body: Json = serde_json::from_str(event.body.get()).unwrap_or_default();
+                if let Some(worker) = body["worker"].as_str() {
+                    owners.insert(event.id, worker.to_owned());
+                } else if let Some(worker) = owners.get(&event.id)
+                    && let Some(killed) = self.killed.lock().get(worker)
+                {
+                    self.back.fetch_add(1, Ordering::Relaxed);
+                    self.longest_ms.fetch_max(event.at.saturating_sub(*killed), Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn killed_workers_lose_nothing() {
     const SLOTS: usize = 8;
@@ -149,6 +185,8 @@ fn killed_workers_lose_nothing() {
             fill(&jobs, count).await;
             let scheduler = Scheduler::new(&jobs, Arc::default()).run_until(std::future::pending());
             let scheduler = tokio::spawn(scheduler);
+            let orphans = Arc::new(Orphans::default());
+            let watching = tokio::spawn(orphans.clone().watch(jobs.clone()));
             let mut workers: Vec<Process> =
                 (0..team).map(|n| Process::start(url, &format!("w-{n}"), SLOTS, 20)).collect();
             let mut killed = 0;
@@ -157,6 +195,8 @@ fn killed_workers_lose_nothing() {
                 tokio::time::sleep(Duration::from_millis(200)).await;
                 let next = Process::start(url, &format!("w-{}", killed + team), SLOTS, 20);
                 let at = killed % workers.len();
+                let old = format!("w-{}", if killed < team { at } else { killed });
+                orphans.killed.lock().insert(old, jobs.now_ms());
                 // Dropping the old one is kill -9.
                 workers[at] = next;
                 killed += 1;
@@ -170,16 +210,21 @@ fn killed_workers_lose_nothing() {
             let took = last_kill.elapsed();
             drop(workers);
             scheduler.abort();
+            watching.abort();
+            let back = orphans.back.load(Ordering::Relaxed);
+            let longest = orphans.longest_ms.load(Ordering::Relaxed);
             let (runs, effects) =
                 (int(&*store, &["GET", "runs"]).await, int(&*store, &["SCARD", "effects"]).await);
             let dead = jobs.stats().await.unwrap().dead;
             let twice = usize::try_from(runs).unwrap().saturating_sub(count);
             println!(
                 "killed {killed}, {team} workers with {SLOTS} slots, {count} jobs: lost 0, effects {effects}, \
-                 runs twice {twice}, dead {dead}, all done {took:?} after the last kill: PASS"
+                 runs twice {twice}, dead {dead}, {back} orphans back within {longest} ms, all done {took:?} \
+                 after the last kill: PASS"
             );
             assert_eq!(usize::try_from(effects).unwrap() + usize::try_from(dead).unwrap(), count);
             assert!(twice <= killed * SLOTS, "{twice} runs twice");
+            assert!(back > 0 && longest <= 10_000, "{back} back within {longest} ms, lock time 5 s");
             assert_eq!(int(&*store, &["GET", &format!("{NS}:ratelimit:concurrent:work")]).await, 0);
             assert_eq!(int(&*store, &["HLEN", &format!("{NS}:x:claimed")]).await, 0);
         });
