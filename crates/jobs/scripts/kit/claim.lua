@@ -141,28 +141,43 @@ local function judge(id, text, malformed)
   return nil
 end
 
--- Whether a job stands at that place that is not of high priority.
-local function is_low(at)
-  local id = redis.call('LINDEX', waiting, at)
-  local text = id and redis.pcall('GET', ns .. 'jobs:data:' .. id)
+-- Whether that is a job, and not of high priority.
+local function is_low(text)
   local job = type(text) == 'string' and kit.read(text)
   return job and not kit.high(job)
 end
 
--- Where the jobs of high priority end, which stand in front of the others: by doubling, then by halving.
-local function behind_high()
+local function low_at(place)
+  local id = redis.call('LINDEX', waiting, place)
+  return id and is_low(redis.pcall('GET', ns .. 'jobs:data:' .. id))
+end
+
+-- The last place of such a job. At the tail stand those that were promoted, of any priority.
+local function last_low()
   local last = redis.call('LLEN', waiting) - 1
-  local high, at = -1, 0
-  while at <= last and not is_low(at) do
+  if low_at(last) then return last end
+  local from, keys = math.max(0, last - 99), {}
+  for i, id in ipairs(redis.call('LRANGE', waiting, from, last)) do keys[i] = ns .. 'jobs:data:' .. id end
+  local texts = #keys > 0 and redis.call('MGET', unpack(keys)) or {}
+  for i = #texts, 1, -1 do
+    if is_low(texts[i]) then return from + i - 1 end
+  end
+end
+
+-- Where the jobs of high priority end, which stand in front of the others: by doubling, then by halving. And the side
+-- of the list that is nearer.
+local function behind_high()
+  local last, high, at = last_low(), -1, 0
+  if not last then return end
+  while not low_at(at) do
     high = at
-    if at == last then return end
     at = math.min(2 * at + 1, last)
   end
   while at - high > 1 do
     local middle = math.floor((at + high) / 2)
-    if is_low(middle) then at = middle else high = middle end
+    if low_at(middle) then at = middle else high = middle end
   end
-  return at <= last and at or nil, at * 2 > last and -1 or 1
+  return at, at * 2 > last and -1 or 1
 end
 
 -- Takes up to `owed` jobs from behind those of high priority.
@@ -176,8 +191,7 @@ local function pay(owed, count, limit)
     local texts = redis.call('MGET', unpack(keys))
     for i, id in ipairs(heads) do
       if #paid >= owed or #ids >= count then break end
-      local job = texts[i] and kit.read(texts[i])
-      if job and not kit.high(job) and not judge(id, texts[i], {}) then paid[#paid + 1] = id end
+      if is_low(texts[i]) and not judge(id, texts[i], {}) then paid[#paid + 1] = id end
     end
     seen, from, window = seen + #heads, from + #heads, 64
   end

@@ -21,6 +21,7 @@ mod read;
 mod recover;
 mod refuse;
 mod restarts;
+mod rotate;
 mod routes;
 mod running;
 mod same;
