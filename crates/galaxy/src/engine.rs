@@ -2,8 +2,8 @@
 //!
 //! Always true: at most one engine writes; orders take effect between ticks, in the order they came; whoever gave an
 //! order that is a write of its own hears of it when that is in the store; a batch that fails is tried again with the
-//! newest state and the writes of its orders; at most one batch is under way; after five seconds of failing the engine
-//! pauses the world in memory until the store is back.
+//! newest state and the writes of its orders; at most one batch may happen at a time; after five seconds of failing the
+//! engine pauses the world in memory until the store is back.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -329,11 +329,12 @@ impl Engine {
 
     async fn tick(&mut self, turn: &mut Turn, now: Duration) {
         let utc_ns = i128::from(self.clock.now_ms()) * 1_000_000;
+        let shared = turn.may_share();
         let world = &mut turn.world;
         #[expect(clippy::cast_precision_loss, reason = "seconds of drift")]
         let drift = (utc_ns - world.time_ns) as f64 / 1e9;
         world.drift_s = drift;
-        let stepped = world.step(pace::tick_ns(&world.pace, drift));
+        let stepped = world.step_on(pace::tick_ns(&world.pace, drift), shared);
         turn.beat.tick();
         for id in &stepped.not_finite {
             turn.numbers.not_finite += 1;

@@ -185,6 +185,22 @@ pub trait Session: Send {
             self.exec(&cmds, by).await
         }))
     }
+
+    /// The same, but nothing happens before `go` says until when it may: the commands may be sent before, and wait at the
+    /// server. With `None` nothing happens at all, and the session is of no more use. `by` is for the time until then.
+    fn exec_packed_after<'a>(
+        &'a mut self,
+        parts: &'a [&'a Packed],
+        go: BoxFuture<'a, Option<Deadline>>,
+        _by: Deadline,
+    ) -> Answer<'a, Option<Vec<Value>>> {
+        Answer::Later(Box::pin(async move {
+            match go.await {
+                Some(by) => self.exec_packed(parts, by).await,
+                None => Err(Fault::Unavailable("it was called off".to_owned())),
+            }
+        }))
+    }
 }
 
 /// What kind of store this is.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use kernel::{Answer, Cmd, Deadline, Fault, Packed, Session, Value};
+use tokio::time::error::Elapsed;
 use tokio::time::timeout_at;
 
 use crate::error::Trouble;
@@ -139,12 +140,47 @@ impl Own {
     ) -> Result<Option<Vec<Value>>, Fault> {
         loop {
             let values = self.ask(bytes, cmds + 2, true, by).await?;
-            let Some(error) = first_passing(&values) else {
-                self.watching = false;
-                return executed(values);
-            };
-            self.move_on(&error, by).await?;
+            if let Some(outcome) = self.judge(values, by).await? {
+                return outcome;
+            }
         }
+    }
+
+    // All but `EXEC` is sent at once; a server does nothing of it, and forgets it when we go.
+    async fn transact_after(
+        &mut self,
+        parts: &[&Packed],
+        go: BoxFuture<'_, Option<Deadline>>,
+        by: Deadline,
+    ) -> Result<Option<Vec<Value>>, Fault> {
+        let mut first = vec![MULTI];
+        first.extend(parts.iter().map(|part| part.bytes()).filter(|bytes| !bytes.is_empty()));
+        let before = self.say(&first, by).await?;
+        let Some(by) = timeout_at(by.instant().into(), go).await.ok().flatten() else {
+            self.held = None;
+            return Err(Fault::Unavailable("it was called off".to_owned()));
+        };
+        self.say_more(&[EXEC], by).await?;
+        let cmds: usize = parts.iter().map(|part| part.len()).sum();
+        let values = self.hear(before, cmds + 2, true, by).await?;
+        match self.judge(values, by).await? {
+            Some(outcome) => outcome,
+            None => self.transact_packed(parts, by).await,
+        }
+    }
+
+    // What came of a transaction; `None` when it is to be tried elsewhere.
+    async fn judge(
+        &mut self,
+        values: Vec<Value>,
+        by: Deadline,
+    ) -> Result<Option<Result<Option<Vec<Value>>, Fault>>, Fault> {
+        let Some(error) = first_passing(&values) else {
+            self.watching = false;
+            return Ok(Some(executed(values)));
+        };
+        self.move_on(&error, by).await?;
+        Ok(None)
     }
 
     // Nothing was done. What was watched here is not watched elsewhere, so then the caller starts over.
@@ -173,6 +209,12 @@ impl Own {
         queued: bool,
         by: Deadline,
     ) -> Result<Vec<Value>, Fault> {
+        let before = self.say(bytes, by).await?;
+        self.hear(before, count, queued, by).await
+    }
+
+    // Sends; says how many replies come before the first that was asked for.
+    async fn say(&mut self, bytes: &[&[u8]], by: Deadline) -> Result<usize, Fault> {
         if by.left().is_zero() {
             return Err(Fault::Unavailable("the deadline had passed already".to_owned()));
         }
@@ -180,21 +222,39 @@ impl Own {
         let Some(held) = usable else {
             return Err(Fault::Unavailable("this session lost an answer: open another".to_owned()));
         };
-        let extra = usize::from(std::mem::take(&mut held.watching));
-        let first: &[&[u8]] = if extra == 1 { &[UNWATCH] } else { &[] };
+        let before = usize::from(std::mem::take(&mut held.watching));
         self.busy = true;
-        let wire = &mut held.wire;
-        let answer = async {
-            wire.write_parts(first).await?;
-            wire.write_parts(bytes).await?;
-            wire.replies(count + extra, queued).await
-        };
-        match timeout_at(by.instant().into(), answer).await {
-            Ok(Ok(mut values)) => {
-                self.busy = false;
-                values.drain(..extra);
-                Ok(values)
-            }
+        if before == 1 {
+            self.say_more(&[UNWATCH], by).await?;
+        }
+        self.say_more(bytes, by).await?;
+        Ok(before)
+    }
+
+    async fn say_more(&mut self, bytes: &[&[u8]], by: Deadline) -> Result<(), Fault> {
+        let wire = &mut self.held.as_mut().expect("it is in use").wire;
+        let said = timeout_at(by.instant().into(), wire.write_parts(bytes)).await;
+        self.in_time(said)
+    }
+
+    async fn hear(
+        &mut self,
+        before: usize,
+        count: usize,
+        queued: bool,
+        by: Deadline,
+    ) -> Result<Vec<Value>, Fault> {
+        let wire = &mut self.held.as_mut().expect("it is in use").wire;
+        let heard = timeout_at(by.instant().into(), wire.replies(before + count, queued)).await;
+        let mut values = self.in_time(heard)?;
+        self.busy = false;
+        values.drain(..before);
+        Ok(values)
+    }
+
+    fn in_time<T>(&mut self, done: Result<Result<T, Trouble>, Elapsed>) -> Result<T, Fault> {
+        match done {
+            Ok(Ok(done)) => Ok(done),
             Ok(Err(trouble)) => Err(self.lost(&trouble)),
             Err(_) => {
                 // Closed at once, so that the server stops waiting on our behalf.
@@ -225,6 +285,15 @@ impl Session for Own {
         by: Deadline,
     ) -> Answer<'a, Option<Vec<Value>>> {
         Answer::Later(Box::pin(self.transact_packed(parts, by)))
+    }
+
+    fn exec_packed_after<'a>(
+        &'a mut self,
+        parts: &'a [&'a Packed],
+        go: BoxFuture<'a, Option<Deadline>>,
+        by: Deadline,
+    ) -> Answer<'a, Option<Vec<Value>>> {
+        Answer::Later(Box::pin(self.transact_after(parts, go, by)))
     }
 }
 

@@ -1,13 +1,15 @@
 //! Writes: one atomic batch per tick, at most one under way.
 //!
-//! While the store takes a batch, the next tick may be computed and encoded, but it is sent only after the answer. When
-//! the answer is bad, what was encoded meanwhile is thrown away: it held only what had changed since a write that never
-//! was, and everything is written anew from the newest state.
+//! While the store takes a batch, the next tick may be computed, encoded and sent, so that a server never waits for us;
+//! but the word that makes it happen is said only after the answer. When the answer is bad, what was sent meanwhile is
+//! called off: it held only what had changed since a write that never was, and everything is written anew from the
+//! newest state.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{Cmd, Deadline, Fault, Kind, Packed, Session, Store};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::seen::Seen;
@@ -18,7 +20,7 @@ use crate::orders::Effect;
 
 /// The session for the next batch, and what became of this one.
 type Arrived = (Option<Box<dyn Session>>, Result<(), Fault>);
-/// Threads from which on a batch is spelled by several while the store is at work.
+/// Threads from which on several are at work while the store is too.
 const MANY_THREADS: usize = 3;
 
 /// A batch that is under way, and what to do when it arrives.
@@ -41,7 +43,8 @@ impl Engine {
         let mut batch = turn.world.batch_in(self.keys, std::mem::take(&mut turn.room), true);
         turn.answers.iter().for_each(|answer| batch.last.push(answer));
         let session = turn.session.take();
-        let (session, outcome) = send(&self.store, session, self.home(), &turn.extra, &batch).await;
+        let sending = send(&self.store, session, self.home(), &turn.extra, &batch, None);
+        let (session, outcome) = sending.await;
         turn.room = batch;
         turn.session = session;
         match outcome {
@@ -54,37 +57,42 @@ impl Engine {
         }
     }
 
-    /// Sends everything as it is once the batch before it has arrived, and does not wait for the answer.
+    /// Sends everything as it is, lets it happen once the batch before it has arrived, and does not wait for the answer.
     pub(super) async fn launch(&mut self, turn: &mut Turn, began: Duration) {
-        // The store has a core of its own while it takes a batch.
-        let shared = turn.flight.is_none() || rayon::current_num_threads() >= MANY_THREADS;
+        let shared = turn.may_share();
         let room = std::mem::take(&mut turn.room);
         let mut batch = turn.world.batch_in(self.keys, room, shared);
         let seen = look(turn);
-        self.land(turn).await;
-        if turn.failing_since.is_some() {
-            self.flush(turn).await;
-            self.show(turn);
-            return;
-        }
-        if !turn.lock.holds() {
-            return;
-        }
         turn.answers.iter().for_each(|answer| batch.last.push(answer));
-        // Inside this process a call waits for the whole batch; a server answers between its pieces.
-        let embedded = self.store.status().kind == Kind::Embedded;
-        if embedded {
-            self.hear(turn).await;
-        }
         let extra = Arc::new(std::mem::take(&mut turn.extra));
+        let (go, gate) = oneshot::channel();
         let (sent, home, session) = (Arc::clone(&extra), self.home(), turn.session.take());
         let store = Arc::clone(&self.store);
         let runtime = tokio::runtime::Handle::current();
         // A thread of its own: the embedded store works where it is called.
         let task = tokio::task::spawn_blocking(move || {
-            let arrived = runtime.block_on(send(&store, session, home, &sent, &batch));
+            let sending = send(&store, session, home, &sent, &batch, Some(gate));
+            let arrived = runtime.block_on(sending);
+            drop(sent);
             (arrived, batch)
         });
+        self.land(turn).await;
+        if turn.failing_since.is_some() || !turn.lock.holds() {
+            drop(go);
+            turn.extra.append(&mut Arc::unwrap_or_clone(extra));
+            if turn.failing_since.is_some() {
+                self.flush(turn).await;
+                self.show(turn);
+            }
+            return;
+        }
+        // Inside this process a call waits for the whole batch; a server answers between its pieces.
+        let embedded = self.store.status().kind == Kind::Embedded;
+        if embedded {
+            self.hear(turn).await;
+        }
+        // Who does not hear it has ended, and its outcome says why.
+        let _ = go.send(());
         let answers = std::mem::take(&mut turn.answers);
         let askers = std::mem::take(&mut turn.askers);
         turn.flight = Some(Flight { task, extra, answers, askers, seen, began });
@@ -146,19 +154,33 @@ impl Engine {
     }
 }
 
-/// Writes a batch; gives the session back for the next.
+impl Turn {
+    /// Whether there are cores with nothing else to do: a server has one of its own while it takes a batch.
+    pub(super) fn may_share(&self) -> bool {
+        self.flight.is_none() || rayon::current_num_threads() >= MANY_THREADS
+    }
+}
+
+/// Writes a batch, when there is a gate only once it opens; gives the session back for the next.
 async fn send(
     store: &Arc<dyn Store>,
     session: Option<Box<dyn Session>>,
     home: String,
     extra: &[Cmd],
     batch: &Batch,
+    gate: Option<oneshot::Receiver<()>>,
 ) -> Arrived {
     if store.status().kind == Kind::Cluster {
+        if let Some(gate) = gate
+            && once_open(gate).await.is_none()
+        {
+            return (None, Err(Fault::Unavailable("it was called off".to_owned())));
+        }
         let entities: Vec<Cmd> = batch.entities.iter().flat_map(Packed::cmds).collect();
         return (None, send_apart(&**store, &[extra, &entities, &batch.last.cmds()]).await);
     }
-    let by = Deadline::after(PATIENCE);
+    // The batch before it has as much time again.
+    let by = Deadline::after(if gate.is_some() { PATIENCE * 2 } else { PATIENCE });
     let opened = match session {
         Some(session) => Ok(session),
         None => store.session(home.as_bytes(), by).await,
@@ -171,8 +193,16 @@ async fn send(
     let mut parts = vec![&extra];
     parts.extend(&batch.entities);
     parts.push(&batch.last);
-    let outcome = session.exec_packed(&parts, by).await.map(drop);
-    (Some(session), outcome)
+    let outcome = match gate {
+        None => session.exec_packed(&parts, by).await,
+        Some(gate) => session.exec_packed_after(&parts, Box::pin(once_open(gate)), by).await,
+    };
+    (Some(session), outcome.map(drop))
+}
+
+/// Until when the batch may happen; never, when nobody opens the gate any more.
+async fn once_open(gate: oneshot::Receiver<()>) -> Option<Deadline> {
+    gate.await.is_ok().then(|| Deadline::after(PATIENCE))
 }
 
 async fn send_apart(store: &dyn Store, parts: &[&[Cmd]]) -> Result<(), Fault> {

@@ -130,9 +130,14 @@ impl Fleet {
 
     /// Moves all craft along with the bodies.
     pub fn advance(&mut self, gm: &[f64], track: &Track) {
+        self.advance_on(gm, track, true);
+    }
+
+    /// The same, on one thread unless `shared`.
+    pub fn advance_on(&mut self, gm: &[f64], track: &Track, shared: bool) {
         let arch = Arch::new();
         let fly = |block: &mut Block| arch.dispatch(Fly { block, gm, track });
-        if self.blocks.len() >= WORTH_SHARING {
+        if shared && self.blocks.len() >= WORTH_SHARING {
             self.blocks.par_iter_mut().for_each(fly);
         } else {
             self.blocks.iter_mut().for_each(fly);

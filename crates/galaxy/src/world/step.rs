@@ -25,6 +25,11 @@ pub struct Stepped {
 impl World {
     /// Advances by `dt_ns` of game time.
     pub fn step(&mut self, dt_ns: i64) -> Stepped {
+        self.step_on(dt_ns, true)
+    }
+
+    /// The same; `shared` when there are cores with nothing else to do. The outcome is the same to the bit.
+    pub fn step_on(&mut self, dt_ns: i64, shared: bool) -> Stepped {
         #[expect(clippy::cast_precision_loss, reason = "below 2^53: a tick is at most 1000 s")]
         let dt_s = dt_ns as f64 / 1e9;
         let Automated { alerts, disabled } = self.automate();
@@ -32,7 +37,7 @@ impl World {
         self.aim();
         let before = self.places();
         let track = self.bodies.advance(dt_s);
-        self.fleet.advance(self.bodies.gm(), &track);
+        self.fleet.advance_on(self.bodies.gm(), &track, shared);
         let not_finite = self.mend(&before);
         let mut stepped = Stepped { not_finite, alerts, disabled, ..Stepped::default() };
         self.fleet.change_spheres(self.system, &self.bodies);

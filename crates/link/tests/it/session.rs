@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use kernel::{Fault, Value};
+use kernel::{Fault, Packed, Value};
 use testkit::on_every_store;
 
 use crate::{cmd, ms, soon};
@@ -43,6 +43,47 @@ on_every_store!(a_refused_command_in_a_transaction_refuses_all_of_it, |store| {
     assert!(matches!(refused, Err(Fault::Refused { code, .. }) if code == "ERR"));
     assert_eq!(store.call(&cmd("EXISTS k"), soon()).await, Ok(Value::Int(0)));
     assert_eq!(session.call(&cmd("SET k 1"), soon()).await, Ok(Value::Okay));
+});
+
+on_every_store!(a_transaction_that_waits_for_a_word_does_nothing_before_it, |store| {
+    let write: Packed = [&cmd("SET k early"), &cmd("INCR {k}n")].into_iter().collect();
+    let parts = [&write, &Packed::default(), &write];
+    let mut session = store.session(b"k", soon()).await.expect("a session");
+    let seen = store.clone();
+    // By the time it is asked, a server has heard the commands.
+    let go = async move {
+        for _ in 0..20 {
+            assert_eq!(seen.call(&cmd("EXISTS k {k}n"), soon()).await, Ok(Value::Int(0)));
+        }
+        seen.call(&cmd("SET k before"), soon()).await.expect("written");
+        Some(soon())
+    };
+    let done = session.exec_packed_after(&parts, Box::pin(go), soon()).await;
+    let [ok, one, two] = [Value::Okay, Value::Int(1), Value::Int(2)];
+    assert_eq!(done, Ok(Some(vec![ok.clone(), one, ok, two])));
+    let found = store.call(&cmd("GET k"), soon()).await;
+    assert_eq!(found, Ok(Value::BulkString(b"early".to_vec())));
+    // The session goes on.
+    assert_eq!(session.exec(&[cmd("INCR {k}n")], soon()).await, Ok(Some(vec![Value::Int(3)])));
+});
+
+on_every_store!(a_transaction_that_is_called_off_never_happens, |store| {
+    let mut write = Packed::default();
+    for n in 0..2_000 {
+        write.push(&cmd(&format!("SET {{k}}{n} {}", "x".repeat(500))));
+    }
+    let mut session = store.session(b"k", soon()).await.expect("a session");
+    let off = session.exec_packed_after(&[&write], Box::pin(async { None }), soon()).await;
+    assert!(matches!(off, Err(Fault::Unavailable(_))), "{off:?}");
+    drop(session);
+    let mut next = store.session(b"k", soon()).await.expect("a session");
+    let none = next.exec(&[cmd("EXISTS {k}0 {k}1999")], soon()).await;
+    assert_eq!(none, Ok(Some(vec![Value::Int(0)])));
+    let refused: Packed = [&cmd("SET k 1"), &cmd("NOSUCHCOMMAND")].into_iter().collect();
+    let go = Box::pin(async { Some(soon()) });
+    let refused = next.exec_packed_after(&[&refused], go, soon()).await;
+    assert!(matches!(refused, Err(Fault::Refused { code, .. }) if code == "ERR"));
+    assert_eq!(store.call(&cmd("EXISTS k"), soon()).await, Ok(Value::Int(0)));
 });
 
 on_every_store!(a_blocking_call_waits_and_stops_nobody_else, |store| {
