@@ -137,34 +137,48 @@ impl Accounts {
             created_at: self.now(),
         };
         let ship = ShipRow::first(&player);
-        let add = self.database.sql(
-            "INSERT INTO players (id, username, password_hash, is_admin, created_at)
-             VALUES ($1::uuid, $2, $3, $4, $5::timestamptz)",
-        );
-        let add_ship = self.database.sql(ships::INSERT);
+        let new = [(player, ship)];
+        self.insert(&new, &hash).await?;
+        let [new] = new;
+        Ok(new)
+    }
+
+    /// Takes in players with a ship each, all or none. They have no password: only a token lets them in.
+    pub async fn adopt(&self, players: &[(Player, ShipRow)]) -> Result<(), AccountError> {
+        for (player, _) in players {
+            check_username(&player.username)?;
+        }
+        self.insert(players, passwords::NONE).await
+    }
+
+    async fn insert(&self, new: &[(Player, ShipRow)], hash: &str) -> Result<(), AccountError> {
+        const ADD: &str = "INSERT INTO players (id, username, password_hash, is_admin, created_at)
+             VALUES ($1::uuid, $2, $3, $4, $5::timestamptz)";
         let outcome: Result<(), sqlx::Error> = on!(self.database, pool => async {
             let mut step = pool.begin_with(self.database.begin()).await?;
-            sqlx::query(add)
-                .bind(player.id.to_string())
-                .bind(&player.username)
-                .bind(hash)
-                .bind(player.is_admin)
-                .bind(database::time_text(player.created_at))
-                .execute(&mut *step)
-                .await?;
-            sqlx::query(add_ship)
-                .bind(ship.id.to_string())
-                .bind(ship.player_id.to_string())
-                .bind(&ship.name)
-                .bind(&ship.ship_class)
-                .bind(&ship.system_id)
-                .bind(database::time_text(ship.created_at))
-                .execute(&mut *step)
-                .await?;
+            for (player, ship) in new {
+                sqlx::query(self.database.sql(ADD))
+                    .bind(player.id.to_string())
+                    .bind(&player.username)
+                    .bind(hash)
+                    .bind(player.is_admin)
+                    .bind(database::time_text(player.created_at))
+                    .execute(&mut *step)
+                    .await?;
+                sqlx::query(self.database.sql(ships::INSERT))
+                    .bind(ship.id.to_string())
+                    .bind(ship.player_id.to_string())
+                    .bind(&ship.name)
+                    .bind(&ship.ship_class)
+                    .bind(&ship.system_id)
+                    .bind(database::time_text(ship.created_at))
+                    .execute(&mut *step)
+                    .await?;
+            }
             step.commit().await
         }.await);
         match outcome {
-            Ok(()) => Ok((player, ship)),
+            Ok(()) => Ok(()),
             Err(error) if DatabaseError::is_taken(&error) => Err(AccountError::UsernameTaken),
             Err(error) => Err(error.into()),
         }

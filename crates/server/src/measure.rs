@@ -8,6 +8,12 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 /// From 100 µs to 30 s.
 const BUCKETS: &[f64] = &[0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
 
+/// Finer around what a state may take on its way to the sockets.
+const STATE_BUCKETS: &[f64] = &[
+    0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.045, 0.05, 0.06, 0.075,
+    0.1, 0.15, 0.25, 0.5, 1.0, 5.0,
+];
+
 /// The recorder of this process; the first server installs it, others share it.
 pub(crate) fn recorder() -> PrometheusHandle {
     static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
@@ -16,6 +22,13 @@ pub(crate) fn recorder() -> PrometheusHandle {
             let builder = PrometheusBuilder::new();
             let builder = builder
                 .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), BUCKETS)
+                .and_then(|builder| {
+                    let state =
+                        ["worldkeep_galaxy_state_seconds", "worldkeep_galaxy_fanout_seconds"];
+                    state.into_iter().try_fold(builder, |builder, name| {
+                        builder.set_buckets_for_metric(Matcher::Full(name.into()), STATE_BUCKETS)
+                    })
+                })
                 .expect("the buckets are not empty");
             let recorder = builder.build_recorder();
             let handle = recorder.handle();
@@ -46,6 +59,14 @@ fn describe() {
     metrics::describe_gauge!("worldkeep_sockets", "open sockets");
     metrics::describe_counter!("worldkeep_events_total", "events read from the streams");
     metrics::describe_gauge!("worldkeep_resident_bytes", "memory of this process");
+    metrics::describe_histogram!(
+        "worldkeep_galaxy_state_seconds",
+        "from the end of a tick until its state is queued to a socket"
+    );
+    metrics::describe_histogram!(
+        "worldkeep_galaxy_fanout_seconds",
+        "from the end of a tick until its state is queued to the last socket that gets it"
+    );
 }
 
 /// Samples what is not counted as it happens.

@@ -15,6 +15,8 @@ const AT_ONCE: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(10);
 const SHORTEST: usize = 8;
 const LONGEST_BYTES: usize = 1_024;
+/// In place of a hash where there is no password: no password fits it.
+pub(super) const NONE: &str = "none";
 
 /// Hashes and verifies.
 pub(super) struct Passwords {
@@ -54,6 +56,7 @@ impl Passwords {
         password: &str,
         hash: Option<String>,
     ) -> Result<bool, AccountError> {
+        let hash = hash.filter(|hash| hash != NONE);
         let known = hash.is_some();
         let hash = hash.unwrap_or_else(|| self.nobody.clone());
         // A longer one was never accepted, so it is nobody's; cut, so that it costs no more than the others.

@@ -98,6 +98,8 @@ pub struct Seen {
     pub stations: Vec<StationSeen>,
     /// How the engine is doing.
     pub numbers: Numbers,
+    /// When the tick was done, by the monotonic clock of the engine; zero where there is none.
+    pub done: Duration,
 }
 
 impl Seen {

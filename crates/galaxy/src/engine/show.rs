@@ -23,7 +23,8 @@ pub(super) fn look(turn: &mut Turn) -> Box<Seen> {
 
 impl Engine {
     /// Lets others see this; what they saw before is used again when nobody holds it.
-    pub(super) fn show_this(&self, turn: &mut Turn, seen: Box<Seen>) {
+    pub(super) fn show_this(&self, turn: &mut Turn, mut seen: Box<Seen>) {
+        seen.done = self.clock.monotonic();
         let before = self.seen.send_replace(Arc::from(seen));
         turn.unseen = Arc::into_inner(before).map(Box::new);
     }

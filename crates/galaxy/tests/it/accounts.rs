@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use galaxy::accounts::{AccountError, Accounts, Page};
+use galaxy::accounts::{AccountError, Accounts, Page, Player, ShipRow};
 use galaxy::database::{Database, Place};
 use galaxy::tokens::BadToken;
 use kernel::{Clock as _, FakeClock};
@@ -58,6 +58,33 @@ fn a_player_registers_and_logs_in() {
             assert_eq!(code(accounts.register("ben", password).await), "E012");
         }
         assert_eq!(accounts.players(&Page::default()).await.unwrap().items, [ann]);
+    });
+}
+
+#[test]
+fn players_who_are_taken_in_come_with_a_token_and_have_no_password() {
+    on_every_database(|place| async {
+        let (accounts, _) = open(place).await;
+        let (ann, first) = accounts.register("ann", "correct horse").await.unwrap();
+        let new = |n: u128, username: &str| {
+            let player =
+                Player { id: Uuid::from_u128(n), username: username.into(), ..ann.clone() };
+            let ship =
+                ShipRow { id: Uuid::from_u128(n + 100), player_id: player.id, ..first.clone() };
+            (player, ship)
+        };
+        let both = [new(1, "ben"), new(2, "cat")];
+        accounts.adopt(&both).await.unwrap();
+        for (player, ship) in &both {
+            assert_eq!(accounts.whose(&accounts.token(player)).await.unwrap(), *player);
+            assert_eq!(accounts.ships_of(player.id).await.unwrap(), std::slice::from_ref(ship));
+            for word in ["none", "", "correct horse"] {
+                assert_eq!(code(accounts.login(&player.username, word).await), "E005");
+            }
+        }
+        assert_eq!(code(accounts.adopt(&[new(3, "dan"), new(4, "ann")]).await), "E010");
+        assert_eq!(accounts.player(Uuid::from_u128(3)).await.unwrap(), None, "all or none");
+        assert_eq!(code(accounts.adopt(&[new(5, "a b")]).await), "E011");
     });
 }
 

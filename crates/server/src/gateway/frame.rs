@@ -3,11 +3,13 @@
 
 use std::fmt::Write as _;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::extract::ws::Utf8Bytes;
-use galaxy::engine::{Seen, ShipSeen};
+use galaxy::engine::Seen;
+use galaxy::physics::Vec3;
 use galaxy::text;
 use serde::Serialize;
 use uuid::Uuid;
@@ -20,29 +22,53 @@ pub(crate) const SHIPS_MOST: usize = 200;
 /// One tick for sockets.
 pub(crate) struct Frame {
     pub(crate) seen: Arc<Seen>,
-    /// When the tick was done here, monotonic.
-    pub(crate) at: Duration,
+    /// When the tick was done, or read here; monotonic.
+    at: Duration,
+    /// How long after that the last socket so far had it queued, microseconds.
+    slowest_us: AtomicU64,
     parts: OnceLock<Parts>,
 }
 
+impl Drop for Frame {
+    /// When everybody who takes it has it.
+    fn drop(&mut self) {
+        let slowest = Duration::from_micros(*self.slowest_us.get_mut());
+        if !slowest.is_zero() {
+            metrics::histogram!("worldkeep_galaxy_fanout_seconds").record(slowest.as_secs_f64());
+        }
+    }
+}
+
 /// What is written once.
-struct Parts {
+pub(crate) struct Parts {
     /// From `{` to the beginning of the list of ships.
     head: String,
     /// All ships, with commas between.
     ships: String,
     /// Where each of them stands in that text.
     spans: Vec<Range<usize>>,
+    /// Where each of them is, side by side: every socket looks through all of them.
+    places: Vec<Vec3>,
 }
 
 impl Frame {
-    pub(crate) fn new(seen: Arc<Seen>, at: Duration) -> Self {
-        Frame { seen, at, parts: OnceLock::new() }
+    pub(crate) fn new(seen: Arc<Seen>, now: Duration) -> Self {
+        let at = if seen.leads { seen.done } else { now };
+        Frame { seen, at, slowest_us: AtomicU64::new(0), parts: OnceLock::new() }
+    }
+
+    /// It was just queued to a socket.
+    pub(crate) fn queued(&self, now: Duration) {
+        let took = now.saturating_sub(self.at);
+        metrics::histogram!("worldkeep_galaxy_state_seconds").record(took.as_secs_f64());
+        let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1);
+        self.slowest_us.fetch_max(took, Ordering::Relaxed);
     }
 
     /// The message for whoever flies this ship and wants at most so many others.
     pub(crate) fn state(&self, ship: Option<Uuid>, most: usize) -> Utf8Bytes {
-        let Parts { head, ships, spans } = self.parts.get_or_init(|| Parts::of(&self.seen));
+        let parts = self.parts();
+        let Parts { head, ships, spans, .. } = parts;
         let own = ship.and_then(|id| self.seen.ship(id));
         let most = most.min(SHIPS_MOST);
         let mut out = String::with_capacity(head.len() + ships.len().min(most * 400) + 1_200);
@@ -50,7 +76,8 @@ impl Frame {
         if spans.len() <= most {
             out.push_str(ships);
         } else {
-            for (n, at) in self.nearest(own, most).into_iter().enumerate() {
+            for (n, at) in parts.nearest(own.map(|own| own.position), most).into_iter().enumerate()
+            {
                 if n > 0 {
                     out.push(',');
                 }
@@ -66,23 +93,9 @@ impl Frame {
         out.into()
     }
 
-    /// The nearest ships by their place in the list, the own one among them; the first ones for a spectator.
-    fn nearest(&self, own: Option<&ShipSeen>, most: usize) -> Vec<usize> {
-        let all = &self.seen.ships;
-        let Some(own) = own else { return (0..most.min(all.len())).collect() };
-        if most == 0 {
-            return Vec::new();
-        }
-        let mut by_distance: Vec<(f64, usize)> = all
-            .iter()
-            .enumerate()
-            .map(|(at, ship)| ((ship.position - own.position).length_squared(), at))
-            .collect();
-        by_distance.select_nth_unstable_by(most - 1, |a, b| a.0.total_cmp(&b.0));
-        by_distance.truncate(most);
-        let mut chosen: Vec<usize> = by_distance.into_iter().map(|(_, at)| at).collect();
-        chosen.sort_unstable();
-        chosen
+    /// Writes what all sockets share, unless it is written.
+    pub(crate) fn parts(&self) -> &Parts {
+        self.parts.get_or_init(|| Parts::of(&self.seen))
     }
 }
 
@@ -99,17 +112,37 @@ impl Parts {
         head.push_str(r#"],"jumpgates":["#);
         list(&mut head, of_kind(galaxy::model::StationKind::Jumpgate).map(StationLine::from));
         head.push_str(r#"],"ships":["#);
-        let mut ships = String::with_capacity(seen.ships.len() * 400);
+        let mut ships = Vec::with_capacity(seen.ships.len() * 400);
         let mut spans = Vec::with_capacity(seen.ships.len());
         for ship in &seen.ships {
             if !ships.is_empty() {
-                ships.push(',');
+                ships.push(b',');
             }
             let begin = ships.len();
-            push(&mut ships, &ShipLine::from(ship));
+            serde_json::to_writer(&mut ships, &ShipLine::from(ship))
+                .expect("it holds texts and numbers");
             spans.push(begin..ships.len());
         }
-        Parts { head, ships, spans }
+        let ships = String::from_utf8(ships).expect("JSON is text");
+        let places = seen.ships.iter().map(|ship| ship.position).collect();
+        Parts { head, ships, spans, places }
+    }
+
+    /// The ships that are nearest to a place, by their own place in the list; the first ones for a spectator.
+    fn nearest(&self, from: Option<Vec3>, most: usize) -> Vec<usize> {
+        let Some(from) = from else { return (0..most.min(self.places.len())).collect() };
+        if most == 0 {
+            return Vec::new();
+        }
+        // Of numbers that are not negative, the bits are in order too.
+        let distance = |place: &Vec3| (*place - from).length_squared().to_bits();
+        let all = self.places.iter().enumerate();
+        let mut by_distance: Vec<(u64, usize)> =
+            all.map(|(at, place)| (distance(place), at)).collect();
+        by_distance.select_nth_unstable(most - 1);
+        let mut chosen: Vec<usize> = by_distance[..most].iter().map(|(_, at)| *at).collect();
+        chosen.sort_unstable();
+        chosen
     }
 }
 
@@ -130,8 +163,9 @@ fn push<T: Serialize>(out: &mut String, item: &T) {
 
 #[cfg(test)]
 mod tests {
+    use galaxy::engine::ShipSeen;
     use galaxy::physics::solar::SOL;
-    use galaxy::physics::{Hull, ShipClass, Vec3};
+    use galaxy::physics::{Hull, ShipClass};
     use serde_json::Value;
 
     use super::*;

@@ -1,9 +1,12 @@
 //! `worldkeep bench`: figures that matter to users, measured on their machine, each beside what it is compared
 //! with in the same run. Stores are its own: the engine in memory, and a Redis that is started for the run.
 
+mod crowd;
 pub(crate) mod galaxy;
 pub(crate) mod jobs;
+mod line;
 mod own_redis;
+mod own_server;
 mod pace;
 mod peers;
 pub(crate) mod rooms;

@@ -37,6 +37,8 @@ pub(super) mod code {
 
 /// Frames from a client, bytes.
 const FRAME_MOST: usize = 64 * 1024;
+/// A state of the most ships fits in, so that it is sent when it is flushed and not before.
+const STATE_ROOM: usize = 256 * 1024;
 /// Answers that may wait for a client that sends and does not read.
 const REPLIES: usize = 256;
 /// How long a socket waits until the event streams are heard for it.
@@ -88,7 +90,7 @@ fn accept(
         .max_message_size(FRAME_MOST)
         .max_frame_size(FRAME_MOST)
         .read_buffer_size(4 * 1024)
-        .write_buffer_size(16 * 1024);
+        .write_buffer_size(STATE_ROOM);
     Ok(upgrade.on_upgrade(move |socket| async move {
         metrics::gauge!("worldkeep_galaxy_sockets").increment(1.0);
         Box::pin(run(app, gateway, socket, wrong_origin)).await;
@@ -263,10 +265,15 @@ impl Mouth<'_> {
             let view = self.view.lock();
             (view.ship, view.ships)
         };
-        self.write(frame.state(ship, ships)).await?;
-        let took = self.app.clock.monotonic().saturating_sub(frame.at);
-        metrics::histogram!("worldkeep_galaxy_state_seconds").record(took.as_secs_f64());
-        Ok(Some(frame.seen.tick))
+        let (text, tick) = (frame.state(ship, ships), frame.seen.tick);
+        metrics::counter!("worldkeep_galaxy_sent_bytes_total").increment(text.len() as u64);
+        in_time(self.app, self.sink.feed(Message::Text(text))).await?;
+        frame.queued(self.app.clock.monotonic());
+        drop(frame);
+        // Everybody has the tick queued before the first is sent: sending takes longer.
+        tokio::task::yield_now().await;
+        in_time(self.app, self.sink.flush()).await?;
+        Ok(Some(tick))
     }
 
     async fn note(&mut self, note: Note) -> Result<(), End> {

@@ -1,10 +1,11 @@
 //! `worldkeep bench galaxy`: the physics beside REBOUND and numpy, the tick with its write beside what Redis takes at
-//! most and beside Python, and the times that a tick may take.
+//! most and beside Python, the times that a tick may take, and its state on the way to a thousand sockets.
 //!
 //! The peers are Python packages (`peers/galaxy/requirements.txt`), installed into a folder of their own when they are
 //! missing. CPU time is compared where one core is meant, so that a busy machine does not decide.
 
 mod physics;
+mod sockets;
 mod ticks;
 mod world;
 
@@ -29,11 +30,20 @@ pub(crate) async fn run(amounts: Amounts, tell: &mut Tell<'_>) -> Result<(), Str
     }
     let peers = peers.ok();
     physics::run(amounts, peers.as_ref(), tell)?;
-    ticks::run(amounts, peers.as_ref(), tell).await
+    ticks::run(amounts, peers.as_ref(), tell).await?;
+    sockets::run(amounts, tell).await
 }
 
 /// The middle one.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// The value that such a part stays at or below.
+fn percentile(mut values: Vec<f64>, part: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+    let at = ((values.len().saturating_sub(1)) as f64 * part).ceil() as usize;
+    values.get(at).copied().unwrap_or(0.0)
 }

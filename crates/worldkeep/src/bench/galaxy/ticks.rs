@@ -10,7 +10,7 @@ use kernel::{Cmd, Store};
 use super::super::own_redis::OwnRedis;
 use super::super::peers::Python;
 use super::world::{KEYS, Running, fill};
-use super::{Amounts, Figure, Tell, median};
+use super::{Amounts, Figure, Tell, median, percentile};
 
 /// Ticks of a second each, a hundred a second: more than the store takes.
 const FAST: (f64, f64) = (100.0, 100.0);
@@ -158,11 +158,4 @@ fn accepts(port: &str, bytes: &[u8], count: usize, seconds: f64) -> Result<f64, 
         done += 1.0;
     }
     Ok(done / start.elapsed().as_secs_f64())
-}
-
-fn percentile(mut values: Vec<f64>, part: f64) -> f64 {
-    values.sort_by(f64::total_cmp);
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-    let at = ((values.len().saturating_sub(1)) as f64 * part).ceil() as usize;
-    values.get(at).copied().unwrap_or(0.0)
 }

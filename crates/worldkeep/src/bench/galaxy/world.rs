@@ -45,13 +45,24 @@ pub(super) async fn fill(
     Ok(world)
 }
 
+/// Names one ship.
+pub(super) fn ship_id(n: usize) -> Uuid {
+    Uuid::from_u128(0x0000_0000_0000_4000_8000_0000_0000_0000 + n as u128)
+}
+
+/// Names its owner.
+pub(super) fn player_id(n: usize) -> Uuid {
+    Uuid::from_u128(0x0000_0000_0001_4000_8000_0000_0000_0000 + n as u128)
+}
+
 fn new_ship(world: &mut World, n: usize, ruled: bool) -> Result<Vec<Cmd>, String> {
-    let id = Uuid::from_u128(0x0000_0000_0000_4000_8000_0000_0000_0000 + n as u128);
+    let id = ship_id(n);
     #[allow(clippy::cast_precision_loss)] // some ten thousand
     let altitude = 4e5 + 1e3 * (n % 5_000) as f64;
     let place = Placement::Orbit { body: "Earth".into(), altitude };
     let at = world.spawn_point(&place, n as u64 + 1).ok_or("there is no Earth")?;
-    let record = world.new_ship(("npc", "Bench"), ShipClass::first(), at);
+    let owner = player_id(n).to_string();
+    let record = world.new_ship((&owner, "Bench"), ShipClass::first(), at);
     let key = KEYS.ship(id).map_err(|bad| bad.to_string())?;
     let mut cmds = vec![hash(key.as_str(), record.write())];
     cmds.push(line(&["SADD", "system:sol:ships", &id.to_string()]));

@@ -1,8 +1,6 @@
 //! `worldkeep bench rooms`: broadcast, latency, connects and memory beside a plain Node `ws` server and Colyseus
 //! in the same run, with one driver for all; and votes in a thousand rooms. Rate and socket limits are off.
 
-mod crowd;
-mod line;
 mod peer;
 mod votes;
 
@@ -14,10 +12,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::crowd::Crowd;
+use super::line::Line;
 use super::own_redis::OwnRedis;
 use super::{Figure, Tell};
-use crowd::Crowd;
-use line::Line;
 use peer::{Kind, Peer};
 
 /// Broadcasts under way at once in the throughput run.
@@ -259,11 +257,11 @@ async fn latency(kind: Kind, host: &mut peer::Host, lines: Vec<Line>) -> io::Res
     /// New sockets are slow once, whoever serves them.
     const WARMING: usize = 3;
     let mut took = Vec::with_capacity(lines.len() * ROUNDS);
-    let mut crowd = Crowd::new(lines)?;
+    let mut crowd = Crowd::new(lines, 1 << 16)?;
     for round in 0..WARMING + ROUNDS {
         let sent = Instant::now();
         host.shout().await?;
-        let all = crowd.hear(kind, sent)?;
+        let all = crowd.hear(|message| kind.is_broadcast(message).then_some(0), sent)?;
         if round >= WARMING {
             took.extend(all);
         }

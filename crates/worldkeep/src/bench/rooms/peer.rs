@@ -2,13 +2,14 @@
 //! Colyseus. They end with the measurement.
 
 use std::io::{self, BufRead as _, BufReader};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use super::line::{BINARY, Line, TEXT};
+use crate::bench::line::{BINARY, Line, TEXT};
+use crate::bench::own_server::{self, OwnServer, free_port, request};
 
 /// Which server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,16 +36,31 @@ impl Kind {
 pub(super) struct Peer {
     pub(super) kind: Kind,
     pub(super) at: SocketAddr,
-    child: Child,
+    process: Process,
     /// The room that is broadcast in.
     code: String,
-    _data: Option<tempfile::TempDir>,
 }
 
-impl Drop for Peer {
+enum Process {
+    Ours(OwnServer),
+    Node(Child),
+}
+
+impl Process {
+    fn id(&self) -> u32 {
+        match self {
+            Process::Ours(server) => server.id(),
+            Process::Node(child) => child.id(),
+        }
+    }
+}
+
+impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Process::Node(child) = self {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 
@@ -55,23 +71,6 @@ pub(super) struct Host {
     sent: u64,
 }
 
-/// Limits that a measurement switches off, by name.
-const OFF: &[&str] = &[
-    "LIMITS_CONNECTIONS",
-    "LIMITS_CONNECTIONS_PER_ADDRESS",
-    "LIMITS_ANONYMOUS_PER_SECOND",
-    "LIMITS_REQUESTS_PER_SECOND",
-    "ROOMS_SOCKETS_PER_ROOM",
-    "ROOMS_SOCKETS_PER_MINUTE",
-    "ROOMS_MESSAGES_PER_SECOND",
-    "ROOMS_RENAMES_PER_MINUTE",
-    "ROOMS_CREATED_PER_HOUR",
-];
-
-fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
-}
-
 /// Where the peers' programs are; their packages are installed when they are missing.
 pub(super) fn programs() -> Result<PathBuf, String> {
     crate::bench::peers::installed("rooms")
@@ -80,29 +79,9 @@ pub(super) fn programs() -> Result<PathBuf, String> {
 impl Peer {
     /// Starts this program on an embedded store in a scratch directory, or on a Redis.
     pub(super) async fn worldkeep(redis: Option<&str>) -> io::Result<Peer> {
-        let port = free_port()?;
-        let data = tempfile::tempdir()?;
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["serve", "--modules", "rooms", "--no-demo", "--quiet", "--log", "error"]);
-        command.arg("--http").arg(format!("127.0.0.1:{port}"));
-        match redis {
-            Some(url) => command.arg("--redis").arg(url),
-            None => command.arg("--data").arg(data.path()),
-        };
-        for name in OFF {
-            command.env(format!("WORLDKEEP_{name}"), "0");
-        }
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
-        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let (kind, code) = (Kind::Worldkeep, String::new());
-        let peer = Peer { kind, at, child, code, _data: Some(data) };
-        for _ in 0..200 {
-            if tokio::net::TcpStream::connect(at).await.is_ok() {
-                return Ok(peer);
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(25)).await;
-        }
-        Err(io::Error::other("the server did not start"))
+        let server = OwnServer::start("rooms", redis).await?;
+        let (kind, at, code) = (Kind::Worldkeep, server.at, String::new());
+        Ok(Peer { kind, at, process: Process::Ours(server), code })
     }
 
     /// Starts a Node program that answers with texts of this size.
@@ -120,7 +99,7 @@ impl Peer {
         let out = child.stdout.take().ok_or_else(|| io::Error::other("no output"))?;
         let ready = BufReader::new(out).lines().map_while(Result::ok).any(|line| line == "ready");
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let peer = Peer { kind, at, child, code: String::new(), _data: None };
+        let peer = Peer { kind, at, process: Process::Node(child), code: String::new() };
         if ready {
             Ok(peer)
         } else {
@@ -130,16 +109,12 @@ impl Peer {
 
     /// Resident memory of the server.
     pub(super) fn memory(&self) -> u64 {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
-        let text = text.unwrap_or_default();
-        let line = text.lines().find(|line| line.starts_with("VmRSS:"));
-        let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
-        kib.unwrap_or(0) * 1024
+        own_server::memory(self.process.id())
     }
 
     /// Files and sockets that the server has open.
     pub(super) fn files(&self) -> usize {
-        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).map_or(0, Iterator::count)
+        std::fs::read_dir(format!("/proc/{}/fd", self.process.id())).map_or(0, Iterator::count)
     }
 
     /// Whoever causes the broadcasts comes, and with it the room.
@@ -202,7 +177,7 @@ const JOIN: u8 = 10;
 const DATA: u8 = 13;
 
 impl Kind {
-    /// Whether a message is one of the broadcasts.
+    /// Whether a message is one of the broadcasts; its beginning is enough.
     pub(super) fn is_broadcast(self, message: &[u8]) -> bool {
         match self {
             Kind::Ws => true,
@@ -243,16 +218,7 @@ impl Host {
 
 /// The matchmaking that Colyseus wants before each socket.
 async fn seat(at: SocketAddr) -> io::Result<Value> {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    let mut stream = tokio::net::TcpStream::connect(at).await?;
-    let ask = format!(
-        "POST /matchmake/joinOrCreate/hall HTTP/1.1\r\nHost: {at}\r\nContent-Type: application/json\r\n\
-         Content-Length: 2\r\nConnection: close\r\n\r\n{{}}"
-    );
-    stream.write_all(ask.as_bytes()).await?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await?;
-    let text = String::from_utf8_lossy(&answer);
+    let text = request(at, "POST", "/matchmake/joinOrCreate/hall", "{}").await?;
     let (from, to) = (text.find('{').unwrap_or(0), text.rfind('}').map_or(0, |at| at + 1));
     serde_json::from_str(text.get(from..to).unwrap_or_default()).map_err(io::Error::other)
 }

@@ -11,9 +11,9 @@ use rand::RngExt as _;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::line::{Line, TEXT};
 use super::peer::{Peer, create};
 use crate::bench::Figure;
+use crate::bench::line::{Line, TEXT};
 
 const PLAYERS: usize = 8;
 const WITHIN_MS: u64 = 10_000;

@@ -8,15 +8,15 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 /// Text frames.
-pub(super) const TEXT: u8 = 1;
+pub(crate) const TEXT: u8 = 1;
 /// Binary frames.
-pub(super) const BINARY: u8 = 2;
+pub(crate) const BINARY: u8 = 2;
 const CLOSE: u8 = 8;
 const PING: u8 = 9;
 const PONG: u8 = 10;
 
 /// One open socket.
-pub(super) struct Line {
+pub(crate) struct Line {
     stream: TcpStream,
     buffer: Vec<u8>,
     /// Bytes of the buffer that were read already.
@@ -27,8 +27,8 @@ fn broken(why: &str) -> io::Error {
     io::Error::other(why.to_owned())
 }
 
-/// Kind and payload of the first frame of some bytes, when it is all there.
-pub(super) fn frame(bytes: &[u8]) -> Option<(u8, std::ops::Range<usize>)> {
+/// Kind and payload of the first frame of some bytes, when its head is there.
+pub(crate) fn head(bytes: &[u8]) -> Option<(u8, std::ops::Range<usize>)> {
     let (kind, short) = (*bytes.first()? & 0x0f, *bytes.get(1)? & 0x7f);
     let (start, len) = match short {
         126 => (4, usize::from(u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]))),
@@ -38,17 +38,22 @@ pub(super) fn frame(bytes: &[u8]) -> Option<(u8, std::ops::Range<usize>)> {
         }
         len => (2, usize::from(len)),
     };
-    (bytes.len() >= start + len).then_some((kind, start..start + len))
+    Some((kind, start..start + len))
+}
+
+/// The same, when it is all there.
+fn frame(bytes: &[u8]) -> Option<(u8, std::ops::Range<usize>)> {
+    head(bytes).filter(|(_, payload)| bytes.len() >= payload.end)
 }
 
 impl Line {
     /// Its socket, and what was read of it and not looked at.
-    pub(super) fn into_parts(self) -> io::Result<(std::net::TcpStream, Vec<u8>)> {
+    pub(crate) fn into_parts(self) -> io::Result<(std::net::TcpStream, Vec<u8>)> {
         Ok((self.stream.into_std()?, self.buffer[self.used..].to_vec()))
     }
 
     /// Opens a socket at a path.
-    pub(super) async fn open(at: SocketAddr, path: &str) -> io::Result<Line> {
+    pub(crate) async fn open(at: SocketAddr, path: &str) -> io::Result<Line> {
         let mut stream = TcpStream::connect(at).await?;
         stream.set_nodelay(true)?;
         let head = format!(
@@ -81,7 +86,7 @@ impl Line {
     }
 
     /// Sends a frame.
-    pub(super) async fn send(&mut self, kind: u8, payload: &[u8]) -> io::Result<()> {
+    pub(crate) async fn send(&mut self, kind: u8, payload: &[u8]) -> io::Result<()> {
         let mut frame = Vec::with_capacity(payload.len() + 14);
         frame.push(0x80 | kind);
         match payload.len() {
@@ -101,7 +106,7 @@ impl Line {
     }
 
     /// The next message, looked at where it lies.
-    pub(super) async fn next<T>(&mut self, look: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
+    pub(crate) async fn next<T>(&mut self, look: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
         loop {
             while let Some((kind, range)) = frame(&self.buffer[self.used..]) {
                 let range = self.used + range.start..self.used + range.end;
@@ -118,7 +123,7 @@ impl Line {
     }
 
     /// Reads until a message holds this text.
-    pub(super) async fn until(&mut self, wanted: &str) -> io::Result<String> {
+    pub(crate) async fn until(&mut self, wanted: &str) -> io::Result<String> {
         loop {
             let text = self.next(|bytes| String::from_utf8_lossy(bytes).into_owned()).await?;
             if text.contains(wanted) {
@@ -131,7 +136,7 @@ impl Line {
     }
 
     /// Sends a text and reads until the answer holds that one.
-    pub(super) async fn ask(&mut self, text: &str, wanted: &str) -> io::Result<String> {
+    pub(crate) async fn ask(&mut self, text: &str, wanted: &str) -> io::Result<String> {
         self.send(TEXT, text.as_bytes()).await?;
         self.until(wanted).await
     }

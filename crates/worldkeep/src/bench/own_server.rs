@@ -1,0 +1,135 @@
+//! This program as a server for the time of a measurement: a process of its own on loopback, on a free port, without
+//! limits, in a scratch directory. It ends with it.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A server that ends when this is dropped.
+pub(crate) struct OwnServer {
+    /// Where it listens.
+    pub(crate) at: SocketAddr,
+    child: Child,
+    _data: tempfile::TempDir,
+}
+
+impl Drop for OwnServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Limits that a measurement switches off, by name.
+const OFF: &[&str] = &[
+    "LIMITS_CONNECTIONS",
+    "LIMITS_CONNECTIONS_PER_ADDRESS",
+    "LIMITS_ANONYMOUS_PER_SECOND",
+    "LIMITS_REQUESTS_PER_SECOND",
+    "ROOMS_SOCKETS_PER_ROOM",
+    "ROOMS_SOCKETS_PER_MINUTE",
+    "ROOMS_MESSAGES_PER_SECOND",
+    "ROOMS_RENAMES_PER_MINUTE",
+    "ROOMS_CREATED_PER_HOUR",
+    "GALAXY_SOCKETS_PER_ADDRESS",
+    "GALAXY_SOCKETS_PER_PLAYER",
+    "GALAXY_MESSAGES_PER_SECOND",
+    "GALAXY_LOGINS_PER_MINUTE",
+];
+
+/// A port nobody listens on now.
+pub(crate) fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+impl OwnServer {
+    /// Starts it with one module, on an embedded store in a scratch directory or on a Redis.
+    pub(crate) async fn start(module: &str, redis: Option<&str>) -> io::Result<OwnServer> {
+        OwnServer::start_in(tempfile::tempdir()?, module, redis, &[]).await
+    }
+
+    /// The same in a directory where something is already, with more settings.
+    pub(crate) async fn start_in(
+        data: tempfile::TempDir,
+        module: &str,
+        redis: Option<&str>,
+        settings: &[(&str, &str)],
+    ) -> io::Result<OwnServer> {
+        let port = free_port()?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["serve", "--modules", module, "--no-demo", "--quiet", "--log", "error"]);
+        command.arg("--http").arg(format!("127.0.0.1:{port}"));
+        match redis {
+            Some(url) => command.arg("--redis").arg(url).env("XDG_DATA_HOME", data.path()),
+            None => command.arg("--data").arg(place(data.path())),
+        };
+        for name in OFF {
+            command.env(format!("WORLDKEEP_{name}"), "0");
+        }
+        for (name, value) in settings {
+            command.env(format!("WORLDKEEP_{name}"), value);
+        }
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let server = OwnServer { at, child, _data: data };
+        for _ in 0..200 {
+            if tokio::net::TcpStream::connect(at).await.is_ok() {
+                return Ok(server);
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        Err(io::Error::other("the server did not start"))
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// One request; the body of the answer.
+    pub(crate) async fn ask(&self, method: &str, path: &str) -> io::Result<String> {
+        request(self.at, method, path, "").await
+    }
+}
+
+/// Resident memory of a process.
+pub(crate) fn memory(process: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+/// Where a server keeps its files in such a directory, on whatever store.
+pub(crate) fn place(data: &Path) -> std::path::PathBuf {
+    data.join("worldkeep")
+}
+
+/// One request on a connection of its own; the body of an answer that says it was done.
+pub(crate) async fn request(
+    at: SocketAddr,
+    method: &str,
+    path: &str,
+    json: &str,
+) -> io::Result<String> {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let mut stream = tokio::net::TcpStream::connect(at).await?;
+    let ask = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {at}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n{json}",
+        json.len()
+    );
+    stream.write_all(ask.as_bytes()).await?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await?;
+    let text = String::from_utf8_lossy(&answer);
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let done = head.split(' ').nth(1).is_some_and(|status| status.starts_with('2'));
+    if done {
+        Ok(body.to_owned())
+    } else {
+        Err(io::Error::other(format!("{method} {path}: {text}")))
+    }
+}
