@@ -204,9 +204,12 @@ impl Bench {
             self.clear().await?;
             let jobs = self.queue(Options { events: false, ..Options::default() })?;
             dispatch_bulk(&jobs, waiting + count).await?;
-            let worked = self.timed(count, work_off(&jobs, count, 16)).await?;
-            let sent = self.timed(count, dispatch_each(&jobs, count)).await?;
-            rates.push((worked.per_s, sent.per_s));
+            let (mut worked, mut sent) = (Vec::new(), Vec::new());
+            for _ in 0..self.size.rounds {
+                worked.push(self.timed(count, work_off(&jobs, count, 16)).await?);
+                sent.push(self.timed(count, dispatch_each(&jobs, count)).await?);
+            }
+            rates.push((median(&worked, |said| said.per_s), median(&sent, |said| said.per_s)));
         }
         let long = self.size.long;
         tell(Figure::at_least(
