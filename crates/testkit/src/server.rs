@@ -275,17 +275,21 @@ impl Server {
     fn arguments(&self) -> Vec<String> {
         if self.setup.sentinel.is_some() {
             let mut all = vec!["sentinel.conf".to_owned(), "--sentinel".to_owned()];
-            let words = ["--bind", "127.0.0.1", "--unixsocket", "socket", "--port"];
-            all.extend(words.map(str::to_owned));
+            let socket = self.socket().display().to_string();
+            all.extend(
+                ["--bind", "127.0.0.1", "--unixsocket", &socket, "--port"].map(str::to_owned),
+            );
             all.push(self.port.to_string());
             all.extend(self.setup.args.iter().cloned());
             return all;
         }
         let port = self.port.to_string();
         let (plain, tls) = if self.setup.tls { ("0", &*port) } else { (&*port, "0") };
+        // In full: a server with another `--dir` has moved there before it makes it.
+        let socket = self.socket().display().to_string();
         let mut all: Vec<String> = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
             .into_iter()
-            .chain(["--unixsocket", "socket", "--enable-debug-command", "yes", "--port", plain])
+            .chain(["--unixsocket", &socket, "--enable-debug-command", "yes", "--port", plain])
             .map(str::to_owned)
             .collect();
         if self.setup.tls {
