@@ -223,7 +223,9 @@ impl Node {
                     sleep(FIRST_DELAY).await;
                 }
                 Err(_) => {
-                    let why = format!("{} did not open a connection in time", pipe.address());
+                    // What the server said before says more than that time is over.
+                    let late = || format!("{} did not open a connection in time", pipe.address());
+                    let why = told.as_ref().map_or_else(late, |told| told.reason().to_owned());
                     return Err(Fault::Unavailable(why));
                 }
             }

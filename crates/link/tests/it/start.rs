@@ -159,7 +159,11 @@ async fn a_full_server_and_a_protected_one_are_told() {
         assert!(error.to_string().contains("raise its maxclients"), "{error}");
         assert_eq!(error.exit_code(), 6);
         let none = store.session(b"k", crate::ms(500)).await;
-        assert!(matches!(none, Err(kernel::Fault::Unavailable(why)) if why.contains("maxclients")));
+        let Err(fault) = none else { panic!("a third client was let in") };
+        assert!(
+            matches!(&fault, kernel::Fault::Unavailable(why) if why.contains("maxclients")),
+            "{fault}"
+        );
     }
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let addr = listener.local_addr().expect("an address");
