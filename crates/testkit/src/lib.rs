@@ -18,7 +18,7 @@ pub use faulty::{Faulty, How};
 pub use kernel::{FakeClock, Store};
 pub use postgres::{LentDatabase, Postgres};
 pub use proxy::{Mode, Proxy};
-pub use record::Recorder;
+pub use record::{Recorder, ScriptCall};
 pub use sentinel::Sentinel;
 pub use server::{Program, Server, Setup, ask, free_port};
 pub use stores::{Lent, On, on_cluster, on_every, on_every_address, open, programs, wanted};

@@ -15,17 +15,34 @@ use parking_lot::Mutex;
 pub struct Recorder {
     store: Arc<dyn Store>,
     text: Arc<Mutex<String>>,
+    scripts: Arc<Mutex<Vec<ScriptCall>>>,
+}
+
+/// What a script was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptCall {
+    /// The script.
+    pub name: &'static str,
+    /// Its keys.
+    pub keys: Vec<String>,
+    /// Its arguments.
+    pub args: Vec<String>,
 }
 
 impl Recorder {
     /// Records what goes to `store`.
     pub fn new(store: Arc<dyn Store>) -> Arc<Self> {
-        Arc::new(Recorder { store, text: Arc::default() })
+        Arc::new(Recorder { store, text: Arc::default(), scripts: Arc::default() })
     }
 
     /// The transcript so far; the next one starts empty.
     pub fn take(&self) -> String {
         std::mem::take(&mut *self.text.lock())
+    }
+
+    /// The scripts that were called since this was last asked.
+    pub fn take_scripts(&self) -> Vec<ScriptCall> {
+        std::mem::take(&mut *self.scripts.lock())
     }
 
     /// Like [`take`](Self::take), without the answers.
@@ -62,6 +79,10 @@ fn word(bytes: &[u8]) -> String {
         Ok(text) if !text.contains(char::is_control) => format!("'{}'", text.replace('\'', "\\'")),
         _ => format!("'{}'", bytes.escape_ascii()),
     }
+}
+
+fn texts(words: &[&[u8]]) -> Vec<String> {
+    words.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
 fn line(cmd: &Cmd) -> String {
@@ -134,6 +155,11 @@ impl Store for Recorder {
                 let _ = write!(text, " {}", word(part));
             }
             note(&self.text, &text);
+            self.scripts.lock().push(ScriptCall {
+                name: script.name(),
+                keys: texts(keys),
+                args: texts(args),
+            });
             let outcome = self.store.script(script, keys, args, by).await;
             note_outcome(&self.text, &outcome);
             outcome

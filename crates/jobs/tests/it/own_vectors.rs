@@ -3,69 +3,14 @@
 
 use std::sync::Arc;
 
-use futures_util::stream::BoxStream;
 use jobs::{Options, SCRIPTS};
-use kernel::{Answer, Cmd, Deadline, Fault, Message, Script, Session, Status, Store, Topic, Value};
-use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
+use testkit::{Recorder, ScriptCall};
 
 use crate::support::{Bed, bed_with};
 use crate::vector_cases::{claim, enqueue, finish};
 use crate::vector_chores::{act, hold, keep, schedule};
 use crate::vectors::{play, state};
-
-/// A call of a script: its name, keys and arguments.
-type Call = (String, Vec<String>, Vec<String>);
-
-/// A store that notes which scripts are called.
-struct Spy {
-    store: Arc<dyn Store>,
-    calls: Mutex<Vec<Call>>,
-}
-
-impl Store for Spy {
-    fn call<'a>(&'a self, cmd: &'a Cmd, by: Deadline) -> Answer<'a, Value> {
-        self.store.call(cmd, by)
-    }
-
-    fn pipeline<'a>(
-        &'a self,
-        cmds: &'a [Cmd],
-        by: Deadline,
-    ) -> Answer<'a, Vec<Result<Value, Fault>>> {
-        self.store.pipeline(cmds, by)
-    }
-
-    fn script<'a>(
-        &'a self,
-        script: &'static Script,
-        keys: &'a [&'a [u8]],
-        args: &'a [&'a [u8]],
-        by: Deadline,
-    ) -> Answer<'a, Value> {
-        let words = |all: &[&[u8]]| -> Vec<String> {
-            all.iter().map(|word| String::from_utf8(word.to_vec()).unwrap()).collect()
-        };
-        self.calls.lock().push((script.name().to_owned(), words(keys), words(args)));
-        self.store.script(script, keys, args, by)
-    }
-
-    fn session<'a>(&'a self, key: &'a [u8], by: Deadline) -> Answer<'a, Box<dyn Session>> {
-        self.store.session(key, by)
-    }
-
-    fn subscribe<'a>(
-        &'a self,
-        topics: &'a [Topic],
-        by: Deadline,
-    ) -> Answer<'a, BoxStream<'static, Message>> {
-        self.store.subscribe(topics, by)
-    }
-
-    fn status(&self) -> Status {
-        self.store.status()
-    }
-}
 
 /// The commands that make a state.
 fn commands(state: &std::collections::BTreeMap<String, Json>) -> Vec<Vec<String>> {
@@ -110,16 +55,17 @@ impl Book {
         setup: impl AsyncFnOnce(&Bed),
         act: impl AsyncFnOnce(&Bed),
     ) -> (Vec<String>, Vec<String>) {
-        let spy = Arc::new(Spy { store: testkit::open("memory").await, calls: Mutex::default() });
-        let bed = bed_with(spy.clone(), options);
+        let store = testkit::open("memory").await;
+        let recorder = Recorder::new(Arc::clone(&store));
+        let bed = bed_with(recorder.clone(), options);
         setup(&bed).await;
         bed.ask(&["DEL", "bridge:events:stream"]).await;
-        let before = commands(&state(&*spy.store).await);
-        spy.calls.lock().clear();
+        let before = commands(&state(&*store).await);
+        recorder.take_scripts();
         act(&bed).await;
-        let calls = std::mem::take(&mut *spy.calls.lock());
-        let call = calls.into_iter().find(|(called, ..)| called == script);
-        let (_, keys, args) = call.unwrap_or_else(|| panic!("{name}: {script} was not called"));
+        let call = recorder.take_scripts().into_iter().find(|call| call.name == script);
+        let ScriptCall { keys, args, .. } =
+            call.unwrap_or_else(|| panic!("{name}: {script} was not called"));
         self.play(script, name, &before, &keys, &args).await;
         (keys, args)
     }
