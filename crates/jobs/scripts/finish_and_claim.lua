@@ -148,6 +148,7 @@ local function finish(locks, starts)
     if owners[i] ~= me then
       word = 'lost'
     elseif usual and outcome == 'completed' then
+      -- As `kit.close` does it, without what is looked up for each.
       call('SET', results .. id, ARGV[at + 3], 'EX', result_ttl)
       call('SET', states .. id, outcome, 'EX', retention)
       call('EXPIRE', texts .. id, retention)

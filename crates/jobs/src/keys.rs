@@ -100,7 +100,7 @@ kernel::keyspace! {
     /// How often a job was taken back from a dead worker: field = job id.
     own recoveries(ns: Namespace) = "{ns}:x:recoveries", Hash, Life::None,
         index = Some(jobs(Held::Fields, Named::Any));
-    /// When each active job was claimed and by whom; with its lock gone, it is taken back: field = job id, value Unix ms, a space, the worker.
+    /// When each active job was claimed and by whom: field = job id, value Unix ms, a space, the worker.
     own claimed(ns: Namespace) = "{ns}:x:claimed", Hash, Life::None,
         index = Some(jobs(Held::Fields, Named::Live));
     /// When claimed jobs were last looked through for lost ones: Unix ms.
