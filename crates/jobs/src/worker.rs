@@ -3,6 +3,7 @@
 //! Always true: a job runs only under a lease, which a task of its own renews; a handler whose lease is lost
 //! is told and its result dropped; whatever is not finished when the worker ends goes back to the front.
 
+mod ahead;
 mod attempt;
 mod builder;
 mod chores;
@@ -52,6 +53,7 @@ pub(crate) struct Shared {
     handlers: HashMap<String, Handler>,
     layers: Vec<Arc<dyn Layer>>,
     concurrency: usize,
+    claim_ahead: bool,
     /// Every job that is held, until its end is written.
     running: Mutex<HashMap<String, JobCx>>,
     /// There may be something to claim.

@@ -31,6 +31,9 @@ impl Shared {
         let clock = self.jobs.clock();
         let started = clock.monotonic();
         let (job, end) = match self.handlers.get(&job.kind) {
+            // It may have waited here for its turn.
+            _ if cx.is_lost() => return None,
+            _ if cx.is_cancelled() == Some(Cancelled::Asked) => (job, End::Returned(Ok(None))),
             _ if job.x.expires_at.is_some_and(|at| at < claimed_at) => (job, expired()),
             None => (job, End::Dropped),
             Some(handler) => {

@@ -32,6 +32,7 @@ pub struct Builder {
     region: Option<String>,
     capabilities: Vec<String>,
     concurrency: usize,
+    claim_ahead: bool,
     grace: Duration,
     chores: bool,
     seed: Option<u64>,
@@ -50,6 +51,7 @@ impl Builder {
             region: None,
             capabilities: Vec::new(),
             concurrency: 1,
+            claim_ahead: true,
             grace: Duration::from_secs(25),
             chores: true,
             seed: None,
@@ -95,6 +97,13 @@ impl Builder {
     /// [`Builder::handle_blocking`].
     pub fn concurrency(mut self, slots: usize) -> Self {
         self.concurrency = slots;
+        self
+    }
+
+    /// Whether a worker with one slot claims the next jobs while its own are quick, so that a trip to the store does
+    /// not stand between any two; `true` otherwise. They run one at a time and in their order all the same.
+    pub fn claim_ahead(mut self, ahead: bool) -> Self {
+        self.claim_ahead = ahead;
         self
     }
 
@@ -212,6 +221,7 @@ impl Builder {
             handlers,
             layers: self.layers,
             concurrency: self.concurrency,
+            claim_ahead: self.claim_ahead,
             running: parking_lot::Mutex::default(),
             wake: Notify::new(),
             phase: Phases::new(),

@@ -1,12 +1,13 @@
 //! The hot path: finished jobs out and new jobs in, in one call. With one slot the handler runs right here, one
-//! trip per job. With more, what finished while a call was under way goes out together with the next, and two
-//! teams share the slots, so that one's handlers run while the store works for the other.
+//! trip per job; while jobs are quick, trips overlap (`ahead`). With more slots, what finished while a call was under
+//! way goes out together with the next, and two teams share the slots, so that one's handlers run while the store works
+//! for the other.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use kernel::Fault;
+use kernel::{Fault, Kind};
 
 use super::Shared;
 use super::cx::JobCx;
@@ -19,6 +20,8 @@ use crate::outcome::{Claimed, Done, Ending, Wrote};
 const POLL: Duration = Duration::from_secs(1);
 /// The first wait after a failed call, and the longest: the store is served again within 250 ms of its return.
 const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(160));
+/// So many quick jobs in a row before the next are claimed ahead.
+const QUICK_ROW: u32 = 3;
 /// A store in the process answers at once, so the loop itself must let others run now and then.
 const YIELD_EVERY: u32 = 32;
 
@@ -36,7 +39,9 @@ impl Shared {
 
     async fn inline(&self) {
         let mut done = Vec::new();
-        let (mut turns, mut deeper) = (0u32, 0u32);
+        let (mut turns, mut deeper, mut quick) = (0u32, 0u32, 0u32);
+        // A store in the process has no trip to hide.
+        let ahead = self.claim_ahead && self.jobs.store().status().kind != Kind::Embedded;
         loop {
             let claiming = self.phase.get() == Phase::Running;
             if !claiming && done.is_empty() {
@@ -51,10 +56,15 @@ impl Shared {
                 Some((claimed, cx)) => {
                     deeper = 0;
                     done.extend(self.run(claimed, cx).await);
+                    quick = if done.iter().all(|one| one.took_ms == 0) { quick + 1 } else { 0 };
+                    if ahead && quick >= QUICK_ROW {
+                        done = self.ahead(done).await;
+                        quick = 0;
+                    }
                 }
                 None if more && deeper < DEEPER_MAX => deeper += 1,
                 None if claiming => {
-                    deeper = 0;
+                    (deeper, quick) = (0, 0);
                     self.idle().await;
                 }
                 None => {}

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::needless_raw_string_hashes)] // tests may; as expect-test records
 
 mod act;
+mod ahead;
 mod away;
 mod claim;
 mod definitions;
