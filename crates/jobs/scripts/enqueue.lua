@@ -6,34 +6,13 @@
 -- ARGV 4.. jobs
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:delayed {ns}:jobs:cron {ns}:events:stream
 -- BUILDS {ns}:x:unique:{digest} {ns}:x:wake
--- GIVES a text per job (alone when there is one plain job): empty, `exists`, or `held` and the id that holds the uniqueness key; or one number, how many wait, when it is full
+-- GIVES a text per job: empty, `exists`, or `held` and the id that holds the uniqueness key; or one number, how many wait, when it is full
 local redis, string = redis, string
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts = ARGV[1], ARGV[2]
 
 local function body_of(kind)
   return '{"type":' .. (string.find(kind, '[%c"\\]') and cjson.encode(kind) or '"' .. kind .. '"') .. '}'
-end
-
--- One job at the end of the list, the usual call, before anything is made that only others need. The list comes first:
--- one of another type refuses it before anything is written.
-local function one(id, text, kind)
-  redis.call('RPUSH', KEYS[1], id)
-  if string.find(opts, 'e', 1, true) then
-    local told = redis.pcall('XADD', ns .. 'events:stream', 'MAXLEN', '~', '10000', '*', 'type', 'dispatched', 'at',
-      now, 'id', id, 'body', body_of(kind))
-    if type(told) == 'table' then
-      redis.call('RPOP', KEYS[1])
-      return told
-    end
-  end
-  redis.call('MSET', ns .. 'jobs:data:' .. id, text, ns .. 'jobs:status:' .. id, 'waiting')
-  redis.call('PUBLISH', ns .. 'x:wake', kind)
-  return ''
-end
-
-if #ARGV == 12 and ARGV[3] == '0' and ARGV[5] ~= '' and ARGV[6] == 'back' and ARGV[10] == '' then
-  return one(ARGV[4], ARGV[8], ARGV[9])
 end
 
 local kit = {}

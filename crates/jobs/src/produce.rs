@@ -14,7 +14,7 @@ use crate::definitions;
 use crate::error::Error;
 use crate::jobs::Jobs;
 use crate::model::{Job, NewJob, Status};
-use crate::scripts::{ENQUEUE, PARK};
+use crate::scripts::{DISPATCH, ENQUEUE, PARK};
 
 /// Jobs in one trip, at most.
 pub const DISPATCH_MAX: usize = 500;
@@ -78,6 +78,13 @@ impl Record {
             self.window_ms.as_bytes(),
             self.policy.as_bytes(),
         ]
+    }
+
+    /// Whether it only has to be put to the end of the list, and its event needs no escapes.
+    fn is_plain(&self) -> bool {
+        let escaped = |byte: &u8| byte.is_ascii_control() || matches!(byte, b'"' | b'\\');
+        let placed = self.fresh == "1" && self.place == "back" && self.digest.is_empty();
+        placed && !self.kind.as_bytes().iter().any(escaped)
     }
 
     fn status(&self) -> Status {
@@ -189,9 +196,13 @@ impl Jobs {
         (!records.is_empty()).then(|| Box::pin(maybe_done(self.enqueue(records).boxed())))
     }
 
-    async fn enqueue(&self, records: Vec<(usize, Record)>) -> Result<Stored, Error> {
-        let (now, opts) = (self.now_ms().to_string(), self.opts());
+    async fn enqueue(&self, mut records: Vec<(usize, Record)>) -> Result<Stored, Error> {
         let most = self.options().max_waiting;
+        if most == 0 && matches!(&records[..], [(_, one)] if one.is_plain()) {
+            let (at, one) = records.pop().expect("there is one");
+            return Ok(vec![(at, self.enqueue_plain(one).await)]);
+        }
+        let (now, opts) = (self.now_ms().to_string(), self.opts());
         let most_text = most.to_string();
         let mut args: Vec<&[u8]> = Vec::with_capacity(3 + 9 * records.len());
         args.extend([now.as_bytes(), opts.as_bytes(), most_text.as_bytes()]);
@@ -203,8 +214,7 @@ impl Jobs {
             let full = |(at, _)| (at, Err(Error::Full { waiting, max: most }));
             return Ok(records.into_iter().map(full).collect());
         }
-        // One plain job is answered without a list.
-        let words = reply::list(&reply).unwrap_or(std::slice::from_ref(&reply));
+        let words = reply::list(&reply).unwrap_or_default();
         if words.len() != records.len() {
             return Err(reply::unexpected("enqueue", "an answer per job", &reply).into());
         }
@@ -220,6 +230,20 @@ impl Jobs {
             (at, answer)
         });
         Ok(stored.collect())
+    }
+
+    /// The usual call, without what only others need.
+    async fn enqueue_plain(&self, record: Record) -> Result<Dispatched, Error> {
+        let now = self.now_ms().to_string();
+        let body = if self.options().events {
+            format!(r#"{{"type":"{}"}}"#, record.kind)
+        } else {
+            String::new()
+        };
+        let args = [&now, &record.id, &record.text, &record.kind, &body].map(String::as_bytes);
+        let by = Deadline::after(self.options().enqueue_timeout);
+        self.script(&DISPATCH, &args, by).await?;
+        dispatched(record)
     }
 
     /// A job that depends on others.

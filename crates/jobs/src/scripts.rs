@@ -17,6 +17,7 @@ macro_rules! script {
     };
 }
 
+pub(crate) static DISPATCH: Script = script!("dispatch");
 pub(crate) static ENQUEUE: Script = script!("enqueue", "tell", "later", "base", "so_far", "go");
 pub(crate) static PARK: Script = script!("park", "tell", "base", "close", "ended", "go");
 pub(crate) static FINISH_AND_CLAIM: Script = script!(
@@ -54,6 +55,7 @@ pub(crate) static TRIM_DLQ: Script = script!("trim_dlq", "tell", "base", "go");
 
 /// All of them.
 pub const SCRIPTS: &[&Script] = &[
+    &DISPATCH,
     &ENQUEUE,
     &PARK,
     &FINISH_AND_CLAIM,

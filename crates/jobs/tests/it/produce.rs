@@ -254,3 +254,20 @@ on_every_store!(a_wake_up_is_told_in_the_step, |store| {
     let kernel::Message::Payload { payload, .. } = told else { panic!("a message") };
     assert_eq!(payload, b"email");
 });
+
+on_every_store!(a_key_of_another_type_refuses_one_plain_job_and_nothing_stays, |store| {
+    let bed = bed(store);
+    for key in ["bridge:jobs:waiting", "bridge:events:stream"] {
+        bed.line(&format!("SET {key} spoilt")).await;
+        let before = bed.dump().await;
+        let refused = bed.jobs.dispatch(NewJob::new("t", &1)).await.unwrap_err();
+        assert!(refused.to_string().contains("holds a string"), "{refused}");
+        assert_eq!(bed.dump().await, before);
+        bed.line(&format!("DEL {key}")).await;
+    }
+    for kind in ["t", "a \"b\"\\/c", "é/ü"] {
+        bed.put(NewJob::new(kind, &1)).await;
+        let text = bed.events().await;
+        assert!(text.lines().last().is_some_and(|line| line.contains("dispatched")), "{text}");
+    }
+});
