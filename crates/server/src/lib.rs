@@ -22,6 +22,7 @@ pub mod modules;
 pub mod outbox;
 pub mod overview;
 mod pages;
+mod pipe;
 pub mod presence;
 pub mod reply;
 mod routes;
@@ -29,6 +30,7 @@ pub mod serve;
 pub mod sessions;
 pub mod settings;
 pub mod tokens;
+mod upgrade;
 mod wire;
 mod worlds;
 

@@ -1,23 +1,41 @@
 //! One look at the world as sockets get it. What all sockets share (bodies, stations, every ship) is written once per
-//! tick, by the first socket that needs it; a socket copies the parts it wants and adds its own ship.
+//! tick, by the first who needs it; a socket's state names the parts of it that it wants, and adds its own ship.
 
-use std::fmt::Write as _;
-use std::ops::Range;
+use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use axum::extract::ws::Utf8Bytes;
 use galaxy::engine::Seen;
-use galaxy::physics::Vec3;
 use galaxy::text;
+use metrics::{Counter, Histogram};
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::nearest::{Places, Reach};
 use super::shapes::{ShipFull, ShipLine, StationLine, body_lines};
+use super::state::{Spans, State};
 
 /// The most ships in one message.
 pub(crate) const SHIPS_MOST: usize = 200;
+
+/// What is counted of states, found once.
+#[derive(Clone)]
+pub(crate) struct Meters {
+    state: Histogram,
+    fanout: Histogram,
+    pub(crate) sent: Counter,
+}
+
+impl Meters {
+    pub(crate) fn new() -> Self {
+        Meters {
+            state: metrics::histogram!("worldkeep_galaxy_state_seconds"),
+            fanout: metrics::histogram!("worldkeep_galaxy_fanout_seconds"),
+            sent: metrics::counter!("worldkeep_galaxy_sent_bytes_total"),
+        }
+    }
+}
 
 /// One tick for sockets.
 pub(crate) struct Frame {
@@ -26,6 +44,7 @@ pub(crate) struct Frame {
     at: Duration,
     /// How long after that the last socket so far had it queued, microseconds.
     slowest_us: AtomicU64,
+    meters: Meters,
     parts: OnceLock<Parts>,
 }
 
@@ -34,143 +53,127 @@ impl Drop for Frame {
     fn drop(&mut self) {
         let slowest = Duration::from_micros(*self.slowest_us.get_mut());
         if !slowest.is_zero() {
-            metrics::histogram!("worldkeep_galaxy_fanout_seconds").record(slowest.as_secs_f64());
+            self.meters.fanout.record(slowest.as_secs_f64());
         }
     }
 }
 
 /// What is written once.
-pub(crate) struct Parts {
-    /// From `{` to the beginning of the list of ships.
-    head: String,
-    /// All ships, with commas between.
-    ships: String,
-    /// Where each of them stands in that text.
-    spans: Vec<Range<usize>>,
-    /// Where each of them is, side by side: every socket looks through all of them.
-    places: Vec<Vec3>,
+struct Parts {
+    /// From `{` to the last ship of all.
+    text: String,
+    /// Where each of them begins in it, and where one more would: behind a comma.
+    begins: Vec<usize>,
+    /// Where each of them is in the world.
+    places: Places,
 }
 
 impl Frame {
-    pub(crate) fn new(seen: Arc<Seen>, now: Duration) -> Self {
+    pub(crate) fn new(seen: Arc<Seen>, now: Duration, meters: Meters) -> Self {
         let at = if seen.leads { seen.done } else { now };
-        Frame { seen, at, slowest_us: AtomicU64::new(0), parts: OnceLock::new() }
+        Frame { seen, at, slowest_us: AtomicU64::new(0), meters, parts: OnceLock::new() }
     }
 
     /// It was just queued to a socket.
     pub(crate) fn queued(&self, now: Duration) {
         let took = now.saturating_sub(self.at);
-        metrics::histogram!("worldkeep_galaxy_state_seconds").record(took.as_secs_f64());
+        self.meters.state.record(took.as_secs_f64());
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1);
         self.slowest_us.fetch_max(took, Ordering::Relaxed);
     }
 
     /// The message for whoever flies this ship and wants at most so many others.
-    pub(crate) fn state(&self, ship: Option<Uuid>, most: usize) -> Utf8Bytes {
-        let parts = self.parts();
-        let Parts { head, ships, spans, .. } = parts;
+    pub(crate) fn state(
+        self: &Arc<Self>,
+        ship: Option<Uuid>,
+        most: usize,
+        reach: &mut Reach,
+    ) -> State {
+        let parts = self.parts.get_or_init(|| Parts::of(&self.seen));
         let own = ship.and_then(|id| self.seen.ship(id));
-        let most = most.min(SHIPS_MOST);
-        let mut out = String::with_capacity(head.len() + ships.len().min(most * 400) + 1_200);
-        out.push_str(head);
-        if spans.len() <= most {
-            out.push_str(ships);
-        } else {
-            for (n, at) in parts.nearest(own.map(|own| own.position), most).into_iter().enumerate()
-            {
-                if n > 0 {
-                    out.push(',');
-                }
-                out.push_str(&ships[spans[at].clone()]);
-            }
-        }
-        out.push_str(r#"],"ship":"#);
+        let most = most.min(SHIPS_MOST).min(parts.places.len());
+        let mut spans = Spans::new(0..parts.begins[0], most);
+        let mut take = |at: usize| spans.add(parts.begins[at]..parts.begins[at + 1]);
         match own {
-            Some(own) => push(&mut out, &ShipFull::from(own)),
-            None => out.push_str("null"),
+            Some(own) => parts.places.nearest(own.position, most, reach, take),
+            // A spectator sees the first ones.
+            None => (0..most).for_each(&mut take),
         }
-        out.push('}');
-        out.into()
+        let spans = spans.end(most > 0);
+        let mut tail = Vec::with_capacity(1_200);
+        tail.extend_from_slice(br#"],"ship":"#);
+        match own {
+            Some(own) => push(&mut tail, &ShipFull::from(own)),
+            None => tail.extend_from_slice(b"null"),
+        }
+        tail.push(b'}');
+        State::new(Arc::clone(self), spans, tail)
     }
 
-    /// Writes what all sockets share, unless it is written.
-    pub(crate) fn parts(&self) -> &Parts {
-        self.parts.get_or_init(|| Parts::of(&self.seen))
+    /// What all sockets share.
+    pub(super) fn text(&self) -> &str {
+        self.parts.get().map_or("", |parts| &parts.text)
     }
 }
 
 impl Parts {
     fn of(seen: &Seen) -> Self {
-        let mut head = String::with_capacity(8_192);
+        let mut text = Vec::with_capacity(10_000 + seen.ships.len() * 400);
         let time = text::time(seen.time_ns);
-        let _ = write!(head, r#"{{"type":"state","tick":{},"game_time":"{time}","#, seen.tick);
-        head.push_str(r#""bodies":["#);
-        list(&mut head, body_lines(seen));
+        let _ = write!(text, r#"{{"type":"state","tick":{},"game_time":"{time}","#, seen.tick);
+        text.extend_from_slice(br#""bodies":["#);
+        list(&mut text, body_lines(seen));
         let of_kind = |kind| seen.stations.iter().filter(move |station| station.kind == kind);
-        head.push_str(r#"],"stations":["#);
-        list(&mut head, of_kind(galaxy::model::StationKind::Station).map(StationLine::from));
-        head.push_str(r#"],"jumpgates":["#);
-        list(&mut head, of_kind(galaxy::model::StationKind::Jumpgate).map(StationLine::from));
-        head.push_str(r#"],"ships":["#);
-        let mut ships = Vec::with_capacity(seen.ships.len() * 400);
-        let mut spans = Vec::with_capacity(seen.ships.len());
+        text.extend_from_slice(br#"],"stations":["#);
+        list(&mut text, of_kind(galaxy::model::StationKind::Station).map(StationLine::from));
+        text.extend_from_slice(br#"],"jumpgates":["#);
+        list(&mut text, of_kind(galaxy::model::StationKind::Jumpgate).map(StationLine::from));
+        text.extend_from_slice(br#"],"ships":["#);
+        let mut begins = Vec::with_capacity(seen.ships.len() + 1);
         for ship in &seen.ships {
-            if !ships.is_empty() {
-                ships.push(b',');
+            if !begins.is_empty() {
+                text.push(b',');
             }
-            let begin = ships.len();
-            serde_json::to_writer(&mut ships, &ShipLine::from(ship))
-                .expect("it holds texts and numbers");
-            spans.push(begin..ships.len());
+            begins.push(text.len());
+            push(&mut text, &ShipLine::from(ship));
         }
-        let ships = String::from_utf8(ships).expect("JSON is text");
+        begins.push(text.len() + usize::from(!begins.is_empty()));
+        let text = String::from_utf8(text).expect("JSON is text");
         let places = seen.ships.iter().map(|ship| ship.position).collect();
-        Parts { head, ships, spans, places }
-    }
-
-    /// The ships that are nearest to a place, by their own place in the list; the first ones for a spectator.
-    fn nearest(&self, from: Option<Vec3>, most: usize) -> Vec<usize> {
-        let Some(from) = from else { return (0..most.min(self.places.len())).collect() };
-        if most == 0 {
-            return Vec::new();
-        }
-        // Of numbers that are not negative, the bits are in order too.
-        let distance = |place: &Vec3| (*place - from).length_squared().to_bits();
-        let all = self.places.iter().enumerate();
-        let mut by_distance: Vec<(u64, usize)> =
-            all.map(|(at, place)| (distance(place), at)).collect();
-        by_distance.select_nth_unstable(most - 1);
-        let mut chosen: Vec<usize> = by_distance[..most].iter().map(|(_, at)| *at).collect();
-        chosen.sort_unstable();
-        chosen
+        Parts { text, begins, places }
     }
 }
 
-fn list<T: Serialize>(out: &mut String, items: impl Iterator<Item = T>) {
+fn list<T: Serialize>(out: &mut Vec<u8>, items: impl Iterator<Item = T>) {
     for (n, item) in items.enumerate() {
         if n > 0 {
-            out.push(',');
+            out.push(b',');
         }
         push(out, &item);
     }
 }
 
 /// Appends JSON.
-fn push<T: Serialize>(out: &mut String, item: &T) {
-    // Texts and finite numbers: there is nothing here that JSON cannot hold.
-    out.push_str(&serde_json::to_string(item).unwrap_or_else(|_| "null".to_owned()));
+fn push<T: Serialize>(out: &mut Vec<u8>, item: &T) {
+    serde_json::to_writer(out, item).expect("it holds texts and numbers");
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use galaxy::engine::ShipSeen;
     use galaxy::physics::solar::SOL;
-    use galaxy::physics::{Hull, ShipClass};
+    use galaxy::physics::{Hull, ShipClass, Vec3};
     use serde_json::Value;
 
     use super::*;
+    use crate::pipe::Head;
 
-    fn world(ships: usize) -> Frame {
+    fn world(ships: usize) -> Arc<Frame> {
+        world_at(ships, 7)
+    }
+
+    /// Ships in a row, a kilometre apart.
+    pub(in super::super) fn world_at(ships: usize, tick: u64) -> Arc<Frame> {
         let bodies = SOL.at_j2000();
         let now = bodies.now();
         #[allow(clippy::cast_precision_loss)]
@@ -192,14 +195,83 @@ mod tests {
         let seen = Arc::new(Seen {
             bodies: now.position.iter().copied().zip(now.velocity.iter().copied()).collect(),
             ships: ships.collect(),
-            tick: 7,
+            tick,
             ..Seen::default()
         });
-        Frame::new(seen, Duration::ZERO)
+        Arc::new(Frame::new(seen, Duration::ZERO, Meters::new()))
     }
 
-    fn read(frame: &Frame, ship: Option<u128>, most: usize) -> Value {
-        serde_json::from_str(&frame.state(ship.map(Uuid::from_u128), most)).unwrap()
+    /// What is sent, by whom it is sent to.
+    fn sent(frame: &Arc<Frame>, ship: Option<u128>, most: usize) -> String {
+        let state = frame.state(ship.map(Uuid::from_u128), most, &mut Reach::default());
+        let all: Vec<u8> = state.pieces().iter().flat_map(|piece| piece.to_vec()).collect();
+        let head = Head::text(state.len());
+        assert_eq!(&all[..head.len()], &*head);
+        let text = String::from_utf8(all[head.len()..].to_vec()).unwrap();
+        assert_eq!(text.len(), state.len());
+        text
+    }
+
+    fn read(frame: &Arc<Frame>, ship: Option<u128>, most: usize) -> Value {
+        serde_json::from_str(&sent(frame, ship, most)).unwrap()
+    }
+
+    #[derive(Serialize)]
+    struct Whole<'a> {
+        r#type: &'a str,
+        tick: u64,
+        game_time: String,
+        bodies: Vec<super::super::shapes::BodyLine<'a>>,
+        stations: [(); 0],
+        jumpgates: [(); 0],
+        ships: Vec<ShipLine<'a>>,
+        ship: Option<ShipFull<'a>>,
+    }
+
+    #[test]
+    fn pieces_are_byte_for_byte_what_the_whole_is() {
+        for count in [0, 1, 2, 199, 200, 201, 500] {
+            let frame = world(count);
+            let seen = &frame.seen;
+            for (ship, most) in [
+                (None, 200),
+                (None, 3),
+                (Some(1), 200),
+                (Some(150), 7),
+                (Some(150), 0),
+                (Some(900), 1),
+            ] {
+                let own = ship.and_then(|id| seen.ship(Uuid::from_u128(id)));
+                let mut near: Vec<&ShipSeen> = seen.ships.iter().collect();
+                if let Some(own) = own {
+                    let far = |ship: &ShipSeen| (ship.position - own.position).length();
+                    near.sort_by(|a, b| far(a).total_cmp(&far(b)));
+                }
+                near.truncate(most);
+                near.sort_by_key(|ship| ship.id);
+                let whole = Whole {
+                    r#type: "state",
+                    tick: 7,
+                    game_time: text::time(seen.time_ns),
+                    bodies: body_lines(seen).collect(),
+                    stations: [],
+                    jumpgates: [],
+                    ships: near.into_iter().map(ShipLine::from).collect(),
+                    ship: own.map(ShipFull::from),
+                };
+                let whole = serde_json::to_string(&whole).unwrap();
+                assert_eq!(sent(&frame, ship, most), whole, "{most} of {count} for {ship:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn ships_that_stand_side_by_side_are_one_piece() {
+        let frame = world(500);
+        let state = frame.state(Some(Uuid::from_u128(250)), 100, &mut Reach::default());
+        assert_eq!(state.pieces().len(), 4, "head, what stands before the ships, ships, own ship");
+        let state = frame.state(Some(Uuid::from_u128(1)), 100, &mut Reach::default());
+        assert_eq!(state.pieces().len(), 3, "the first ships follow what stands before them");
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(crate) async fn frames(app: State, stop: CancellationToken) {
                 let now = Arc::clone(&seen.borrow_and_update());
                 if now.leads {
                     measure(&now);
-                    gateway.show(now);
+                    gateway.show(now).await;
                 }
             }
             () = gateway.ticked.notified() => read(&app, &gateway).await,
@@ -71,7 +71,7 @@ async fn read(app: &App, gateway: &Gateway) {
         return;
     }
     match Seen::read(&app.shared_store(), gateway.keys, &SOL).await {
-        Ok(Some(seen)) => drop(gateway.show(Arc::new(seen))),
+        Ok(Some(seen)) => gateway.show(Arc::new(seen)).await,
         Ok(None) => {}
         Err(fault) => tracing::debug!(%fault, "a tick of another server could not be read"),
     }

@@ -31,12 +31,16 @@ pub(crate) mod accounts;
 pub(crate) mod errors;
 pub(crate) mod frame;
 pub(crate) mod loops;
+mod nearest;
 pub(crate) mod notes;
 pub(crate) mod orders;
+pub(crate) mod seats;
 pub(crate) mod shapes;
+pub(crate) mod state;
 
-use frame::Frame;
+use frame::{Frame, Meters};
 use notes::Note;
+use seats::Seats;
 
 /// What one server holds of the galaxy.
 pub(crate) struct Gateway {
@@ -48,6 +52,9 @@ pub(crate) struct Gateway {
     waiting: Mutex<Option<Engine>>,
     /// The newest frame; `None` until there is a world.
     pub(crate) frames: watch::Sender<Option<Arc<Frame>>>,
+    /// Who is to get them.
+    pub(crate) seats: Seats,
+    pub(crate) meters: Meters,
     /// What sockets hear beside the state.
     pub(crate) notes: broadcast::Sender<Note>,
     /// Open sockets of this server that are logged in.
@@ -120,6 +127,8 @@ impl Gateway {
             engine: handle,
             waiting: Mutex::new(Some(engine)),
             frames: watch::Sender::new(None),
+            seats: Seats::default(),
+            meters: Meters::new(),
             notes: broadcast::channel(1_024).0,
             sockets: watch::Sender::new(0),
             hearing: watch::Sender::new(false),
@@ -162,22 +171,32 @@ impl Gateway {
         {
             return Ok(frame);
         }
-        Ok(self.show(self.look(app).await?))
+        let frame = self.framed(self.look(app).await?);
+        self.tell_sockets(&frame);
+        Ok(frame)
     }
 
-    /// Puts a new look at the world before the sockets.
-    pub(crate) fn show(&self, seen: Arc<Seen>) -> Arc<Frame> {
-        let frame = Arc::new(Frame::new(seen, self.clock.monotonic()));
+    /// Puts a new look at the world before the sockets: first everybody's state is chosen, then they are told.
+    pub(crate) async fn show(&self, seen: Arc<Seen>) {
+        let frame = self.framed(seen);
+        self.seats.serve(&frame, &self.clock).await;
+        self.tell_sockets(&frame);
+    }
+
+    fn framed(&self, seen: Arc<Seen>) -> Arc<Frame> {
+        Arc::new(Frame::new(seen, self.clock.monotonic(), self.meters.clone()))
+    }
+
+    fn tell_sockets(&self, frame: &Arc<Frame>) {
         let mut paused = None;
         self.frames.send_modify(|newest| {
             let now = frame.seen.pace.paused;
             let before = newest.as_ref().map_or(now, |frame| frame.seen.pace.paused);
             paused = (before != now).then_some(now);
-            *newest = Some(Arc::clone(&frame));
+            *newest = Some(Arc::clone(frame));
         });
         if let Some(paused) = paused {
             let _ = self.notes.send(Note::paused(paused, frame.seen.tick));
         }
-        frame
     }
 }

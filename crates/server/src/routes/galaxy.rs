@@ -6,6 +6,7 @@ mod auth;
 mod build;
 mod demo;
 mod fleet;
+mod mouth;
 mod pilot;
 mod players;
 mod rules;

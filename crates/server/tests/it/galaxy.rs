@@ -6,5 +6,6 @@ mod liveness;
 mod pilot;
 mod reads;
 mod servers;
+mod slow;
 mod sockets;
 mod world;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::Value;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, client_async, connect_async};
 
 use crate::support::Running;
 
@@ -26,6 +26,16 @@ impl Wire {
             request.headers_mut().insert("origin", origin.parse().unwrap());
         }
         let (socket, _) = connect_async(request).await.unwrap();
+        Wire { socket, closed: None }
+    }
+
+    /// With so little room that a long message does not go in at once.
+    pub(crate) async fn narrow(running: &Running, path: &str) -> Wire {
+        let request = format!("ws://{}{path}", running.addr).into_client_request().unwrap();
+        let stream = TcpSocket::new_v4().unwrap();
+        stream.set_recv_buffer_size(4 * 1024).unwrap();
+        let stream = MaybeTlsStream::Plain(stream.connect(running.addr).await.unwrap());
+        let (socket, _) = client_async(request, stream).await.unwrap();
         Wire { socket, closed: None }
     }
 

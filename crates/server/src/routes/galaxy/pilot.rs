@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
-use futures_util::StreamExt as _;
-use futures_util::stream::SplitStream;
+use axum::extract::ws::Utf8Bytes;
 use galaxy::accounts::{Fleet, Player};
 use galaxy::engine::Seen;
 use galaxy::text;
 use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::{Error, Message};
 use uuid::Uuid;
 
 use super::socket::code;
@@ -17,8 +16,10 @@ use crate::app::App;
 use crate::gateway::accounts::{account, fleet};
 use crate::gateway::frame::SHIPS_MOST;
 use crate::gateway::notes::{Note, What};
+use crate::gateway::seats::View;
 use crate::gateway::{Gateway, errors, shapes};
 use crate::outbox::End;
+use crate::pipe::Socket;
 use crate::reply::{self, Refusal};
 
 /// How long the first message may take.
@@ -33,19 +34,9 @@ pub(super) struct Pilot {
     pub(super) ends_ms: u64,
 }
 
-/// What a socket wants to see.
-pub(super) struct View {
-    pub(super) ship: Option<Uuid>,
-    /// How many ships.
-    pub(super) ships: usize,
-    /// Least time between two states.
-    pub(super) gap: Duration,
-}
-
-impl View {
-    pub(super) fn of(pilot: &Pilot) -> Self {
-        View { ship: pilot.fleet.active, ships: SHIPS_MOST, gap: Duration::ZERO }
-    }
+/// What a pilot sees who did not ask for less.
+pub(super) fn view(pilot: &Pilot) -> View {
+    View { ship: pilot.fleet.active, ships: SHIPS_MOST, gap: Duration::ZERO }
 }
 
 /// The first message after `auth`.
@@ -79,11 +70,11 @@ pub(super) fn welcome(app: &App, pilot: &Pilot, seen: &Seen) -> Value {
 pub(super) async fn log_in(
     app: &App,
     gateway: &Gateway,
-    stream: &mut SplitStream<WebSocket>,
+    socket: &Socket,
 ) -> Result<Pilot, (Option<Utf8Bytes>, End)> {
     let late = (None, End(code::AUTH, "no auth message came within 5 seconds"));
     let first = tokio::select! {
-        first = stream.next() => first,
+        first = socket.next() => first,
         () = app.clock.sleep(AUTH_WAIT) => return Err(late),
         () = app.stopping.cancelled() => return Err((None, away())),
     };
@@ -143,10 +134,9 @@ pub(super) fn away() -> End {
 }
 
 /// A frame beyond the limit is told so; what else breaks just ends.
-pub(super) fn broke(broken: &axum::Error) -> End {
-    let text = broken.to_string();
-    if text.contains("too long") || text.contains("too large") || text.contains("too big") {
-        return End(code::TOO_BIG, "the message is too big");
+pub(super) fn broke(broken: &Error) -> End {
+    match broken {
+        Error::Capacity(_) => End(code::TOO_BIG, "the message is too big"),
+        _ => End::gone(),
     }
-    End::gone()
 }

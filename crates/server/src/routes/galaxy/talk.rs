@@ -5,25 +5,27 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
+use axum::extract::ws::Utf8Bytes;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
-use futures_util::stream::{FuturesUnordered, SplitStream};
+use futures_util::stream::FuturesUnordered;
 use galaxy::orders::Order;
 use galaxy::tokens::REFRESH_BEFORE_S;
-use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
+use tokio_tungstenite::tungstenite::Message;
 
-use super::pilot::{Pilot, View, away, broke, rename, switch};
+use super::pilot::{Pilot, away, broke, rename, switch};
 use super::socket::code;
 use super::words::{Said, error};
 use crate::app::App;
 use crate::gateway::accounts::account;
 use crate::gateway::frame::SHIPS_MOST;
 use crate::gateway::orders::Asker;
+use crate::gateway::seats::Seat;
 use crate::gateway::{Gateway, errors};
 use crate::outbox::End;
+use crate::pipe::Socket;
 use crate::reply::{self, Refusal};
 use crate::routes::rooms::rates::{Bucket, Taken};
 
@@ -42,7 +44,7 @@ pub(super) struct Talk<'a> {
     app: &'a Arc<App>,
     gateway: &'a Arc<Gateway>,
     pilot: &'a Pilot,
-    view: &'a Mutex<View>,
+    seat: &'a Seat,
     said: mpsc::Sender<Utf8Bytes>,
     nudge: watch::Sender<u64>,
     bucket: Bucket,
@@ -61,7 +63,7 @@ impl<'a> Talk<'a> {
         app: &'a Arc<App>,
         gateway: &'a Arc<Gateway>,
         pilot: &'a Pilot,
-        view: &'a Mutex<View>,
+        seat: &'a Seat,
         said: mpsc::Sender<Utf8Bytes>,
         nudge: watch::Sender<u64>,
     ) -> Self {
@@ -71,7 +73,7 @@ impl<'a> Talk<'a> {
             app,
             gateway,
             pilot,
-            view,
+            seat,
             said,
             nudge,
             bucket: Bucket::new(per_second, now),
@@ -85,14 +87,14 @@ impl<'a> Talk<'a> {
     }
 
     /// Reads until the end.
-    pub(super) async fn listen(&mut self, mut stream: SplitStream<WebSocket>) -> End {
+    pub(super) async fn listen(&mut self, socket: &Socket) -> End {
         let mut pending: Pending<'a> = FuturesUnordered::new();
         let clock = Arc::clone(&self.app.clock);
         let mut idle = clock.sleep(IDLE);
         let mut renew = clock.sleep_until(self.renew_at_ms);
         loop {
             let outcome = tokio::select! {
-                frame = stream.next() => {
+                frame = socket.next() => {
                     self.heard = clock.monotonic();
                     match frame {
                         Some(Ok(Message::Text(text))) => self.hear(&text, &mut pending),
@@ -177,30 +179,30 @@ impl<'a> Talk<'a> {
         if rate.is_some_and(|rate| !(0.01..=100.0).contains(&rate)) {
             return self.bad("rate goes from 0.01 to 100 states per second");
         }
-        let mut view = self.view.lock();
-        if let Some(rate) = rate {
-            view.gap = Duration::from_secs_f64(1.0 / rate);
-        }
-        if let Some(ships) = ships {
-            view.ships = ships.min(SHIPS_MOST);
-        }
-        drop(view);
+        self.seat.change(|view| {
+            if let Some(rate) = rate {
+                view.gap = Duration::from_secs_f64(1.0 / rate);
+            }
+            if let Some(ships) = ships {
+                view.ships = ships.min(SHIPS_MOST);
+            }
+        });
         self.nudge.send_modify(|n| *n += 1);
         Ok(())
     }
 
     /// An order or a wish; answers only when it is refused.
     fn act(&self, said: Said, kind: &'static str) -> BoxFuture<'a, Option<Utf8Bytes>> {
-        let (app, gateway, view) = (self.app, self.gateway, self.view);
+        let (app, gateway, seat) = (self.app, self.gateway, self.seat);
         let player = self.pilot.player.id;
         let nudge = self.nudge.clone();
         Box::pin(async move {
-            let ship = view.lock().ship;
+            let ship = seat.view().ship;
             let asker = Asker { player: Some(player), ship };
             let outcome = match said {
                 Said::SwitchShip { ship_id } => {
                     switch(app, gateway, player, ship_id).await.map(|()| {
-                        view.lock().ship = Some(ship_id);
+                        seat.fly(ship_id);
                         nudge.send_modify(|n| *n += 1);
                     })
                 }

@@ -40,11 +40,20 @@ impl Pilot {
 
     /// Logged in; gives the welcome too.
     pub(super) async fn fly(running: &Running, account: &Account) -> (Pilot, Value) {
-        let mut pilot = Pilot::open(running, "/ws/galaxy", None).await;
-        pilot.say(json!({ "type": "auth", "token": account.token })).await;
-        let welcome = pilot.hear().await.expect("a welcome");
+        Pilot::open(running, "/ws/galaxy", None).await.log_in(account).await
+    }
+
+    /// The same for somebody with little room for what comes.
+    pub(super) async fn fly_narrow(running: &Running, account: &Account) -> (Pilot, Value) {
+        let wire = Wire::narrow(running, "/ws/galaxy").await;
+        Pilot { wire }.log_in(account).await
+    }
+
+    async fn log_in(mut self, account: &Account) -> (Pilot, Value) {
+        self.say(json!({ "type": "auth", "token": account.token })).await;
+        let welcome = self.hear().await.expect("a welcome");
         assert_eq!(welcome["type"], "welcome", "{welcome}");
-        (pilot, welcome)
+        (self, welcome)
     }
 
     pub(super) async fn say(&mut self, message: Value) {
