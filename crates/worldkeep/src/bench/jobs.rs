@@ -196,34 +196,33 @@ impl Bench {
         Ok(())
     }
 
-    /// Claim and dispatch with a long queue against the same with a short one.
+    /// Claim and dispatch with a long queue against the same with a short one, on a server each, in turns.
     async fn long_queue(&self, tell: &mut Tell<'_>) -> Result<(), String> {
-        let count = self.size.count;
-        let mut rates = Vec::new();
-        for waiting in [1_000, self.size.long] {
-            self.clear().await?;
-            let jobs = self.queue(Options { events: false, ..Options::default() })?;
+        self.clear().await?;
+        let other = OwnRedis::start().ok_or("a second redis-server does not start")?;
+        let other_store = other.open().await.ok_or("a second redis-server does not answer")?;
+        let (count, long) = (self.size.count, self.size.long);
+        let mut queues = Vec::new();
+        for (store, waiting) in [(&self.store, 1_000), (&other_store, long)] {
+            let options = Options { events: false, ..Options::default() };
+            let jobs = open(Arc::clone(store), options)?;
             dispatch_bulk(&jobs, waiting + count).await?;
-            let (mut worked, mut sent) = (Vec::new(), Vec::new());
-            for _ in 0..self.size.rounds {
-                worked.push(self.timed(count, work_off(&jobs, count, 16)).await?);
-                sent.push(self.timed(count, dispatch_each(&jobs, count)).await?);
-            }
-            rates.push((median(&worked, |said| said.per_s), median(&sent, |said| said.per_s)));
+            queues.push(jobs);
         }
-        let long = self.size.long;
-        tell(Figure::at_least(
-            format!("claims with {long} waiting, to 1000"),
-            rates[1].0 / rates[0].0,
-            "×",
-            0.7,
-        ));
-        tell(Figure::at_least(
-            format!("dispatch with {long} waiting, to 1000"),
-            rates[1].1 / rates[0].1,
-            "×",
-            0.7,
-        ));
+        let (mut claims, mut sent) = (Vec::new(), Vec::new());
+        for _ in 0..self.size.rounds {
+            let (mut worked, mut put) = (Vec::new(), Vec::new());
+            for jobs in &queues {
+                worked.push(work_off(jobs, count, 16).await?.as_secs_f64());
+                put.push(dispatch_each(jobs, count).await?.as_secs_f64());
+            }
+            claims.push(Said { per_s: worked[0] / worked[1], ..Said::default() });
+            sent.push(Said { per_s: put[0] / put[1], ..Said::default() });
+        }
+        for (what, ratios) in [("claims", claims), ("dispatch", sent)] {
+            let name = format!("{what} with {long} waiting, to 1000");
+            tell(Figure::at_least(name, median(&ratios, |said| said.per_s), "×", 0.7));
+        }
         self.clear().await
     }
 
