@@ -12,7 +12,7 @@ pub enum Bench {
         The peers are Node packages (crates/worldkeep/peers/queues) and are installed when they are missing.")]
     Jobs {
         /// Repetitions, taken in turns; the median counts
-        #[arg(long, value_name = "COUNT", default_value_t = 3)]
+        #[arg(long, value_name = "COUNT", default_value_t = 5)]
         rounds: usize,
         /// Jobs of the short measurements; the long ones take ten times as many
         #[arg(long, value_name = "COUNT", default_value_t = 3000)]
