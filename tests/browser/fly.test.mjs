@@ -255,7 +255,7 @@ test('names, contrast, French, and a phone under two thumbs', async () => {
   await page.mouse.up();
   await until('it rests', async () => (await stored(ship, 'rotation_input')) === '[0.0, 0.0, 0.0]');
   await page.locator('[aria-label="English"]').click();
-  assert.match(await page.locator('.facts2').innerText(), /Height/);
+  await until('English', async () => /Height/.test(await page.locator('.facts2').innerText()));
   await clean(page);
 });
 
