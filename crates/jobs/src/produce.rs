@@ -200,7 +200,8 @@ impl Jobs {
         let most = self.options().max_waiting;
         if most == 0 && matches!(&records[..], [(_, one)] if one.is_plain()) {
             let (at, one) = records.pop().expect("there is one");
-            return Ok(vec![(at, self.enqueue_plain(one).await)]);
+            self.enqueue_plain(&one).await?;
+            return Ok(vec![(at, dispatched(one))]);
         }
         let (now, opts) = (self.now_ms().to_string(), self.opts());
         let most_text = most.to_string();
@@ -233,7 +234,7 @@ impl Jobs {
     }
 
     /// The usual call, without what only others need.
-    async fn enqueue_plain(&self, record: Record) -> Result<Dispatched, Error> {
+    async fn enqueue_plain(&self, record: &Record) -> Result<(), Error> {
         let now = self.now_ms().to_string();
         let body = if self.options().events {
             format!(r#"{{"type":"{}"}}"#, record.kind)
@@ -242,8 +243,7 @@ impl Jobs {
         };
         let args = [&now, &record.id, &record.text, &record.kind, &body].map(String::as_bytes);
         let by = Deadline::after(self.options().enqueue_timeout);
-        self.script(&DISPATCH, &args, by).await?;
-        dispatched(record)
+        self.script(&DISPATCH, &args, by).await.map(drop)
     }
 
     /// A job that depends on others.

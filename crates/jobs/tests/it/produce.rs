@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jobs::{Done, Ending, Error, Failure, NewBatch, NewJob, OnConflict, Options, Status};
-use testkit::{Recorder, on_every_store};
+use testkit::{Faulty, How, Recorder, on_every_store};
 
 use crate::support::{Bed, NOW, bed, bed_with, job, worker};
 
@@ -270,4 +270,16 @@ on_every_store!(a_key_of_another_type_refuses_one_plain_job_and_nothing_stays, |
         let text = bed.events().await;
         assert!(text.lines().last().is_some_and(|line| line.contains("dispatched")), "{text}");
     }
+});
+
+on_every_store!(a_fault_ends_the_call_also_when_one_job_is_left_alone, |store| {
+    let faulty = Faulty::new(store.clone());
+    let bed = bed(faulty.clone());
+    for count in [1, 2] {
+        faulty.fail_next(How::NotSent);
+        let jobs = (0..count).map(|n| NewJob::new("t", &n)).collect();
+        let ended = bed.jobs.dispatch_many(jobs).await;
+        assert!(matches!(ended, Err(Error::Fault(_))), "{count}: {ended:?}");
+    }
+    assert_eq!(bed.line("LLEN bridge:jobs:waiting").await, "0");
 });
