@@ -50,12 +50,20 @@ impl Shared {
                     return one.into_iter().collect();
                 }
             };
-            quick &= one.as_ref().is_some_and(|one| one.took_ms == 0);
+            let took =
+                one.as_ref().map_or(Duration::ZERO, |one| Duration::from_millis(one.took_ms));
+            if took >= PATIENCE {
+                // It held the thread, so that nobody could see that it takes long.
+                self.give_back(&mut behind).await;
+            }
             if behind.work.is_empty() && behind.calls.is_empty() {
                 return one.into_iter().collect();
             }
+            quick &= took.is_zero();
             let claims = quick && self.phase.get() == Phase::Running;
-            behind.calls.push_back(self.call(one.into_iter().collect(), usize::from(claims)));
+            if claims || one.is_some() {
+                behind.calls.push_back(self.call(one.into_iter().collect(), usize::from(claims)));
+            }
         }
     }
 

@@ -16,16 +16,17 @@ const LONG: u32 = 20;
 /// Jobs that wait behind the one that runs, at most.
 const BEHIND: usize = 3;
 
-/// What ran, in order; the job `LONG` waits at the gate.
+/// What ran, in order; the job `LONG` waits at the gate, or holds the thread for so long on that clock.
 #[derive(Clone)]
 struct Line {
     ran: Arc<Mutex<Vec<u32>>>,
     gate: Arc<Semaphore>,
+    holds: Option<(FakeClock, Duration)>,
 }
 
 impl Line {
     fn new() -> Line {
-        Line { ran: Arc::default(), gate: Arc::new(Semaphore::new(0)) }
+        Line { ran: Arc::default(), gate: Arc::new(Semaphore::new(0)), holds: None }
     }
 
     fn worker(&self, jobs: &Jobs, id: &str) -> Builder {
@@ -34,7 +35,11 @@ impl Line {
             let (line, n) = (line.clone(), job.payload);
             async move {
                 line.ran.lock().push(n);
-                if n == LONG {
+                if n == LONG
+                    && let Some((clock, time)) = &line.holds
+                {
+                    clock.advance(*time);
+                } else if n == LONG {
                     tokio::select! {
                         gate = line.gate.acquire() => gate.unwrap().forget(),
                         _ = cx.cancelled() => {}
@@ -135,4 +140,35 @@ on_every_store!(a_worker_that_ends_leaves_nobody_behind, |store| {
     let ran = line.ran().len() - LONG as usize - 1;
     assert!(ran <= BEHIND, "it claimed while it ended");
     assert_eq!(waiting(&*store).await, behind[ran..]);
+});
+
+on_every_store!(one_that_holds_the_thread_gives_those_behind_it_back_when_it_ends, |store| {
+    let (jobs, clock) = still(&store);
+    for n in 0..LONG + 7 {
+        send(&jobs, NewJob::new("do", &n)).await;
+    }
+    let line = Line { holds: Some((clock, Duration::from_millis(2))), ..Line::new() };
+    let worker = Live::start(line.worker(&jobs, "w1")).await;
+    until("all ran", || async { line.ran().len() == LONG as usize + 7 }).await;
+    worker.stop().await;
+    assert_eq!(line.ran(), (0..LONG + 7).collect::<Vec<_>>(), "in their order, each once");
+    let told = ask(&*store, &["XRANGE", &format!("{NS}:events:stream"), "-", "+"]).await;
+    let claims = format!("{told:?}").matches("claimed").count();
+    let again = if store.status().kind == Kind::Embedded { 0 } else { BEHIND };
+    assert_eq!(claims, LONG as usize + 7 + again, "those behind it were claimed twice");
+});
+
+on_every_store!(who_does_not_claim_ahead_holds_one_job, |store| {
+    let (jobs, _clock) = still(&store);
+    for n in 0..LONG + 7 {
+        send(&jobs, NewJob::new("do", &n)).await;
+    }
+    let line = Line::new();
+    let worker = Live::start(line.worker(&jobs, "w1").claim_ahead(false)).await;
+    until("the long job", || async { line.ran().last() == Some(&LONG) }).await;
+    let stats = jobs.stats().await.unwrap();
+    assert_eq!((stats.active, stats.waiting), (1, 6));
+    line.gate.add_permits(1);
+    until("all ran", || async { line.ran().len() == LONG as usize + 7 }).await;
+    worker.stop().await;
 });
