@@ -3,13 +3,24 @@
 //! staying awake only takes the processor from those who have work. Which of the two it is shows in how long
 //! lone requests take either way: both are tried, and the better one is kept until the next trial.
 
-use std::time::Duration;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
 
 /// How long an answer is waited for awake; what takes longer is slept for.
 pub(crate) const PATIENCE: Duration = Duration::from_micros(400);
-/// So many lone requests from one trial to the next, and in a trial.
-const PERIOD: u32 = 1024;
-const TRIAL: u32 = 16;
+/// How long other tasks of the thread wait at most.
+const GLANCE: Duration = Duration::from_micros(50);
+/// So many lone requests from one trial to the next, in a trial of either way, and at its start: processors that
+/// change between sleep and work take some requests to find their new pace.
+const PERIOD: u32 = 4096;
+const TRIAL: u32 = 64;
+const CHANGE: u32 = 16;
+/// What was known before counts like so many answers: a trial moves it, a whole period almost replaces it.
+const OLD: u32 = 128;
 /// What an answer took is counted up to here: one that was held up says nothing of the way of waiting.
 const LONGEST: u32 = 1000;
 
@@ -17,33 +28,81 @@ const LONGEST: u32 = 1000;
 #[derive(Debug, Default)]
 pub(crate) struct Awake {
     turn: u32,
-    /// Microseconds that answers took of late, either way; zero before the first.
-    without_sleep: u32,
-    with_sleep: u32,
+    stays: bool,
+    since_change: u32,
+    without_sleep: Known,
+    with_sleep: Known,
 }
 
 impl Awake {
     /// Whether to stay awake for the next lone request.
     pub(crate) fn choose(&mut self) -> bool {
-        let turn = self.turn % PERIOD;
-        self.turn = self.turn.wrapping_add(1);
-        match turn / TRIAL {
+        const SECOND: u32 = TRIAL;
+        const DECIDED: u32 = 2 * TRIAL;
+        let stays = match self.turn % PERIOD {
             0 => false,
-            1 => true,
-            _ => self.pays(),
-        }
+            SECOND => true,
+            DECIDED => self.pays(),
+            _ => self.stays,
+        };
+        self.turn = self.turn.wrapping_add(1);
+        self.since_change =
+            if stays == self.stays { self.since_change.saturating_add(1) } else { 0 };
+        self.stays = stays;
+        stays
     }
 
-    /// Processor time is spent only for a clear gain.
-    fn pays(&self) -> bool {
-        self.without_sleep * 4 < self.with_sleep * 3
+    /// Processor time is spent only for a clear gain. Looked at once in a period: a way that was left in its worst
+    /// moment would be remembered by it.
+    fn pays(&mut self) -> bool {
+        self.without_sleep.settle() * 8 < self.with_sleep.settle() * 7
     }
 
     /// What an answer took, with the thread awake or asleep.
     pub(crate) fn learn(&mut self, awake: bool, took: Duration) {
-        let took = u32::try_from(took.as_micros()).unwrap_or(LONGEST).clamp(1, LONGEST);
+        if self.since_change <= CHANGE {
+            return;
+        }
         let known = if awake { &mut self.without_sleep } else { &mut self.with_sleep };
-        *known = if *known == 0 { took } else { (*known * 7 + took) / 8 };
+        known.sum += u32::try_from(took.as_micros()).unwrap_or(LONGEST).clamp(1, LONGEST);
+        known.count += 1;
+    }
+}
+
+/// How long answers take one way.
+#[derive(Debug, Default)]
+struct Known {
+    /// Microseconds on average when it was last looked at; zero before.
+    before: u32,
+    /// What came since.
+    sum: u32,
+    count: u32,
+}
+
+impl Known {
+    fn settle(&mut self) -> u32 {
+        let old = if self.before == 0 { 0 } else { OLD };
+        let Known { before, sum, count } = std::mem::take(self);
+        self.before = (before * old + sum).checked_div(old + count).unwrap_or(0);
+        self.before
+    }
+}
+
+/// Looks for bytes for a moment, without a turn of the runtime: each of those wakes another of its threads, perhaps
+/// on the very processor that the server needs. None came, so many (zero at the end of the stream), or a fault.
+pub(crate) fn look(socket: &OwnedFd, bytes: &mut BytesMut) -> Option<std::io::Result<usize>> {
+    let mut part = [0; 4096];
+    let until = Instant::now() + GLANCE;
+    loop {
+        match rustix::net::recv(socket, &mut part, RecvFlags::DONTWAIT) {
+            Ok((count, _)) => {
+                bytes.extend_from_slice(&part[..count]);
+                return Some(Ok(count));
+            }
+            Err(Errno::AGAIN | Errno::INTR) if Instant::now() >= until => return None,
+            Err(Errno::AGAIN | Errno::INTR) => std::hint::spin_loop(),
+            Err(error) => return Some(Err(error.into())),
+        }
     }
 }
 
@@ -75,5 +134,21 @@ mod tests {
         assert!(awake_of(200, 80, known) > 950);
         assert!(awake_of(44, 130, known) < 50);
         assert!(awake_of(200, 80, known) > 950);
+    }
+
+    #[test]
+    fn a_look_finds_bytes_the_end_or_nothing() {
+        use std::io::Write as _;
+        let (mut there, here) = std::os::unix::net::UnixStream::pair().expect("a pair of sockets");
+        let (here, mut bytes) = (OwnedFd::from(here), BytesMut::new());
+        let mut look = || look(&here, &mut bytes).map(|read| read.expect("it is open"));
+        assert_eq!(look(), None);
+        there.write_all(b"+OK\r\n").expect("there is room");
+        assert_eq!(look(), Some(5));
+        there.write_all(&[b'x'; 5000]).expect("there is room");
+        assert_eq!((look(), look(), look()), (Some(4096), Some(904), None));
+        drop(there);
+        assert_eq!(look(), Some(0));
+        assert!(bytes.starts_with(b"+OK\r\nxxx") && bytes.len() == 5005);
     }
 }

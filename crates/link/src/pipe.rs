@@ -4,6 +4,8 @@
 //! stream, garbage, an answer nobody asked for, or silence; its owner then opens another.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::task::Poll;
@@ -16,7 +18,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, timeout_at};
 
-use crate::awake::{Awake, PATIENCE};
+use crate::awake::{Awake, PATIENCE, look};
 use crate::place::Address;
 use crate::reply::Reader;
 use crate::wire::{Stream, Wire};
@@ -26,6 +28,8 @@ const BATCH: usize = 256;
 const TICK: Duration = Duration::from_millis(250);
 const IDLE: Duration = Duration::from_secs(1); // then we ask whether anybody is there
 const SILENCE: Duration = Duration::from_secs(3); // no byte although an answer is due: half-open
+const SMALL: usize = 16 << 10; // the answer to more is no matter of microseconds
+const CLOSED: &str = "the connection was closed";
 const SLOWEST: Duration = Duration::from_secs(10); // bytes trickle, but no answer is that slow
 
 /// Why a request has no answer.
@@ -85,6 +89,17 @@ struct Shared {
     ended: Notify,
 }
 
+impl Shared {
+    fn is_awake(&self) -> bool {
+        self.waiting.lock().is_awake()
+    }
+
+    /// Ends when the thread is to stay awake; whoever sends a request looks again.
+    async fn awake(&self) {
+        poll_fn(|_| if self.is_awake() { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
+}
+
 /// What has no answer yet, and how to wait for it.
 #[derive(Default)]
 struct Waiting {
@@ -95,8 +110,9 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn push(&mut self, pending: Pending) {
-        self.lone = self.requests.is_empty().then(|| self.known.choose());
+    fn push(&mut self, pending: Pending, size: usize) {
+        let lone = self.requests.is_empty() && size <= SMALL;
+        self.lone = lone.then(|| self.known.choose());
         self.requests.push_back(pending);
     }
 
@@ -212,12 +228,13 @@ async fn run(
     shared: Arc<Shared>,
 ) {
     let (stream, bytes) = wire.into_parts();
+    let socket = stream.socket().and_then(|socket| socket.try_clone_to_owned().ok());
     let (reading, writing) = tokio::io::split(stream);
     // What is written is looked for at once: reading comes after writing in each turn.
     let why = tokio::select! {
         biased;
         why = write(writing, &mut requests, &shared) => why,
-        why = read(reading, bytes, &queue, &shared) => why,
+        why = read(reading, bytes, socket, &queue, &shared) => why,
         () = shared.close.notified() => String::new(),
     };
     end(why, &mut requests, &shared);
@@ -269,13 +286,14 @@ async fn write(
                 if !request.ticket.turn(Ticket::TAKEN) {
                     continue;
                 }
-                waiting.push(Pending {
+                let pending = Pending {
                     start: taken,
                     since: Instant::now(),
                     replies: request.replies,
                     values: Vec::with_capacity(request.replies),
                     answer: request.answer,
-                });
+                };
+                waiting.push(pending, request.bytes.len());
                 bytes.extend_from_slice(&request.bytes);
                 taken += request.bytes.len() as u64;
             }
@@ -308,6 +326,7 @@ async fn push(
 async fn read(
     mut stream: ReadHalf<Box<dyn Stream>>,
     mut bytes: BytesMut,
+    socket: Option<OwnedFd>,
     queue: &mpsc::WeakSender<Request>,
     shared: &Shared,
 ) -> String {
@@ -327,14 +346,23 @@ async fn read(
                 }
             }
         }
+        if let Some(socket) = socket.as_ref().filter(|_| shared.is_awake()) {
+            match look(socket, &mut bytes) {
+                None => tokio::task::yield_now().await,
+                Some(Ok(0)) => return CLOSED.to_owned(),
+                Some(Ok(_)) => heard = Instant::now(),
+                Some(Err(error)) => return crate::error::plain(&error),
+            }
+            continue;
+        }
         tokio::select! {
             biased;
             read = stream.read_buf(&mut bytes) => match read {
-                Ok(0) => return "the connection was closed".to_owned(),
+                Ok(0) => return CLOSED.to_owned(),
                 Ok(_) => heard = Instant::now(),
                 Err(error) => return crate::error::plain(&error),
             },
-            () = stay_awake(shared) => {}
+            () = shared.awake(), if socket.is_some() => {}
             _ = tick.tick() => {
                 if let Some(why) = silence(heard, queue, shared) {
                     return why;
@@ -342,13 +370,6 @@ async fn read(
             }
         }
     }
-}
-
-/// Ends after a turn of the runtime in which the thread did not sleep, if it is to stay awake.
-async fn stay_awake(shared: &Shared) {
-    let is_awake = || shared.waiting.lock().is_awake();
-    std::future::poll_fn(|_| if is_awake() { Poll::Ready(()) } else { Poll::Pending }).await;
-    tokio::task::yield_now().await;
 }
 
 fn deliver(value: Value, shared: &Shared) -> bool {

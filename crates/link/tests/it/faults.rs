@@ -106,21 +106,42 @@ async fn every_call_ends_within_its_deadline_under_every_fault() {
     }
 }
 
+/// So many calls that a lone one is awaited awake: the second of the two trials that a connection begins with.
+async fn warm_up(store: &Arc<dyn Store>) {
+    for _ in 0..90 {
+        store.call(&cmd("PING"), soon()).await.expect("the store answers");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_answer_is_unknown_and_an_unsent_request_unavailable() {
-    for program in programs() {
+    for (program, awake) in programs().into_iter().flat_map(|one| [(one, false), (one, true)]) {
         let (server, proxy, store) = start(program).await;
+        let ready = async || {
+            back(&store, &proxy).await;
+            if awake {
+                warm_up(&store).await;
+            }
+        };
         // The request passes, the answer does not come in time: it was done.
+        ready().await;
         proxy.set(Mode::Delay(Duration::from_millis(400)));
         let lost = store.call(&cmd("INCR done"), ms(100)).await;
         assert!(matches!(lost, Err(Fault::Unknown(_))), "{lost:?}");
         assert_eq!(ask(server.addr(), &["GET", "done"]).expect("asked"), "$1\r\n1\r\n");
         // The answer is cut in half: it was done, too.
+        ready().await;
         proxy.set(Mode::ResetMidReply);
         let torn = store.call(&cmd("INCR torn"), soon()).await;
         assert!(matches!(torn, Err(Fault::Unknown(_))), "{torn:?}");
         assert_eq!(ask(server.addr(), &["GET", "torn"]).expect("asked"), "$1\r\n1\r\n");
+        // No answer but garbage.
+        ready().await;
+        proxy.set(Mode::Garbage);
+        let foul = store.call(&cmd("INCR foul"), soon()).await;
+        assert!(matches!(foul, Err(Fault::Unknown(_))), "{foul:?}");
         // No connection at all: never sent.
+        ready().await;
         proxy.set(Mode::Cut);
         let _ = store.call(&cmd("PING"), ms(100)).await;
         let unsent = store.call(&cmd("INCR unsent"), ms(100)).await;
