@@ -10,6 +10,7 @@ mod own_server;
 mod pace;
 mod peers;
 pub(crate) mod rooms;
+mod stats;
 pub(crate) mod worlds;
 
 use serde::Serialize;

@@ -33,31 +33,3 @@ pub(crate) async fn run(amounts: Amounts, tell: &mut Tell<'_>) -> Result<(), Str
     ticks::run(amounts, peers.as_ref(), tell).await?;
     sockets::run(amounts, tell).await
 }
-
-/// The middle one.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
-}
-
-/// The value that such a part stays at or below.
-fn percentile(mut values: Vec<f64>, part: f64) -> f64 {
-    values.sort_by(f64::total_cmp);
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-    let count = (values.len() as f64 * part).ceil() as usize;
-    values.get(count.saturating_sub(1)).copied().unwrap_or(0.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::percentile;
-
-    #[test]
-    fn ninety_nine_of_a_hundred_stay_at_or_below_the_p99() {
-        let hundred: Vec<f64> = (1..=100).rev().map(f64::from).collect();
-        assert_eq!(percentile(hundred, 0.99).to_string(), "99");
-        assert_eq!(percentile(vec![7.0], 0.99).to_string(), "7");
-        assert_eq!(percentile(vec![1.0, 2.0, 3.0], 0.99).to_string(), "3");
-        assert_eq!(percentile(vec![], 0.99).to_string(), "0");
-    }
-}

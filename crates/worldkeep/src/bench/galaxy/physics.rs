@@ -7,7 +7,8 @@ use galaxy::physics::{Bodies, Craft, Fleet, Hull, ShipClass, Vec3};
 
 use super::super::pace::core_time;
 use super::super::peers::Python;
-use super::{Amounts, Figure, Tell, median};
+use super::super::stats::median;
+use super::{Amounts, Figure, Tell};
 
 const STEP_S: f64 = 0.5;
 /// Steps between two looks at the clock.

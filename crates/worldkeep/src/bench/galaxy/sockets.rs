@@ -18,8 +18,9 @@ use super::super::crowd::Crowd;
 use super::super::line::{Line, TEXT};
 use super::super::own_redis::OwnRedis;
 use super::super::own_server::{self, OwnServer};
+use super::super::stats::percentile;
 use super::world::{fill, player_id, ship_id};
-use super::{Amounts, Figure, Tell, percentile};
+use super::{Amounts, Figure, Tell};
 
 const SOCKETS: usize = 1_000;
 /// Sockets that are opened at once.

@@ -3,15 +3,15 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kernel::{Cmd, Store};
 
 use super::super::own_redis::OwnRedis;
 use super::super::peers::Python;
+use super::super::stats::{Sleeper, median, percentile};
 use super::world::{KEYS, Running, fill};
-use super::{Amounts, Figure, Tell, median, percentile};
+use super::{Amounts, Figure, Tell};
 
 /// Ticks of a second each, a hundred a second: more than the store takes.
 const FAST: (f64, f64) = (100.0, 100.0);
@@ -93,8 +93,7 @@ async fn timely(
     engine.end().await;
     let name = format!("1000 ships with a rule each, 10 Hz: tick p99, rounds of {ROUND}");
     tell(Figure::at_most(name, median(worst), "ms", 20.0));
-    let name = "meanwhile, how late a thread that only sleeps wakes, p99";
-    tell(Figure::plain(name, percentile(late, 0.99), "ms"));
+    tell(late);
     let engine = Running::start(store, 1.0, 100.0).await?;
     let times = engine.times(5).await;
     engine.end().await;
@@ -105,36 +104,6 @@ async fn timely(
     engine.end().await;
     tell(Figure::at_most("10000 ships, 1 Hz: tick", median(times), "ms", 400.0));
     Ok(())
-}
-
-/// A thread that sleeps and notes how late it wakes: what the machine does to everybody.
-struct Sleeper {
-    awake: Arc<AtomicBool>,
-    thread: std::thread::JoinHandle<Vec<f64>>,
-}
-
-impl Sleeper {
-    fn start() -> Self {
-        const NAP: Duration = Duration::from_millis(10);
-        let awake = Arc::new(AtomicBool::new(true));
-        let go_on = Arc::clone(&awake);
-        let thread = std::thread::spawn(move || {
-            let mut late = Vec::new();
-            while go_on.load(Ordering::Relaxed) {
-                let start = Instant::now();
-                std::thread::sleep(NAP);
-                late.push(start.elapsed().saturating_sub(NAP).as_secs_f64() * 1e3);
-            }
-            late
-        });
-        Sleeper { awake, thread }
-    }
-
-    /// How late each time, in ms.
-    fn end(self) -> Vec<f64> {
-        self.awake.store(false, Ordering::Relaxed);
-        self.thread.join().unwrap_or_default()
-    }
 }
 
 async fn embedded(amounts: Amounts, tell: &mut Tell<'_>) -> Result<(), String> {

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use super::peer::{Peer, create};
 use crate::bench::Figure;
 use crate::bench::line::{Line, TEXT};
+use crate::bench::stats::{Sleeper, percentile};
 
 const PLAYERS: usize = 8;
 const WITHIN_MS: u64 = 10_000;
@@ -25,7 +26,6 @@ struct Voting {
 }
 
 /// Rooms on our own server, on this store.
-#[allow(clippy::cast_precision_loss)] // figures for people
 pub(super) async fn run(
     rooms: usize,
     redis: Option<&str>,
@@ -35,6 +35,7 @@ pub(super) async fn run(
     let peer = Peer::worldkeep(redis).await?;
     let ready = futures_util::stream::iter((0..rooms).map(|number| ready(&peer, number)));
     let ready: Vec<Voting> = ready.buffer_unordered(8).try_collect().await?;
+    let sleeper = Sleeper::start();
     let mut running = JoinSet::new();
     for voting in ready {
         running.spawn(vote(voting));
@@ -45,15 +46,15 @@ pub(super) async fn run(
         voted.extend(each);
         closed.push(last);
     }
-    let p99 = |took: &mut Vec<Duration>| {
-        took.sort_unstable();
-        took.get(took.len() * 99 / 100).map_or(0.0, |took| took.as_secs_f64() * 1000.0)
-    };
+    let late = sleeper.end();
+    let p99 =
+        |took: &[Duration]| percentile(took.iter().map(|took| took.as_secs_f64() * 1000.0), 0.99);
     let name =
         |what: &str| format!("{rooms} rooms of {PLAYERS}, {store}: p99 from a vote to {what}");
     Ok(vec![
-        Figure::at_most(name("PLAYER_VOTED"), p99(&mut voted), "ms", bar_ms),
-        Figure::at_most(name("VOTE_RESULTS"), p99(&mut closed), "ms", bar_ms),
+        Figure::at_most(name("PLAYER_VOTED"), p99(&voted), "ms", bar_ms),
+        Figure::at_most(name("VOTE_RESULTS"), p99(&closed), "ms", bar_ms),
+        late,
     ])
 }
 

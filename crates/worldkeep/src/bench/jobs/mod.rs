@@ -1,21 +1,19 @@
 //! `worldkeep bench jobs`: dispatch, process and pick up no-op jobs, on one Redis, beside `BullMQ` and bee-queue, with
 //! repetitions taken in turns, so that what the machine does meanwhile meets all alike.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+mod ours;
 
-use jobs::worker::{Job, Worker};
+use std::sync::Arc;
+use std::time::Duration;
+
 use jobs::{Jobs, NewJob, Options, Target};
-use kernel::keyspace::Layout;
-use kernel::{Cmd, Deadline, Store, SystemClock, reply};
-use tokio::sync::Notify;
+use kernel::{Cmd, Deadline, Store, reply};
 
 use super::own_redis::OwnRedis;
 use super::peers::{Peers, Said};
+use super::stats::median;
 use super::{Figure, Tell};
-
-const KIND: &str = "noop";
+use ours::{KIND, dispatch_bulk, dispatch_each, open, pickup, told, work_off};
 
 /// How much to do.
 #[derive(Debug, Clone, Copy)]
@@ -126,7 +124,7 @@ impl Bench {
                 let ratio = ratio(&three.ours, &three.bullmq, |said| said.cpu_us);
                 tell(Figure::plain(
                     "Redis CPU per job, ours",
-                    median(&three.ours, |said| said.cpu_us),
+                    median(three.ours.iter().map(|said| said.cpu_us)),
                     "µs",
                 ));
                 tell(Figure::at_most("Redis CPU per job, ours to BullMQ", ratio, "×", 0.6));
@@ -144,7 +142,7 @@ impl Bench {
             three.bullmq.push(self.peer("bullmq", "pickup", count, 1)?);
             three.bee.push(self.peer("bee", "pickup", count, 1)?);
         }
-        let p50 = |all: &[Said]| median(all, |said| said.p50_ms);
+        let p50 = |all: &[Said]| median(all.iter().map(|said| said.p50_ms));
         tell(Figure::plain("pick-up p50, ours", p50(&three.ours), "ms"));
         tell(Figure::plain("pick-up p50, BullMQ", p50(&three.bullmq), "ms"));
         let p50 = ratio(&three.ours, &three.bee, |said| said.p50_ms);
@@ -164,7 +162,7 @@ impl Bench {
             ours.push(Said { per_s, ..Said::default() });
             peer.push(self.peer("bullmq", "work", self.size.count * 2, 1)?);
         }
-        let per_s = median(&ours, |said| said.per_s);
+        let per_s = median(ours.iter().map(|said| said.per_s));
         tell(Figure::plain("embedded engine, concurrency 1", per_s, "jobs/s"));
         let ratio = ratio(&ours, &peer, |said| said.per_s);
         tell(Figure::at_least("embedded, ours to BullMQ on Redis", ratio, "×", 10.0));
@@ -236,7 +234,7 @@ impl Bench {
                 later.push(self.claim_cost(&jobs, &facts).await?);
             }
         }
-        let cost = |costs: &[Said]| median(costs, |said| said.cpu_us) / 1e3;
+        let cost = |costs: &[Said]| median(costs.iter().map(|said| said.cpu_us)) / 1e3;
         let name = "first claim past 1000 unroutable jobs";
         tell(Figure::at_most(name, cost(&first), "ms of Redis", 8.0));
         tell(Figure::at_most("later claims past them", cost(&later), "ms of Redis", 1.0));
@@ -258,10 +256,10 @@ impl Bench {
 
 impl Three {
     fn figures(&self, tell: &mut Tell<'_>, what: &str, bullmq: Option<f64>, bee: Option<f64>) {
-        let ours = median(&self.ours, |said| said.per_s);
+        let ours = median(self.ours.iter().map(|said| said.per_s));
         tell(Figure::plain(format!("{what}, ours"), ours, "jobs/s"));
         for (name, said, bar) in [("BullMQ", &self.bullmq, bullmq), ("bee-queue", &self.bee, bee)] {
-            let theirs = median(said, |said| said.per_s);
+            let theirs = median(said.iter().map(|said| said.per_s));
             tell(Figure::plain(format!("{what}, {name}"), theirs, "jobs/s"));
             let ratio = ratio(&self.ours, said, |said| said.per_s);
             let name = format!("{what}, ours to {name}");
@@ -273,127 +271,9 @@ impl Three {
     }
 }
 
-fn open(store: Arc<dyn Store>, options: Options) -> Result<Jobs, String> {
-    Jobs::new(store, Arc::new(SystemClock::new()), "bench", Layout::Plain, options).map_err(told)
-}
-
-fn new_job() -> NewJob {
-    NewJob::raw(KIND, r#"{"to":"a@b.c"}"#)
-}
-
-/// Work on a task of its own, where programs do theirs: the thread that waits for all would be woken for each step.
-async fn apart<T: Send + 'static>(
-    work: impl Future<Output = Result<T, String>> + Send + 'static,
-) -> Result<T, String> {
-    tokio::spawn(work).await.map_err(told)?
-}
-
-async fn dispatch_each(jobs: &Jobs, count: usize) -> Result<Duration, String> {
-    let jobs = jobs.clone();
-    apart(async move {
-        let began = Instant::now();
-        for _ in 0..count {
-            jobs.dispatch(new_job()).await.map_err(told)?;
-        }
-        Ok(began.elapsed())
-    })
-    .await
-}
-
-async fn dispatch_bulk(jobs: &Jobs, count: usize) -> Result<Duration, String> {
-    let jobs = jobs.clone();
-    apart(async move {
-        let began = Instant::now();
-        let mut left = count;
-        while left > 0 {
-            let part = left.min(1_000); // as the others are given them
-            let all = (0..part).map(|_| new_job()).collect();
-            for sent in jobs.dispatch_many(all).await.map_err(told)? {
-                sent.map_err(told)?;
-            }
-            left -= part;
-        }
-        Ok(began.elapsed())
-    })
-    .await
-}
-
-/// Runs `count` no-op jobs with so many slots; how long until the last of them ran, the worker's end aside.
-async fn work_off(jobs: &Jobs, count: usize, slots: usize) -> Result<Duration, String> {
-    let (done, all) = (AtomicUsize::new(0), Arc::new(Notify::new()));
-    let last = Arc::new(OnceLock::new());
-    let (ended, finished) = (Arc::clone(&last), Arc::clone(&all));
-    // The others' watches run from before their workers are made, too.
-    let began = Instant::now();
-    let worker = Worker::builder(jobs)
-        .concurrency(slots)
-        .random_suffix(true)
-        .handle(KIND, move |_: Job<serde::de::IgnoredAny>, _| {
-            if done.fetch_add(1, Ordering::Relaxed) + 1 == count {
-                let _ = ended.set(Instant::now());
-                finished.notify_one();
-            }
-            std::future::ready(Ok(()))
-        })
-        .build()
-        .await
-        .map_err(told)?;
-    let patience = Duration::from_mins(2);
-    let until = async { drop(tokio::time::timeout(patience, all.notified()).await) };
-    worker.run_until(until).await.map_err(told)?;
-    let last: Option<&Instant> = last.get();
-    last.map(|last| last.duration_since(began))
-        .ok_or_else(|| "the jobs were not done within two minutes".into())
-}
-
-/// How long a job waits for an idle worker, from before its dispatch to its handler.
-async fn pickup(jobs: &Jobs, count: usize) -> Result<Said, String> {
-    let arrived = Arc::new(Notify::new());
-    let told_arrived = Arc::clone(&arrived);
-    let worker = Worker::builder(jobs)
-        .random_suffix(true)
-        .handle(KIND, move |_: Job<serde::de::IgnoredAny>, _| {
-            told_arrived.notify_one();
-            std::future::ready(Ok(()))
-        })
-        .build()
-        .await
-        .map_err(told)?;
-    let stopper = worker.stopper();
-    let running = tokio::spawn(worker.run());
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    let producer = jobs.clone();
-    let mut took = apart(async move {
-        let mut took = Vec::with_capacity(count);
-        for _ in 0..count {
-            let began = Instant::now();
-            producer.dispatch(new_job()).await.map_err(told)?;
-            arrived.notified().await;
-            took.push(began.elapsed().as_secs_f64() * 1e3);
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-        Ok(took)
-    })
-    .await?;
-    stopper.stop();
-    running.await.map_err(|error| error.to_string())?.map_err(told)?;
-    took.sort_by(f64::total_cmp);
-    let at = |percent: usize| took[(took.len() * percent / 100).min(took.len() - 1)];
-    Ok(Said { p50_ms: at(50), p99_ms: at(99), ..Said::default() })
-}
-
 /// The median of what the rounds say, each of them taken in one go: the machine may be twice as fast a minute later.
 fn ratio(ours: &[Said], theirs: &[Said], pick: impl Fn(&Said) -> f64) -> f64 {
-    let pairs = ours.iter().zip(theirs);
-    let ratios: Vec<Said> =
-        pairs.map(|(a, b)| Said { per_s: pick(a) / pick(b), ..Said::default() }).collect();
-    median(&ratios, |said| said.per_s)
-}
-
-fn median(all: &[Said], pick: impl Fn(&Said) -> f64) -> f64 {
-    let mut values: Vec<f64> = all.iter().map(pick).collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+    median(ours.iter().zip(theirs).map(|(a, b)| pick(a) / pick(b)))
 }
 
 async fn server_cpu_us(store: &dyn Store) -> Result<f64, String> {
@@ -419,10 +299,6 @@ async fn ask(store: &dyn Store, words: &[&str]) -> Result<kernel::Value, String>
         .call(&cmd, Deadline::after(Duration::from_secs(30)))
         .await
         .map_err(|fault| fault.to_string())
-}
-
-fn told(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }
 
 #[allow(clippy::cast_precision_loss)] // figures for people
