@@ -9,6 +9,7 @@ mod parts;
 mod raw;
 mod results;
 mod rules;
+mod text;
 mod validate;
 mod worker;
 

@@ -35,23 +35,21 @@ pub struct Dispatched {
 
 /// One argument list per job, borrowed by the script call.
 struct Record {
-    id: String,
+    job: Job,
     fresh: &'static str,
     place: &'static str,
     score: String,
-    text: String,
-    kind: String,
     digest: String,
     window_ms: String,
     policy: &'static str,
 }
 
 impl Record {
-    fn of(job: &NewJob, now_ms: u64) -> Result<Record, Error> {
+    fn of(job: NewJob, now_ms: u64) -> Result<Record, Error> {
         // An id of our own making cannot exist yet, which saves a look.
         let fresh = if job.id.is_none() { "1" } else { "" };
         let id = job.id.clone().unwrap_or_else(new_id);
-        let (place, score) = place(job, now_ms)?;
+        let (place, score) = place(&job, now_ms)?;
         let (digest, window_ms, policy) = match &job.unique {
             Some(unique) => (
                 unique_digest(&unique.key),
@@ -60,20 +58,21 @@ impl Record {
             ),
             None => Default::default(),
         };
-        let text = job.text(&id, now_ms);
-        let kind = job.kind.clone();
         let score = score.to_string();
-        Ok(Record { id, fresh, place, score, text, kind, digest, window_ms, policy })
+        let job = Job::stored(job, id, now_ms).map_err(|malformed| {
+            Error::invalid("invalid_payload", "payload", malformed.to_string())
+        })?;
+        Ok(Record { job, fresh, place, score, digest, window_ms, policy })
     }
 
     fn args(&self) -> [&[u8]; 9] {
         [
-            self.id.as_bytes(),
+            self.job.id.as_bytes(),
             self.fresh.as_bytes(),
             self.place.as_bytes(),
             self.score.as_bytes(),
-            self.text.as_bytes(),
-            self.kind.as_bytes(),
+            self.job.text().as_bytes(),
+            self.job.kind.as_bytes(),
             self.digest.as_bytes(),
             self.window_ms.as_bytes(),
             self.policy.as_bytes(),
@@ -84,15 +83,17 @@ impl Record {
     fn is_plain(&self) -> bool {
         let escaped = |byte: &u8| byte.is_ascii_control() || matches!(byte, b'"' | b'\\');
         let placed = self.fresh == "1" && self.place == "back" && self.digest.is_empty();
-        placed && !self.kind.as_bytes().iter().any(escaped)
+        placed && !self.job.kind.as_bytes().iter().any(escaped)
     }
 
-    fn status(&self) -> Status {
-        match self.place {
+    /// It was stored and is where it belongs.
+    fn done(self) -> Dispatched {
+        let status = match self.place {
             "delayed" => Status::Delayed,
             "cron" => Status::Cron,
             _ => Status::Waiting,
-        }
+        };
+        Dispatched { job: self.job, status }
     }
 }
 
@@ -151,9 +152,9 @@ impl Jobs {
         let mut sent: Option<Sent<'_>> = None;
         for job in jobs {
             let at = answers.len();
-            match self.prepare(&job) {
+            match self.prepare(job) {
                 Err(refusal) => answers.push(Err(refusal)),
-                Ok(record) if job.depends_on.is_empty() => {
+                Ok(record) if record.job.depends_on.is_empty() => {
                     plain.push((at, record));
                     answers.push(Err(Error::no_job("")));
                 }
@@ -162,7 +163,7 @@ impl Jobs {
                     hear(&mut sent, &mut answers).await?;
                     sent = self.send(&mut plain);
                     hear(&mut sent, &mut answers).await?;
-                    answers.push(self.park(&job, record).await);
+                    answers.push(self.park(record).await);
                 }
             }
             if plain.len() == DISPATCH_MAX {
@@ -185,7 +186,7 @@ impl Jobs {
         Ok(answers)
     }
 
-    fn prepare(&self, job: &NewJob) -> Result<Record, Error> {
+    fn prepare(&self, job: NewJob) -> Result<Record, Error> {
         job.validate(self.options().payload_max)?;
         Record::of(job, self.now_ms())
     }
@@ -201,7 +202,7 @@ impl Jobs {
         if most == 0 && matches!(&records[..], [(_, one)] if one.is_plain()) {
             let (at, one) = records.pop().expect("there is one");
             self.enqueue_plain(&one).await?;
-            return Ok(vec![(at, dispatched(one))]);
+            return Ok(vec![(at, Ok(one.done()))]);
         }
         let (now, opts) = (self.now_ms().to_string(), self.opts());
         let most_text = most.to_string();
@@ -221,8 +222,8 @@ impl Jobs {
         }
         let stored = records.into_iter().zip(words).map(|((at, record), word)| {
             let answer = match reply::text(word).unwrap_or_default() {
-                "" => dispatched(record),
-                "exists" => Err(Error::Exists(record.id)),
+                "" => Ok(record.done()),
+                "exists" => Err(Error::Exists(record.job.id)),
                 held => {
                     let existing = held.strip_prefix("held ").unwrap_or(held).to_owned();
                     Err(Error::NotUnique { existing })
@@ -237,37 +238,36 @@ impl Jobs {
     async fn enqueue_plain(&self, record: &Record) -> Result<(), Error> {
         let now = self.now_ms().to_string();
         let body = if self.options().events {
-            format!(r#"{{"type":"{}"}}"#, record.kind)
+            format!(r#"{{"type":"{}"}}"#, record.job.kind)
         } else {
             String::new()
         };
-        let args = [&now, &record.id, &record.text, &record.kind, &body].map(String::as_bytes);
+        let job = &record.job;
+        let args = [&now, &job.id, job.text(), &job.kind, &body].map(str::as_bytes);
         let by = Deadline::after(self.options().enqueue_timeout);
         self.script(&DISPATCH, &args, by).await.map(drop)
     }
 
     /// A job that depends on others.
-    async fn park(&self, job: &NewJob, record: Record) -> Result<Dispatched, Error> {
+    async fn park(&self, record: Record) -> Result<Dispatched, Error> {
         let head = self.ending_args();
         let mut args: Vec<&[u8]> = head.iter().map(String::as_bytes).collect();
         args.extend([
-            record.id.as_bytes(),
-            record.text.as_bytes(),
+            record.job.id.as_bytes(),
+            record.job.text().as_bytes(),
             record.digest.as_bytes(),
             record.window_ms.as_bytes(),
         ]);
-        args.extend(job.depends_on.iter().map(String::as_bytes));
+        args.extend(record.job.depends_on.iter().map(String::as_bytes));
         let by = Deadline::after(self.options().enqueue_timeout);
         let reply = self.script(&PARK, &args, by).await?;
         let words = reply::list(&reply).unwrap_or_default();
         let word = |at: usize| words.get(at).and_then(reply::text).unwrap_or_default();
         match word(0) {
-            "parked" => dispatched(Record { place: "back", ..record }),
-            "placed" => dispatched(record),
-            "failed" => {
-                dispatched(record).map(|done| Dispatched { status: Status::Failed, ..done })
-            }
-            "exists" => Err(Error::Exists(record.id)),
+            "parked" => Ok(Dispatched { job: record.job, status: Status::Waiting }),
+            "placed" => Ok(record.done()),
+            "failed" => Ok(Dispatched { job: record.job, status: Status::Failed }),
+            "exists" => Err(Error::Exists(record.job.id)),
             "held" => Err(Error::NotUnique { existing: word(1).to_owned() }),
             "unknown" => {
                 let sentence = format!("there is no job {}, so nothing can depend on it", word(1));
@@ -289,13 +289,6 @@ async fn hear(
         answers[at] = answer;
     }
     Ok(())
-}
-
-fn dispatched(record: Record) -> Result<Dispatched, Error> {
-    let status = record.status();
-    let job = Job::read(record.id, record.text)
-        .map_err(|malformed| Error::invalid("invalid_payload", "payload", malformed.to_string()))?;
-    Ok(Dispatched { job, status })
 }
 
 impl Serialize for Dispatched {

@@ -4,9 +4,11 @@
 use kernel::json::{self, Change};
 use serde_json::value::RawValue;
 
+use super::new_job::NewJob;
 use super::parts::{Extras, Schedule};
 use super::raw::{Object, quote, whole};
 use super::rules::{RateLimit, Retry, Target};
+use super::text::Written;
 
 /// Why a stored text is no job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,6 +84,30 @@ impl Job {
             metadata,
             id,
             kind,
+            text,
+        })
+    }
+
+    /// What is stored for a new job that was checked: as if its text was read.
+    pub(crate) fn stored(new: NewJob, id: String, now_ms: u64) -> Result<Job, Malformed> {
+        let Written { text, payload, metadata } = new.written(&id, now_ms);
+        if !new.is_usual() {
+            return Job::read(id, text);
+        }
+        Ok(Job {
+            schedule: Schedule::default(),
+            retry: Retry::default(),
+            priority: new.stored_priority(),
+            depends_on: new.depends_on,
+            target: Target::default(),
+            created_at: i64::try_from(now_ms).unwrap_or(0),
+            attempts: 0,
+            rate_limit: None,
+            x: Extras::default(),
+            payload,
+            metadata,
+            id,
+            kind: new.kind,
             text,
         })
     }

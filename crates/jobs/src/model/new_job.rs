@@ -1,4 +1,4 @@
-//! A job to be dispatched: a builder over its parts, and the exact bytes that are stored.
+//! A job to be dispatched: a builder over its parts.
 
 use std::time::Duration;
 
@@ -6,8 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::parts::{Extras, Schedule};
-use super::raw::compact;
-use super::rules::{RateLimit, Retry, Target, USUAL};
+use super::rules::{RateLimit, Retry, Target};
 use crate::error::Error;
 
 /// What happens when another job holds the uniqueness key.
@@ -230,89 +229,8 @@ impl NewJob {
         super::validate::new_job(self, payload_max)
     }
 
-    /// The bytes that are stored: the seed's members in the seed's order, ours last.
-    pub(crate) fn text(&self, id: &str, now_ms: u64) -> String {
-        let payload = self.payload.as_deref();
-        let mut out = Vec::with_capacity(320 + payload.map_or(0, str::len));
-        let raw = |out: &mut Vec<u8>, raw: Option<&str>| match raw {
-            Some(raw) => out.extend_from_slice(compact(raw).as_bytes()),
-            None => out.extend_from_slice(b"{}"),
-        };
-        let priority = if self.priority == 0 { 5 } else { self.priority };
-        member(&mut out, "{\"jobId\":", id);
-        member(&mut out, ",\"type\":", &self.kind);
-        out.extend_from_slice(b",\"payload\":");
-        raw(&mut out, payload);
-        member(&mut out, ",\"schedule\":", &self.schedule);
-        if self.retry == Retry::default() {
-            out.extend_from_slice(b",\"retry\":");
-            out.extend_from_slice(USUAL.as_bytes());
-        } else {
-            member(&mut out, ",\"retry\":", &self.retry);
-        }
-        member(&mut out, ",\"priority\":", &priority);
-        member(&mut out, ",\"dependsOn\":", &self.depends_on);
-        member(&mut out, ",\"target\":", &self.target);
-        out.extend_from_slice(b",\"metadata\":");
-        raw(&mut out, self.metadata.as_deref());
-        member(&mut out, ",\"createdAt\":", &now_ms);
-        out.extend_from_slice(b",\"attempts\":0");
-        if let Some(limit) =
-            self.rate_limit.as_ref().filter(|limit| **limit != RateLimit::default())
-        {
-            member(&mut out, ",\"rateLimit\":", limit);
-        }
-        if let Some(unique) = &self.unique {
-            let x = Extras { unique_key: Some(unique.key.clone()), ..self.x.clone() };
-            member(&mut out, ",\"x\":", &x);
-        } else if !self.x.is_empty() {
-            member(&mut out, ",\"x\":", &self.x);
-        }
-        out.push(b'}');
-        String::from_utf8(out).expect("it was put together from texts")
-    }
-
     /// The payload as raw JSON.
     pub fn payload_raw(&self) -> Option<&RawValue> {
         serde_json::from_str(self.payload.as_deref()?).ok()
-    }
-}
-
-/// A name with what stands before it, and its value.
-fn member<T: Serialize + ?Sized>(out: &mut Vec<u8>, name: &str, value: &T) {
-    out.extend_from_slice(name.as_bytes());
-    serde_json::to_writer(out, value).expect("parts of a job are always JSON");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ID: &str = "86fc0e88-c832-4c43-b5a5-5ef9f808fc97";
-
-    #[test]
-    fn a_plain_dispatch_has_the_seeds_bytes() {
-        let job = NewJob::new("email", &serde_json::json!({"to": "a@b.c"}));
-        assert_eq!(
-            job.text(ID, 1_794_768_259_299),
-            r#"{"jobId":"86fc0e88-c832-4c43-b5a5-5ef9f808fc97","type":"email","payload":{"to":"a@b.c"},"schedule":{},"retry":{"attempts":3,"backoff":{"type":"exponential","delay":2000}},"priority":5,"dependsOn":[],"target":{},"metadata":{},"createdAt":1794768259299,"attempts":0}"#
-        );
-    }
-
-    #[test]
-    fn every_part_has_its_place_and_nothing_is_null() {
-        let job = NewJob::raw("r\"1", " [1.50, null] ")
-            .priority(8)
-            .delay(Duration::from_secs(5))
-            .depends_on("a")
-            .target(Target::any().stack("node").capability("gpu").region("eu").all())
-            .metadata("{ \"k\": 1e2 }")
-            .max_concurrent(2)
-            .unique("u:42", Duration::from_mins(1))
-            .timeout(Duration::from_secs(30));
-        assert_eq!(
-            job.text("j", 7),
-            r#"{"jobId":"j","type":"r\"1","payload":[1.50,null],"schedule":{"delay":5000},"retry":{"attempts":3,"backoff":{"type":"exponential","delay":2000}},"priority":8,"dependsOn":["a"],"target":{"stack":["node"],"capabilities":["gpu"],"region":["eu"],"mode":"all"},"metadata":{"k":1e2},"createdAt":7,"attempts":0,"rateLimit":{"maxConcurrent":2},"x":{"uniqueKey":"u:42","timeoutMs":30000}}"#
-        );
     }
 }

@@ -1,13 +1,18 @@
 //! Raw JSON text: compacting it without respelling anything, and reading members of objects that other
 //! programs wrote.
 
+use std::borrow::Cow;
+
 use kernel::json;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 /// The same JSON without white space between its parts, as `JSON.stringify` would have it; numbers, escapes
 /// and order keep their bytes. `text` must be valid JSON.
-pub fn compact(text: &str) -> String {
+pub fn compact(text: &str) -> Cow<'_, str> {
+    if !text.bytes().any(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
+        return Cow::Borrowed(text);
+    }
     let mut out = String::with_capacity(text.len());
     let (mut quoted, mut escaped) = (false, false);
     for c in text.chars() {
@@ -24,7 +29,7 @@ pub fn compact(text: &str) -> String {
             out.push(c);
         }
     }
-    out
+    Cow::Owned(out)
 }
 
 /// How deep arrays and objects are nested.
