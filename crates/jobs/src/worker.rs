@@ -140,7 +140,8 @@ impl Worker {
     }
 
     /// Runs until `stop`, then ends gracefully: claims nothing more, waits for its jobs up to the grace time,
-    /// tells those that still run, and hands back what is left.
+    /// tells those that still run, and hands back what is left. Dropped before, it is as if the process was killed:
+    /// handlers end where they wait, and other workers have their jobs when the leases are over.
     pub async fn run_until(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
         let shared = self.shared.clone();
         let mut tasks = JoinSet::new();
@@ -151,13 +152,14 @@ impl Worker {
             let helper = Scheduler::helper(&shared.jobs, shared.metrics.clone());
             tasks.spawn(helper.run_until(std::future::pending()));
         }
-        let mut pump = tokio::spawn(shared.clone().pump());
+        let mut pump = JoinSet::new();
+        pump.spawn(shared.clone().pump());
         tokio::select! {
             () = stop => shared.phase.reach(Phase::Draining),
             () = shared.phase.reached(Phase::Draining) => {}
-            _ = &mut pump => {}
+            _ = pump.join_next() => {}
         }
-        if !pump.is_finished() {
+        if !pump.is_empty() {
             self.wind_down(&mut pump).await;
         }
         // Dropped, the tasks end: nothing is held any more that they could keep.
@@ -167,10 +169,10 @@ impl Worker {
         flushed
     }
 
-    async fn wind_down(&self, pump: &mut tokio::task::JoinHandle<()>) {
+    async fn wind_down(&self, pump: &mut JoinSet<()>) {
         let (shared, clock) = (&self.shared, self.shared.jobs.clock());
         tokio::select! {
-            _ = &mut *pump => return,
+            _ = pump.join_next() => return,
             () = clock.sleep(self.grace) => {}
             () = shared.phase.reached(Phase::HandBack) => {}
         }
@@ -179,11 +181,11 @@ impl Worker {
         }
         shared.phase.reach(Phase::Cancelling);
         tokio::select! {
-            _ = &mut *pump => return,
+            _ = pump.join_next() => return,
             () = clock.sleep(LAST_CALL) => {}
             () = shared.phase.reached(Phase::HandBack) => {}
         }
         shared.phase.reach(Phase::HandBack);
-        let _ = pump.await;
+        pump.join_next().await;
     }
 }

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use super::Shared;
 use super::handler::Handler;
@@ -27,20 +26,19 @@ struct Team {
     size: usize,
     free: usize,
     done: Vec<Done>,
-    finished: mpsc::UnboundedSender<Option<Done>>,
-    ended: mpsc::UnboundedReceiver<Option<Done>>,
+    /// Attempts that wait for something; they end with the team.
+    attempts: JoinSet<Option<Done>>,
 }
 
 impl Team {
     fn new(size: usize) -> Team {
-        let (finished, ended) = mpsc::unbounded_channel();
-        Team { size, free: size, done: Vec::new(), finished, ended }
+        Team { size, free: size, done: Vec::new(), attempts: JoinSet::new() }
     }
 
     /// A job of this team ended.
-    fn note(&mut self, one: Option<Done>) {
+    fn note(&mut self, one: Result<Option<Done>, JoinError>) {
         self.free += 1;
-        self.done.extend(one);
+        self.done.extend(one.ok().flatten());
     }
 }
 
@@ -59,7 +57,7 @@ impl Shared {
         // Whether there may be something to claim.
         let (mut look, mut deeper) = (true, 0u32);
         loop {
-            while let Ok(one) = team.ended.try_recv() {
+            while let Some(one) = team.attempts.try_join_next() {
                 team.note(one);
             }
             let claiming = self.phase.get() == Phase::Running;
@@ -88,7 +86,7 @@ impl Shared {
             }
             tokio::select! {
                 biased;
-                Some(one) = team.ended.recv() => {
+                Some(one) = team.attempts.join_next() => {
                     team.note(one);
                     // Those that finish at the same time go out together.
                     tokio::task::yield_now().await;
@@ -124,11 +122,7 @@ impl Shared {
             return;
         }
         team.free -= 1;
-        let finished = team.finished.clone();
-        tokio::spawn(async move {
-            // Nobody hears it once the worker has ended.
-            let _ = finished.send(attempt.await);
-        });
+        team.attempts.spawn(attempt);
     }
 }
 

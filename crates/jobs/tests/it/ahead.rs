@@ -142,6 +142,40 @@ on_every_store!(a_worker_that_ends_leaves_nobody_behind, |store| {
     assert_eq!(waiting(&*store).await, behind[ran..]);
 });
 
+on_every_store!(a_worker_that_dies_loses_none_of_those_it_held, |store| {
+    let HeldUp { jobs, clock, line, worker, long, behind } = held_up(&store).await;
+    worker.dies().await;
+    let held = 1 + 6 - waiting(&*store).await.len();
+    for id in std::iter::once(&long).chain(&behind) {
+        ask(&*store, &["DEL", &format!("{NS}:jobs:lock:{id}")]).await;
+    }
+    clock.advance(Duration::from_secs(30));
+    assert_eq!(jobs.reclaim().await.unwrap().len(), held);
+    assert_eq!(waiting(&*store).await.len(), 1 + behind.len());
+    line.gate.add_permits(1);
+    let other = Live::start(line.worker(&jobs, "w2")).await;
+    until("all ran", || async { line.ran().len() == LONG as usize + 8 }).await;
+    other.stop().await;
+    let mut ran = line.ran().split_off(LONG as usize);
+    ran.sort_unstable();
+    assert_eq!(ran, [LONG, LONG, 21, 22, 23, 24, 25, 26], "only what had begun began again");
+});
+
+on_every_store!(who_lost_a_lease_while_the_job_waited_for_its_turn_leaves_it_alone, |store| {
+    let HeldUp { jobs, clock, line, worker, behind, .. } = held_up(&store).await;
+    let held = waiting(&*store).await.len() < behind.len();
+    let lock = format!("{NS}:jobs:lock:{}", behind[0]);
+    ask(&*store, &["SET", &lock, "another"]).await;
+    clock.advance(Duration::from_millis(2));
+    let back = &behind[usize::from(held)..];
+    until("the others are back", || async { waiting(&*store).await == back }).await;
+    assert_eq!(status(&jobs, &behind[0]).await, if held { "active" } else { "waiting" });
+    assert_eq!(reply::text(&ask(&*store, &["GET", &lock]).await), Some("another"));
+    line.gate.add_permits(1);
+    worker.stop().await;
+    assert!(!line.ran().contains(&(LONG + 1)), "it is another's");
+});
+
 on_every_store!(one_that_holds_the_thread_gives_those_behind_it_back_when_it_ends, |store| {
     let (jobs, clock) = still(&store);
     for n in 0..LONG + 7 {

@@ -92,6 +92,12 @@ impl Live {
         self.ended().await;
     }
 
+    /// As a process ends that is killed: nothing is said to anybody.
+    pub(crate) async fn dies(self) {
+        self.task.abort();
+        assert!(self.task.await.unwrap_err().is_cancelled());
+    }
+
     pub(crate) async fn ended(self) {
         tokio::time::timeout(Duration::from_secs(40), self.task).await.unwrap().unwrap().unwrap();
     }

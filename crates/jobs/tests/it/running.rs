@@ -141,6 +141,40 @@ on_every_store!(a_lost_lease_ends_the_handler_and_its_result_is_dropped, |store|
     assert_eq!(text(&*store, &["GET", &format!("{NS}:jobs:result:{id}")]).await, None);
 });
 
+on_every_store!(a_worker_that_is_dropped_claims_nothing_more_and_its_handlers_end, |store| {
+    let jobs = live(&store);
+    for slots in [1, 4] {
+        let gate = Arc::new(Semaphore::new(0));
+        let (begun, handlers_gate) = (Arc::new(AtomicUsize::new(0)), gate.clone());
+        let counted = begun.clone();
+        let builder = Worker::builder(&jobs).server_id("w1").concurrency(slots).handle(
+            "work",
+            move |_: Job<usize>, _| {
+                counted.fetch_add(1, Ordering::SeqCst);
+                let gate = handlers_gate.clone();
+                async move {
+                    drop(gate.acquire().await.unwrap());
+                    Ok(())
+                }
+            },
+        );
+        let worker = Live::start(builder).await;
+        let mut ids = Vec::new();
+        for n in 0..=slots {
+            ids.push(send(&jobs, NewJob::new("work", &n)).await);
+        }
+        until("its slots are full", || async { begun.load(Ordering::SeqCst) == slots }).await;
+        worker.dies().await;
+        gate.add_permits(100);
+        until("the handlers are gone", || async { Arc::strong_count(&gate) == 1 }).await;
+        for (n, id) in ids.iter().enumerate() {
+            let expected = if n < slots { "active" } else { "waiting" };
+            assert_eq!(status(&jobs, id).await, expected, "{slots} slots, job {n}");
+            jobs.cancel(id).await.unwrap();
+        }
+    }
+});
+
 on_every_store!(a_stopping_worker_waits_then_tells_then_hands_back, |store| {
     let jobs = live(&store);
     let started = Arc::new(Semaphore::new(0));
