@@ -105,7 +105,7 @@ const tasks = {
       await new Promise((r) => setTimeout(r, 2));
     }
     took.sort((a, b) => a - b);
-    const at = (share) => took[Math.min(took.length - 1, Math.floor(took.length * share))];
+    const at = (share) => took[Math.max(0, Math.ceil(took.length * share) - 1)];
     return { p50_ms: at(0.5), p99_ms: at(0.99) };
   },
   async bytes(queue) {
