@@ -10,6 +10,7 @@ use std::ops::Deref;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use axum::body::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -21,7 +22,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use crate::outbox::End;
 
 /// Room to read into; a longer message gets more for as long as it takes.
-const READ_ROOM: usize = 4 * 1024;
+const READ_ROOM: usize = 2 * 1024;
 /// Answers to pings that may wait for a client that does not read.
 const PONGS_ROOM: usize = 4 * 1024;
 
@@ -34,6 +35,19 @@ struct Inner {
     web: WebSocketStream<Pipe>,
     /// The other end said goodbye, or we did: no text may follow.
     over: bool,
+    /// tungstenite may have something to say: the answer to a ping, or goodbye.
+    answers: bool,
+}
+
+/// What became of texts that could not wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// The system has them.
+    All,
+    /// A copy of a part waits for [`Socket::flush`].
+    Part,
+    /// Something else is on its way, or the socket is over.
+    Nothing,
 }
 
 impl Socket {
@@ -49,7 +63,7 @@ impl Socket {
         let pipe = Pipe { stream, rest: Vec::new(), out: 0 };
         let web =
             WebSocketStream::from_partially_read(pipe, read, Role::Server, Some(config)).await;
-        Socket { inner: Mutex::new(Inner { web, over: false }) }
+        Socket { inner: Mutex::new(Inner { web, over: false, answers: false }) }
     }
 
     /// The next message; pings are answered on the way. Nothing is lost when the wait ends early.
@@ -58,6 +72,7 @@ impl Socket {
             let mut inner = self.inner.lock();
             let next = ready!(inner.web.poll_next_unpin(cx));
             inner.over |= matches!(next, None | Some(Ok(Message::Close(_))));
+            inner.answers |= !matches!(next, Some(Ok(Message::Text(_) | Message::Binary(_))));
             Poll::Ready(next)
         })
         .await
@@ -65,13 +80,47 @@ impl Socket {
 
     /// Sends texts, all of them in one go.
     pub(crate) async fn send<T: Deref<Target = str>>(&self, texts: &[T]) -> Result<(), Error> {
-        let heads: Vec<Head> = texts.iter().map(|text| Head::text(text.len())).collect();
-        let both = heads.iter().zip(texts).flat_map(|(head, text)| [&**head, text.as_bytes()]);
-        let mut pieces: Vec<IoSlice<'_>> = both.map(IoSlice::new).collect();
+        let heads = heads(texts);
+        let mut pieces = pieces(&heads, texts);
         while !self.put(&mut pieces).await? {
             self.flush().await?;
         }
         drop(pieces);
+        self.flush().await
+    }
+
+    /// The same for somebody who does not wait.
+    pub(crate) fn try_send<T: Deref<Target = str>>(&self, texts: &[T]) -> Sent {
+        let mut inner = self.inner.lock();
+        if inner.over || inner.answers || !inner.web.get_ref().rest.is_empty() {
+            return Sent::Nothing;
+        }
+        let pipe = inner.web.get_mut();
+        let put = match texts {
+            [one] => {
+                let head = Head::text(one.len());
+                pipe.put(&mut [IoSlice::new(&head), IoSlice::new(one.as_bytes())])
+            }
+            many => {
+                let heads = heads(many);
+                pipe.put(&mut pieces(&heads, many))
+            }
+        };
+        match put {
+            Ok(()) if pipe.rest.is_empty() => Sent::All,
+            Ok(()) => Sent::Part,
+            // Whoever reads hears of it.
+            Err(_) => Sent::Nothing,
+        }
+    }
+
+    /// A ping.
+    pub(crate) async fn ping(&self) -> Result<(), Error> {
+        {
+            let mut inner = self.inner.lock();
+            inner.answers = true;
+            inner.web.start_send_unpin(Message::Ping(Bytes::new()))?;
+        }
         self.flush().await
     }
 
@@ -83,7 +132,7 @@ impl Socket {
             if inner.over {
                 return Poll::Ready(Err(Error::AlreadyClosed));
             }
-            if inner.web.poll_flush_unpin(cx)?.is_pending() {
+            if inner.poll_flush(cx)?.is_pending() {
                 return Poll::Ready(Ok(false));
             }
             inner.web.get_mut().put(pieces)?;
@@ -94,7 +143,7 @@ impl Socket {
 
     /// Waits until the system has all of it.
     pub(crate) async fn flush(&self) -> Result<(), Error> {
-        poll_fn(|cx| self.inner.lock().web.poll_flush_unpin(cx)).await
+        poll_fn(|cx| self.inner.lock().poll_flush(cx)).await
     }
 
     /// Says goodbye, after what is on its way.
@@ -103,12 +152,32 @@ impl Socket {
         {
             let mut inner = self.inner.lock();
             // The other end may have been first, and gets our answer from tungstenite.
+            inner.answers = true;
             if !std::mem::replace(&mut inner.over, true) {
                 inner.web.start_send_unpin(Message::Close(Some(frame)))?;
             }
         }
         self.flush().await
     }
+}
+
+impl Inner {
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        if self.answers {
+            ready!(self.web.poll_flush_unpin(cx))?;
+            self.answers = false;
+        }
+        self.web.get_mut().drain(cx).map_err(Error::from)
+    }
+}
+
+fn heads<T: Deref<Target = str>>(texts: &[T]) -> Vec<Head> {
+    texts.iter().map(|text| Head::text(text.len())).collect()
+}
+
+fn pieces<'a, T: Deref<Target = str>>(heads: &'a [Head], texts: &'a [T]) -> Vec<IoSlice<'a>> {
+    let both = heads.iter().zip(texts).flat_map(|(head, text)| [&**head, text.as_bytes()]);
+    both.map(IoSlice::new).collect()
 }
 
 /// What stands before the bytes of a text.
@@ -224,4 +293,4 @@ impl AsyncWrite for Pipe {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -56,7 +56,8 @@ impl Upgrade {
             let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() else {
                 return tracing::error!("what was upgraded is not TCP and is closed");
             };
-            let (stream, read) = (parts.io.into_inner(), parts.read_buf.into());
+            // A copy, so that the room for heads of requests is not kept for as long as the socket lives.
+            let (stream, read) = (parts.io.into_inner(), parts.read_buf.to_vec());
             then(Socket::new(stream, read, most).await).await;
         });
         let answer = Response::builder()

@@ -9,8 +9,11 @@ use super::*;
 
 const MOST: usize = 64 * 1024;
 
+/// The other end.
+pub(crate) type Client = WebSocketStream<TcpStream>;
+
 /// Both ends; the client's has little room, so that a long text does not go in at once.
-async fn pair() -> (Socket, WebSocketStream<TcpStream>) {
+pub(crate) async fn pair() -> (Socket, Client) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4 * 1024).unwrap();
@@ -20,7 +23,7 @@ async fn pair() -> (Socket, WebSocketStream<TcpStream>) {
     (server, WebSocketStream::from_raw_socket(client.unwrap(), Role::Client, None).await)
 }
 
-async fn hear(client: &mut WebSocketStream<TcpStream>) -> Message {
+pub(crate) async fn hear(client: &mut Client) -> Message {
     let next = tokio::time::timeout(Duration::from_secs(10), client.next());
     next.await.expect("a message in time").expect("an open socket").expect("whole frames")
 }
@@ -171,4 +174,32 @@ async fn a_message_beyond_the_limit_is_an_error_however_it_is_cut() {
         client.send(Message::Ping("between".into())).await.unwrap();
     }
     assert_eq!(listen(&server).await.unwrap().unwrap(), Message::text("ababab"));
+}
+
+#[tokio::test]
+async fn texts_that_do_not_wait_go_at_once_or_not_at_all() {
+    let (server, mut client) = pair().await;
+    assert_eq!(server.try_send(&["one"]), Sent::All);
+    assert_eq!(server.try_send(&["two", ""]), Sent::All);
+    for text in ["one", "two", ""] {
+        assert_eq!(hear(&mut client).await, Message::text(text));
+    }
+    // An answer to a ping may be on its way.
+    client.send(Message::Ping("?".into())).await.unwrap();
+    assert!(server.next().await.unwrap().unwrap().is_ping());
+    assert_eq!(server.try_send(&["three"]), Sent::Nothing);
+    server.flush().await.unwrap();
+    let long = "long".repeat(2_000_000);
+    assert_eq!(server.try_send(&[long.as_str()]), Sent::Part);
+    assert_eq!(server.try_send(&["not inside of it"]), Sent::Nothing);
+    assert!(hear(&mut client).await.is_pong());
+    let (flushed, heard) = tokio::join!(server.flush(), hear(&mut client));
+    flushed.unwrap();
+    assert_eq!(heard.into_text().unwrap().len(), long.len());
+    assert_eq!(server.try_send(&["after it"]), Sent::All);
+    server.ping().await.unwrap();
+    assert_eq!(hear(&mut client).await, Message::text("after it"));
+    assert!(hear(&mut client).await.is_ping());
+    server.close(End::gone()).await.unwrap();
+    assert_eq!(server.try_send(&["after the end"]), Sent::Nothing);
 }

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use rooms::{Audience, MASTER, Rooms, Sizes};
 use tokio::sync::{mpsc, watch};
 
-use super::post::{Parcel, Post};
+use super::post::{Parcel, Post, Round};
 use super::rates::Rates;
 use crate::app::App;
 use crate::outbox::End;
@@ -28,6 +28,9 @@ pub(super) mod code {
     pub(in super::super) const TOO_BIG: u16 = 1009;
     pub(in super::super) const AWAY: u16 = 1001;
 }
+
+/// In a room of more sockets the first have their message before the last are looked at.
+const AT_ONCE: usize = 256;
 
 /// Everything the rooms keep in one server's memory.
 pub(super) struct Hall {
@@ -57,6 +60,7 @@ pub(super) struct Place {
     /// Unix milliseconds; far away until the room was read.
     expires_at: AtomicU64,
     seats: Mutex<Seats>,
+    round: Arc<Round>,
 }
 
 #[derive(Default)]
@@ -133,7 +137,12 @@ impl Hall {
             let place =
                 Arc::clone(self.places.lock().entry(code.to_owned()).or_insert_with(|| {
                     let (code, expires_at) = (code.to_owned(), AtomicU64::new(u64::MAX));
-                    Arc::new(Place { code, expires_at, seats: Mutex::default() })
+                    Arc::new(Place {
+                        code,
+                        expires_at,
+                        seats: Mutex::default(),
+                        round: Arc::default(),
+                    })
                 }));
             let mut seats = place.seats.lock();
             if seats.closed {
@@ -234,6 +243,7 @@ impl Hall {
         let whole = Bytes::from(payload);
         let Ok(text) = std::str::from_utf8(&whole) else { return };
         let mut own: Vec<&str> = Vec::new();
+        let mut left = Vec::new();
         for (to, range) in rooms::push::lines(text) {
             // It is a part of a checked text, cut at its line ends.
             let Ok(message) = Utf8Bytes::try_from(whole.slice(range)) else { continue };
@@ -245,12 +255,13 @@ impl Hall {
             {
                 self.seated(&place, &Arc::from(device), None);
             }
-            place.hand_out(&to, &own, &message);
+            place.hand_out(&to, &own, &message, &mut left);
             if to == Audience::Closing {
                 metrics::counter!("worldkeep_rooms_closed_total").increment(1);
                 self.end(&place, End(code::CLOSED, "the room is closed"));
             }
         }
+        place.round.carry(left);
     }
 
     /// Closes every socket of a room.
@@ -272,7 +283,8 @@ impl Hall {
             let refused = rooms::Refused::expired();
             let text = super::talk::error_text(Some(&place.code), &refused, None);
             metrics::counter!("worldkeep_rooms_expired_total").increment(1);
-            place.hand_out(&Audience::All, &[], &text.into());
+            // Whoever is told the end takes this along.
+            place.hand_out(&Audience::All, &[], &text.into(), &mut Vec::new());
             self.end(&place, End(code::EXPIRED, "the room has expired"));
         }
     }
@@ -332,7 +344,8 @@ impl Place {
         self.expires_at.store(expires_at, Ordering::Relaxed);
     }
 
-    fn hand_out(&self, to: &Audience<'_>, own: &[&str], message: &Utf8Bytes) {
+    /// Leaves a message with those it is for. Boxes that were empty are told: somebody must carry what is in them.
+    fn hand_out(&self, to: &Audience<'_>, own: &[&str], message: &Utf8Bytes, left: &mut Vec<Post>) {
         let seats = self.seats.lock();
         for seat in seats.sockets.values() {
             let device = seat.device.as_deref();
@@ -344,8 +357,11 @@ impl Place {
                 Audience::Own(one) => !seat.master && device == Some(*one),
                 Audience::Rest => !seat.master && device.is_none_or(|one| !own.contains(&one)),
             };
-            if wanted {
-                seat.post.put(Parcel::Text(message.clone()));
+            if wanted && seat.post.leave(message.clone()) {
+                left.push(seat.post.clone());
+                if left.len() == AT_ONCE {
+                    self.round.carry(std::mem::take(left));
+                }
             }
         }
     }

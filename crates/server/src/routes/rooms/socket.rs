@@ -5,13 +5,10 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::body::Bytes;
 use axum::extract::State;
-use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use futures_util::{SinkExt as _, StreamExt as _};
+use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::hall::{self, code};
 use super::http::base_url;
@@ -20,15 +17,14 @@ use super::talk::{Said, Talk};
 use crate::app::App;
 use crate::caller::Caller;
 use crate::outbox::End;
+use crate::pipe::Socket;
 use crate::reply::{self, Refusal};
+use crate::upgrade::Upgrade;
 
 const PING_EVERY: Duration = Duration::from_secs(25);
 const SILENCE: Duration = Duration::from_mins(1);
 /// How long a write may wait for a client that does not read.
 const WRITE_WAIT: Duration = Duration::from_secs(10);
-/// Small buffers: most sockets are phones that wait.
-const READ_BUFFER: usize = 2 * 1024;
-const WRITE_BUFFER: usize = 16 * 1024;
 const TOO_SLOW: End = End(code::AWAY, "too slow: come again");
 
 /// The rooms over a WebSocket: `{"type","payload","id"?}` in text frames; see docs/rooms.md.
@@ -38,59 +34,45 @@ pub(crate) async fn open(
     State(app): State<Arc<App>>,
     caller: Caller,
     headers: HeaderMap,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    upgrade: Result<Upgrade, Refusal>,
 ) -> Result<Response, Refusal> {
     if app.stopping.is_cancelled() {
         return Err(reply::NOT_READY.into());
     }
-    let upgrade = upgrade.map_err(|_| Refusal::from(reply::UPGRADE_REQUIRED))?;
+    let upgrade = upgrade?;
     let hall = hall::of(&app);
     let spent = hall.rates.sockets.spend(caller.address, app.clock.monotonic());
     spent.map_err(|wait| Refusal::from(reply::TOO_MANY_SOCKETS).retry_after(wait.as_secs() + 1))?;
     let base = base_url(&app, &headers);
     let most = app.settings.size("rooms.frame_bytes");
     let token = app.tasks.token();
-    let upgrade = upgrade
-        .max_message_size(most)
-        .max_frame_size(most)
-        .read_buffer_size(READ_BUFFER)
-        .write_buffer_size(WRITE_BUFFER);
-    Ok(upgrade.on_upgrade(move |socket| async move {
+    Ok(upgrade.answer(most, move |socket| async move {
         metrics::gauge!("worldkeep_rooms_sockets").increment(1.0);
         let queue = app.settings.size("rooms.queue_messages");
-        let (post, letters) = Post::new(queue, app.settings.size("rooms.queue_bytes"));
-        let talk = Talk::new(Arc::clone(&app), hall, caller.address, base, post);
-        Box::pin(run(app, socket, talk, letters)).await;
+        let (post, letters) = Post::new(socket, queue, app.settings.size("rooms.queue_bytes"));
+        let talk = Talk::new(Arc::clone(&app), hall, caller.address, base, post.clone());
+        Box::pin(run(app, post.socket(), talk, letters)).await;
         metrics::gauge!("worldkeep_rooms_sockets").decrement(1.0);
         drop(token);
     }))
 }
 
-async fn run(app: Arc<App>, mut socket: WebSocket, mut talk: Talk, mut letters: Letterbox) {
-    let end = converse(&app, &mut socket, &mut talk, &mut letters).await;
+async fn run(app: Arc<App>, socket: &Socket, mut talk: Talk, mut letters: Letterbox) {
+    let end = converse(&app, socket, &mut talk, &mut letters).await;
     talk.leave();
     // Last words that were put in before the end.
     if end.0 != code::AWAY {
-        for parcel in letters.last() {
-            let Parcel::Text(text) = parcel else { break };
-            let _ = in_time(socket.feed(Message::Text(text))).await;
-        }
+        let _ = write(socket, &mut letters.last()).await;
     }
-    let frame = CloseFrame { code: end.0, reason: end.1.into() };
     let goodbye = async {
-        let _ = socket.send(Message::Close(Some(frame))).await;
+        let _ = socket.close(end).await;
         // The other end answers with its own close; then the connection ends in order.
         while let Some(Ok(_)) = socket.next().await {}
     };
     let _ = tokio::time::timeout(Duration::from_secs(1), goodbye).await;
 }
 
-async fn converse(
-    app: &App,
-    socket: &mut WebSocket,
-    talk: &mut Talk,
-    letters: &mut Letterbox,
-) -> End {
+async fn converse(app: &App, socket: &Socket, talk: &mut Talk, letters: &mut Letterbox) -> End {
     let mut ping = tokio::time::interval(PING_EVERY);
     ping.reset();
     let mut heard = Instant::now();
@@ -110,6 +92,7 @@ async fn converse(
             }
             frame = socket.next() => {
                 heard = Instant::now();
+                letters.hold();
                 match frame {
                     Some(Ok(Message::Text(text))) => Box::pin(talk.hear(&text)).await,
                     Some(Ok(Message::Binary(_))) => talk.binary(),
@@ -124,19 +107,14 @@ async fn converse(
                 if heard.elapsed() > SILENCE || app.stopping.is_cancelled() {
                     return away;
                 }
-                if in_time(socket.send(Message::Ping(Bytes::new()))).await.is_err() {
+                if in_time(socket.ping()).await.is_err() {
                     return End::gone();
                 }
                 continue;
             }
         };
         let Said { texts, end } = said;
-        for text in texts {
-            if in_time(socket.feed(Message::Text(Utf8Bytes::from(text)))).await.is_err() {
-                return End::gone();
-            }
-        }
-        if in_time(socket.flush()).await.is_err() {
+        if in_time(socket.send(&texts)).await.is_err() {
             return End::gone();
         }
         if let Some(end) = end {
@@ -149,25 +127,25 @@ async fn converse(
     }
 }
 
-/// Writes parcels, then flushes once. Tells whether the state must be read anew.
-async fn write(socket: &mut WebSocket, parcels: &mut Vec<Parcel>) -> Result<bool, End> {
-    let mut resync = false;
+/// Writes parcels in one go. Tells whether the state must be read anew.
+async fn write(socket: &Socket, parcels: &mut Vec<Parcel>) -> Result<bool, End> {
+    let (mut texts, mut resync, mut end) = (Vec::with_capacity(parcels.len()), false, None);
     for parcel in parcels.drain(..) {
         match parcel {
-            Parcel::Text(text) => in_time(socket.feed(Message::Text(text))).await?,
+            Parcel::Text(text) => texts.push(text),
             Parcel::Resync => resync = true,
-            Parcel::Close(end) => {
-                in_time(socket.flush()).await?;
-                return Err(end);
+            Parcel::Close(why) => {
+                end = Some(why);
+                break;
             }
         }
     }
-    in_time(socket.flush()).await?;
-    Ok(resync)
+    in_time(socket.send(&texts)).await?;
+    end.map_or(Ok(resync), Err)
 }
 
 /// Does it within the time a client has. Most writes are done at once and need no timer.
-async fn in_time(work: impl Future<Output = Result<(), axum::Error>>) -> Result<(), End> {
+async fn in_time(work: impl Future<Output = Result<(), Error>>) -> Result<(), End> {
     let mut work = std::pin::pin!(work);
     let done = match futures_util::poll!(work.as_mut()) {
         std::task::Poll::Ready(done) => done,
@@ -180,10 +158,9 @@ async fn in_time(work: impl Future<Output = Result<(), axum::Error>>) -> Result<
 }
 
 /// A frame beyond the limit is told so; what else breaks just ends.
-fn broken(error: &axum::Error) -> End {
-    let text = error.to_string();
-    if text.contains("too long") || text.contains("too large") || text.contains("too big") {
-        return End(code::TOO_BIG, "the message is too big");
+fn broken(error: &Error) -> End {
+    match error {
+        Error::Capacity(_) => End(code::TOO_BIG, "the message is too big"),
+        _ => End::gone(),
     }
-    End::gone()
 }
