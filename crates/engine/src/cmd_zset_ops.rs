@@ -156,7 +156,10 @@ fn weighted(score: f64, weight: f64) -> f64 {
     if product.is_nan() { 0.0 } else { product }
 }
 
-fn combine(core: &mut Core, asked: &Asked<'_>, op: Op, limits: Limits) -> Result<Zset, ReplyError> {
+/// In the large form: the small one drops the sign of zero, which a result keeps that is only shown or is large in
+/// the end.
+fn combine(core: &mut Core, asked: &Asked<'_>, op: Op) -> Result<Zset, ReplyError> {
+    let limits = Limits { zset_max_listpack_entries: 0, ..core.config.limits };
     let sources = sources(core, asked.keys)?;
     let mut result = Zset::new();
     let mut inputs: Vec<(Source<'_>, f64)> =
@@ -202,9 +205,7 @@ fn combine(core: &mut Core, asked: &Asked<'_>, op: Op, limits: Limits) -> Result
 
 fn answer(cx: &mut Ctx<'_>, argv: &[&[u8]], op: Op) -> Outcome {
     let asked = parse(cx.core, &argv[1..], op, false, cx.spec.full_name)?;
-    // The packed form drops the sign of zero, which a result that is only shown keeps.
-    let limits = Limits { zset_max_listpack_entries: 0, ..cx.core.config.limits };
-    let result = combine(cx.core, &asked, op, limits)?;
+    let result = combine(cx.core, &asked, op)?;
     let pairs: Vec<(&[u8], f64)> = result.iter().collect();
     cx.out.scored(&pairs, asked.with_scores);
     Ok(())
@@ -212,8 +213,7 @@ fn answer(cx: &mut Ctx<'_>, argv: &[&[u8]], op: Op) -> Outcome {
 
 fn keep(cx: &mut Ctx<'_>, argv: &[&[u8]], op: Op, event: &str) -> Outcome {
     let asked = parse(cx.core, &argv[2..], op, true, cx.spec.full_name)?;
-    let limits = cx.core.config.limits;
-    let result = combine(cx.core, &asked, op, limits)?;
+    let result = combine(cx.core, &asked, op)?.shrunk(&cx.core.config.limits);
     let n = result.len();
     store(cx.core, argv[1], result, event);
     cx.out.len(n);

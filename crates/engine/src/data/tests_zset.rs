@@ -103,6 +103,21 @@ fn minus_zero_is_zero() {
     }
 }
 
+#[test]
+fn what_fits_is_small_and_all_else_keeps_its_form() {
+    let (limits, large) =
+        (Limits::default(), Limits { zset_max_listpack_entries: 0, ..Limits::default() });
+    for (other, fits) in [("x".repeat(64), true), ("x".repeat(65), false)] {
+        let mut zset = Zset::new();
+        zset.insert(b"a", -0.0, &large);
+        zset.insert(other.as_bytes(), 1.0, &large);
+        let shrunk = zset.shrunk(&limits);
+        assert_eq!((shrunk.is_packed(), shrunk.len()), (fits, 2));
+        assert_eq!(shrunk.score(b"a").map(f64::is_sign_negative), Some(!fits));
+        assert_eq!(shrunk.score(other.as_bytes()), Some(1.0));
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Insert(Vec<u8>, f64),

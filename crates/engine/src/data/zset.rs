@@ -150,6 +150,19 @@ impl Zset {
         }
     }
 
+    /// The same in the small form, if it fits.
+    pub fn shrunk(self, limits: &Limits) -> Self {
+        let short = |(member, _): (&[u8], f64)| member.len() <= limits.zset_max_listpack_value;
+        if self.len() > limits.zset_max_listpack_entries || !self.iter().all(short) {
+            return self;
+        }
+        let mut small = Zset::new();
+        for (member, score) in self.iter() {
+            small.insert(member, score, limits);
+        }
+        small
+    }
+
     fn spread(&mut self) {
         let Form::Packed { bytes, .. } = &self.0 else { return };
         let mut table = Table::new();
