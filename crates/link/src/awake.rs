@@ -21,6 +21,8 @@ const TRIAL: u32 = 64;
 const CHANGE: u32 = 16;
 /// What was known before counts like so many answers: a trial moves it, a whole period almost replaces it.
 const OLD: u32 = 128;
+/// So many requests are slept for after two answers in a row that came too late: for the server they are real work.
+const REST: u32 = 64;
 /// What an answer took is counted up to here: one that was held up says nothing of the way of waiting.
 const LONGEST: u32 = 1000;
 
@@ -30,15 +32,22 @@ pub(crate) struct Awake {
     turn: u32,
     stays: bool,
     since_change: u32,
+    /// Answers in a row that were waited for in vain.
+    late: u32,
+    rest: u32,
     without_sleep: Known,
     with_sleep: Known,
 }
 
 impl Awake {
-    /// Whether to stay awake for the next lone request.
-    pub(crate) fn choose(&mut self) -> bool {
+    /// Whether to stay awake for the next lone request; none while that is out of the question.
+    pub(crate) fn choose(&mut self) -> Option<bool> {
         const SECOND: u32 = TRIAL;
         const DECIDED: u32 = 2 * TRIAL;
+        if self.rest > 0 {
+            self.rest -= 1;
+            return None;
+        }
         let stays = match self.turn % PERIOD {
             0 => false,
             SECOND => true,
@@ -49,7 +58,7 @@ impl Awake {
         self.since_change =
             if stays == self.stays { self.since_change.saturating_add(1) } else { 0 };
         self.stays = stays;
-        stays
+        Some(stays)
     }
 
     /// Processor time is spent only for a clear gain. Looked at once in a period: a way that was left in its worst
@@ -60,6 +69,12 @@ impl Awake {
 
     /// What an answer took, with the thread awake or asleep.
     pub(crate) fn learn(&mut self, awake: bool, took: Duration) {
+        if awake {
+            self.late = if took < PATIENCE { 0 } else { self.late + 1 };
+            if self.late == 2 {
+                (self.late, self.rest) = (0, REST);
+            }
+        }
         if self.since_change <= CHANGE {
             return;
         }
@@ -115,8 +130,10 @@ mod tests {
         let mut chosen = Vec::new();
         for _ in 0..5 * PERIOD {
             let stays = known.choose();
-            known.learn(stays, Duration::from_micros(if stays { awake } else { asleep }));
-            chosen.push(stays);
+            if let Some(stays) = stays {
+                known.learn(stays, Duration::from_micros(if stays { awake } else { asleep }));
+            }
+            chosen.push(stays == Some(true));
         }
         chosen.iter().rev().take(1_000).filter(|stays| **stays).count()
     }
@@ -133,6 +150,21 @@ mod tests {
         let known = &mut Awake::default();
         assert!(awake_of(200, 80, known) > 950);
         assert!(awake_of(44, 130, known) < 50);
+        assert!(awake_of(200, 80, known) > 950);
+    }
+
+    #[test]
+    fn it_sleeps_while_answers_take_long_and_comes_back_at_once() {
+        let known = &mut Awake::default();
+        assert!(awake_of(200, 80, known) > 950);
+        let slow = (0..990).filter(|_| {
+            let stays = known.choose();
+            if let Some(stays) = stays {
+                known.learn(stays, Duration::from_millis(2));
+            }
+            stays == Some(true)
+        });
+        assert!(slow.count() <= 32, "two of sixty-six");
         assert!(awake_of(200, 80, known) > 950);
     }
 

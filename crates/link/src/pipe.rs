@@ -112,7 +112,7 @@ struct Waiting {
 impl Waiting {
     fn push(&mut self, pending: Pending, size: usize) {
         let lone = self.requests.is_empty() && size <= SMALL;
-        self.lone = lone.then(|| self.known.choose());
+        self.lone = if lone { self.known.choose() } else { None };
         self.requests.push_back(pending);
     }
 
