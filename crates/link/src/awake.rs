@@ -31,7 +31,6 @@ const LONGEST: u32 = 1000;
 pub(crate) struct Awake {
     turn: u32,
     stays: bool,
-    since_change: u32,
     /// Answers in a row that were waited for in vain.
     late: u32,
     rest: u32,
@@ -48,23 +47,21 @@ impl Awake {
             self.rest -= 1;
             return None;
         }
-        let stays = match self.turn % PERIOD {
-            0 => false,
-            SECOND => true,
-            DECIDED => self.pays(),
-            _ => self.stays,
-        };
-        self.turn = self.turn.wrapping_add(1);
-        self.since_change =
-            if stays == self.stays { self.since_change.saturating_add(1) } else { 0 };
-        self.stays = stays;
-        Some(stays)
+        self.turn = (self.turn + 1) % PERIOD;
+        match self.turn {
+            0 => self.stays = false,
+            SECOND => self.stays = true,
+            DECIDED => self.stays = self.pays(),
+            _ => {}
+        }
+        Some(self.stays)
     }
 
     /// Processor time is spent only for a clear gain. Looked at once in a period: a way that was left in its worst
     /// moment would be remembered by it.
     fn pays(&mut self) -> bool {
-        self.without_sleep.settle() * 8 < self.with_sleep.settle() * 7
+        let (awake, asleep) = (self.without_sleep.settle(), self.with_sleep.settle());
+        awake > 0 && awake * 8 < asleep * 7
     }
 
     /// What an answer took, with the thread awake or asleep.
@@ -75,7 +72,8 @@ impl Awake {
                 (self.late, self.rest) = (0, REST);
             }
         }
-        if self.since_change <= CHANGE {
+        // Both trials and what was decided begin with a change.
+        if self.turn < 3 * TRIAL && self.turn % TRIAL < CHANGE {
             return;
         }
         let known = if awake { &mut self.without_sleep } else { &mut self.with_sleep };
@@ -151,6 +149,20 @@ mod tests {
         assert!(awake_of(200, 80, known) > 950);
         assert!(awake_of(44, 130, known) < 50);
         assert!(awake_of(200, 80, known) > 950);
+    }
+
+    #[test]
+    fn what_was_never_seen_does_not_pay() {
+        let known = &mut Awake::default();
+        let awake = (0..3 * PERIOD).filter(|_| {
+            let stays = known.choose() == Some(true);
+            // Others joined whatever was waited for awake.
+            if !stays {
+                known.learn(false, Duration::from_micros(200));
+            }
+            stays
+        });
+        assert!(awake.count() <= 3 * TRIAL as usize);
     }
 
     #[test]
