@@ -72,7 +72,9 @@ impl Socket {
             let mut inner = self.inner.lock();
             let next = ready!(inner.web.poll_next_unpin(cx));
             inner.over |= matches!(next, None | Some(Ok(Message::Close(_))));
-            inner.answers |= !matches!(next, Some(Ok(Message::Text(_) | Message::Binary(_))));
+            let says =
+                matches!(next, None | Some(Ok(Message::Ping(_) | Message::Close(_)) | Err(_)));
+            inner.answers |= says;
             Poll::Ready(next)
         })
         .await
@@ -178,6 +180,23 @@ fn heads<T: Deref<Target = str>>(texts: &[T]) -> Vec<Head> {
 fn pieces<'a, T: Deref<Target = str>>(heads: &'a [Head], texts: &'a [T]) -> Vec<IoSlice<'a>> {
     let both = heads.iter().zip(texts).flat_map(|(head, text)| [&**head, text.as_bytes()]);
     both.map(IoSlice::new).collect()
+}
+
+/// Writes within the time that a client has, or else ends so. Most writes are done at once and need no timer.
+pub(crate) async fn in_time(
+    work: impl Future<Output = Result<(), Error>>,
+    limit: impl Future<Output = ()>,
+    late: End,
+) -> Result<(), End> {
+    let mut work = std::pin::pin!(work);
+    let done = match futures_util::poll!(work.as_mut()) {
+        Poll::Ready(done) => done,
+        Poll::Pending => tokio::select! {
+            done = work => done,
+            () = limit => return Err(late),
+        },
+    };
+    done.map_err(|_| End::gone())
 }
 
 /// What stands before the bytes of a text.

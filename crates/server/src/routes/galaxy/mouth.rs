@@ -18,7 +18,7 @@ use crate::gateway::notes::{Note, What};
 use crate::gateway::seats::{Seat, Turn};
 use crate::gateway::state::State;
 use crate::outbox::End;
-use crate::pipe::Socket;
+use crate::pipe::{self, Socket};
 
 /// How long one write may wait for a client that does not read.
 const WRITE_WAIT: Duration = Duration::from_mins(1);
@@ -157,18 +157,11 @@ impl Mouth<'_> {
     }
 }
 
-/// Does it within the time a client has. Most writes are done at once and need no timer.
+/// Does it within the time a client has.
 pub(super) async fn in_time(
     app: &App,
     work: impl Future<Output = Result<(), Error>>,
 ) -> Result<(), End> {
-    let mut work = std::pin::pin!(work);
-    let done = match futures_util::poll!(work.as_mut()) {
-        std::task::Poll::Ready(done) => done,
-        std::task::Poll::Pending => tokio::select! {
-            done = work => done,
-            () = app.clock.sleep(WRITE_WAIT) => return Err(End(code::IDLE, "nothing was read")),
-        },
-    };
-    done.map_err(|_| End::gone())
+    let limit = async { app.clock.sleep(WRITE_WAIT).await };
+    pipe::in_time(work, limit, End(code::IDLE, "nothing was read")).await
 }

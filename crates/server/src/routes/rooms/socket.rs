@@ -17,7 +17,7 @@ use super::talk::{Said, Talk};
 use crate::app::App;
 use crate::caller::Caller;
 use crate::outbox::End;
-use crate::pipe::Socket;
+use crate::pipe::{self, Socket};
 use crate::reply::{self, Refusal};
 use crate::upgrade::Upgrade;
 
@@ -144,17 +144,10 @@ async fn write(socket: &Socket, parcels: &mut Vec<Parcel>) -> Result<bool, End> 
     end.map_or(Ok(resync), Err)
 }
 
-/// Does it within the time a client has. Most writes are done at once and need no timer.
+/// Does it within the time a client has.
 async fn in_time(work: impl Future<Output = Result<(), Error>>) -> Result<(), End> {
-    let mut work = std::pin::pin!(work);
-    let done = match futures_util::poll!(work.as_mut()) {
-        std::task::Poll::Ready(done) => done,
-        std::task::Poll::Pending => match tokio::time::timeout(WRITE_WAIT, work).await {
-            Ok(done) => done,
-            Err(_) => return Err(TOO_SLOW),
-        },
-    };
-    done.map_err(|_| End::gone())
+    let limit = async { tokio::time::sleep(WRITE_WAIT).await };
+    pipe::in_time(work, limit, TOO_SLOW).await
 }
 
 /// A frame beyond the limit is told so; what else breaks just ends.
