@@ -86,6 +86,8 @@ pub(crate) struct Log {
     /// Length of all files when the base was last written.
     pub(crate) base_len: u64,
     pub(crate) rewriting: bool,
+    /// The engine is going: no rewrite begins, and a running one need not come to its end.
+    pub(crate) closing: bool,
     /// Bytes in increments before the present one.
     pub(crate) earlier_len: u64,
     _lock: DirLock,
@@ -147,6 +149,7 @@ impl Log {
             retry: None,
             base_len,
             rewriting: false,
+            closing: false,
             earlier_len,
             _lock: lock,
         };
@@ -257,6 +260,11 @@ impl Log {
         if !self.syncer.failed.load(Ordering::Acquire) {
             core.write_refusal = None;
         }
+    }
+
+    /// Whether a running rewrite is to stop. Not one that saves what the old files may have lost.
+    pub(crate) fn abandons_rewrite(&self) -> bool {
+        self.closing && !self.untrusted
     }
 
     /// A rewrite ended.

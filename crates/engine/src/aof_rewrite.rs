@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::MutexGuard;
 
-use crate::aof::Fsync;
-use crate::aof::file_len;
+use crate::aof::{Fsync, Log, file_len};
 use crate::aof_dump::dump;
 use crate::aof_file::LogFile;
 use crate::aof_manifest::{Entry, Manifest, sync_directory};
@@ -114,7 +113,7 @@ impl Shared {
     /// Starts a rewrite in a thread of its own. False when one is under way or there is no log.
     pub(crate) fn rewrite_in_background(self: &Arc<Self>, inner: &mut Inner) -> bool {
         let Some(log) = &mut inner.log else { return false };
-        if log.rewriting {
+        if log.rewriting || log.closing {
             return false;
         }
         log.rewriting = true;
@@ -122,10 +121,12 @@ impl Shared {
         let shared = Arc::clone(self);
         let spawned = std::thread::Builder::new().name("engine-rewrite".into()).spawn(move || {
             let result = shared.rewrite();
-            if let Err(error) = &result {
+            let mut inner = shared.lock();
+            if let Err(error) = &result
+                && !inner.log.as_ref().is_some_and(Log::abandons_rewrite)
+            {
                 tracing::warn!(%error, "the log could not be rewritten");
             }
-            let mut inner = shared.lock();
             let core = inner.core();
             core.copy = None;
             (core.admin.rewriting, core.admin.rewrite_failed) = (false, result.is_err());
@@ -137,13 +138,27 @@ impl Shared {
                 log.rewritten(result.is_ok());
             }
         });
-        if spawned.is_err() {
-            inner.core().admin.rewriting = false;
-            if let Some(log) = &mut inner.log {
-                log.rewritten(false);
+        match spawned {
+            Ok(thread) => *self.rewriter.lock() = Some(thread),
+            Err(_) => {
+                inner.core().admin.rewriting = false;
+                if let Some(log) = &mut inner.log {
+                    log.rewritten(false);
+                }
             }
         }
         true
+    }
+
+    /// No rewrite runs after this, and none begins: a directory that is let go of has no second writer.
+    pub(crate) fn end_rewriting(&self) {
+        if let Some(log) = &mut self.lock().log {
+            log.closing = true;
+        }
+        let thread = self.rewriter.lock().take();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
     }
 
     /// Writes a new base and switches to it.
@@ -218,6 +233,9 @@ impl Shared {
         let mut gathered = Vec::new();
         loop {
             let mut inner = self.lock();
+            if inner.log.as_ref().is_some_and(Log::abandons_rewrite) {
+                return Err(io::Error::other("the engine is closed"));
+            }
             let more = inner.core().copy_slice();
             let mut copied = inner.core().take_copied();
             if !more {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -33,6 +34,8 @@ pub(crate) struct Shared {
     runtimes: Mutex<Vec<tokio::runtime::Handle>>,
     /// Listening doors, whose loop may run a script.
     listening: Mutex<Vec<Weak<Door>>>,
+    /// The last rewrite of the log that was begun.
+    pub(crate) rewriter: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Wakes the ticking thread early when a nearer deadline appears.
@@ -77,6 +80,7 @@ impl Shared {
             watch,
             runtimes: Mutex::default(),
             listening: Mutex::default(),
+            rewriter: Mutex::default(),
             open_to_all: AtomicBool::new(true),
         });
         let weak = Arc::downgrade(&shared);
@@ -295,6 +299,7 @@ impl Shared {
     fn close(&self) {
         self.ticker.state.lock().stop = true;
         self.ticker.changed.notify_all();
+        self.end_rewriting();
         let mut inner = self.lock();
         // A door that was closed at once may have left something.
         let _ = inner.write_log();

@@ -316,3 +316,21 @@ fn a_real_server_reads_the_streams_of_a_log() {
         }
     }
 }
+
+#[test]
+fn an_engine_dropped_in_the_middle_of_a_rewrite_leaves_its_directory_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut written = 0;
+    for round in 0..120u64 {
+        let engine = open(dir.path(), Fsync::No).unwrap();
+        let connection = engine.connect();
+        assert_eq!(run(&connection, "DBSIZE"), Value::Int(written), "round {round}");
+        for n in written..written + 20 {
+            run(&connection, &format!("SET k{n} {n}"));
+        }
+        written += 20;
+        assert!(engine.rewrite());
+        // The moment of the end wanders over all steps of the rewrite.
+        std::thread::sleep(std::time::Duration::from_micros(round * 50));
+    }
+}
