@@ -138,13 +138,12 @@ impl Shared {
                 log.rewritten(result.is_ok());
             }
         });
-        match spawned {
-            Ok(thread) => *self.rewriter.lock() = Some(thread),
-            Err(_) => {
-                inner.core().admin.rewriting = false;
-                if let Some(log) = &mut inner.log {
-                    log.rewritten(false);
-                }
+        if let Ok(thread) = spawned {
+            *self.rewriter.lock() = Some(thread);
+        } else {
+            inner.core().admin.rewriting = false;
+            if let Some(log) = &mut inner.log {
+                log.rewritten(false);
             }
         }
         true
