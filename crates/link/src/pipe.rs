@@ -87,11 +87,19 @@ struct Shared {
     reason: Mutex<String>,
     close: Notify,
     ended: Notify,
+    /// Nothing waits for an answer any more, on a connection that takes no more requests.
+    drained: Notify,
 }
 
 impl Shared {
     fn is_awake(&self) -> bool {
         self.waiting.lock().is_awake()
+    }
+
+    async fn drained(&self) {
+        while !self.waiting.lock().requests.is_empty() {
+            self.drained.notified().await;
+        }
     }
 
     /// Ends when the thread is to stay awake; whoever sends a request looks again.
@@ -154,7 +162,8 @@ impl Pipe {
         self.shared.closed.load(Ordering::Acquire)
     }
 
-    /// Ends it; what was not sent may be sent elsewhere.
+    /// Takes no more requests, and ends when those that were sent have their answers; what was not sent may be sent
+    /// elsewhere.
     pub(crate) fn close(&self, reason: &str) {
         let mut kept = self.shared.reason.lock();
         if kept.is_empty() {
@@ -230,26 +239,22 @@ async fn run(
     let (stream, bytes) = wire.into_parts();
     let socket = stream.socket().and_then(|socket| socket.try_clone_to_owned().ok());
     let (reading, writing) = tokio::io::split(stream);
+    let mut reading = std::pin::pin!(read(reading, bytes, socket, &queue, &shared));
     // What is written is looked for at once: reading comes after writing in each turn.
     let why = tokio::select! {
         biased;
         why = write(writing, &mut requests, &shared) => why,
-        why = read(reading, bytes, socket, &queue, &shared) => why,
-        () = shared.close.notified() => String::new(),
+        why = &mut reading => Some(why),
     };
-    end(why, &mut requests, &shared);
-}
-
-fn end(why: String, requests: &mut mpsc::Receiver<Request>, shared: &Shared) {
-    let why = {
-        let mut reason = shared.reason.lock();
-        if reason.is_empty() {
-            *reason = why;
+    let leaves = why.is_none();
+    let mut why = refuse(why.unwrap_or_default(), &mut requests, &shared);
+    if leaves {
+        tokio::select! {
+            biased;
+            broken = reading => why = broken,
+            () = shared.drained() => {}
         }
-        reason.clone()
-    };
-    shared.closed.store(true, Ordering::Release);
-    requests.close();
+    }
     let written = shared.written.load(Ordering::Acquire);
     for pending in std::mem::take(&mut shared.waiting.lock().requests) {
         let lost = if pending.start >= written {
@@ -259,26 +264,46 @@ fn end(why: String, requests: &mut mpsc::Receiver<Request>, shared: &Shared) {
         };
         let _ = pending.answer.send(Err(lost));
     }
+}
+
+/// From now on nothing is sent here, and whoever waits for the end of the connection is told. Gives the reason.
+fn refuse(why: String, requests: &mut mpsc::Receiver<Request>, shared: &Shared) -> String {
+    let why = {
+        let mut reason = shared.reason.lock();
+        if reason.is_empty() {
+            *reason = why;
+        }
+        reason.clone()
+    };
+    shared.closed.store(true, Ordering::Release);
+    requests.close();
     while let Ok(request) = requests.try_recv() {
         if request.ticket.turn(Ticket::TAKEN) {
             let _ = request.answer.send(Err(Lost::NotSent(why.clone())));
         }
     }
     shared.ended.notify_waiters();
+    why
 }
 
-// `written` moves in the same poll as the bytes: a request that starts at or after it never left.
+// `written` moves in the same poll as the bytes: a request that starts at or after it never left. Gives why it broke, or
+// nothing when the connection is to be left: then all that was taken has been sent.
 async fn write(
     mut stream: WriteHalf<Box<dyn Stream>>,
     requests: &mut mpsc::Receiver<Request>,
     shared: &Shared,
-) -> String {
+) -> Option<String> {
     let mut batch = Vec::with_capacity(BATCH);
     let mut bytes = BytesMut::new();
     let mut taken = 0_u64;
     loop {
-        if requests.recv_many(&mut batch, BATCH).await == 0 {
-            return "closed by its owner".to_owned();
+        let count = tokio::select! {
+            biased;
+            () = shared.close.notified() => return None,
+            count = requests.recv_many(&mut batch, BATCH) => count,
+        };
+        if count == 0 {
+            return Some("closed by its owner".to_owned());
         }
         {
             let mut waiting = shared.waiting.lock();
@@ -299,7 +324,7 @@ async fn write(
             }
         }
         if let Err(error) = push(&mut stream, &mut bytes, taken, shared).await {
-            return crate::error::plain(&error);
+            return Some(crate::error::plain(&error));
         }
         if bytes.capacity() > 1 << 20 {
             bytes = BytesMut::new();
@@ -378,7 +403,11 @@ fn deliver(value: Value, shared: &Shared) -> bool {
     first.values.push(value);
     if first.values.len() >= first.replies {
         let done = waiting.pop().expect("it was just looked at");
+        let last = waiting.requests.is_empty();
         drop(waiting);
+        if last && shared.closed.load(Ordering::Acquire) {
+            shared.drained.notify_one();
+        }
         // Whoever left before has withdrawn or been told that the outcome is unknown.
         let _ = done.answer.send(Ok(done.values));
     }
