@@ -136,6 +136,38 @@ impl Cluster {
         });
     }
 
+    /// A primary other than this one.
+    pub fn other_primary(&self, than: usize) -> usize {
+        let found = (0..self.ports().len()).find(|at| {
+            *at != than && self.ask(*at, &["INFO", "replication"]).contains("role:master")
+        });
+        found.expect("a whole Cluster has three primaries")
+    }
+
+    /// The id that a node has among the others.
+    pub fn id(&self, node: usize) -> String {
+        bulk(&self.ask(node, &["CLUSTER", "MYID"]))
+    }
+
+    /// The slot of this key goes to another primary, all its keys at once.
+    pub fn move_slot_of(&self, key: &str) {
+        let from = self.primary_of(key);
+        let to = self.other_primary(from);
+        let reply = self.ask(from, &["CLUSTER", "KEYSLOT", key]);
+        let slot = reply.trim_start_matches(':').trim_end();
+        self.ask(to, &["CLUSTER", "SETSLOT", slot, "IMPORTING", &self.id(from)]);
+        self.ask(from, &["CLUSTER", "SETSLOT", slot, "MIGRATING", &self.id(to)]);
+        let held = self.ask(from, &["CLUSTER", "GETKEYSINSLOT", slot, "1000"]);
+        let keys: Vec<&str> = held.split("\r\n").skip(2).step_by(2).collect();
+        let port = self.ports()[to].to_string();
+        let mut migrate = vec!["MIGRATE", "127.0.0.1", &port, "", "0", "5000", "KEYS"];
+        migrate.extend(keys);
+        assert_eq!(self.ask(from, &migrate), "+OK\r\n");
+        for node in [to, from] {
+            self.ask(node, &["CLUSTER", "SETSLOT", slot, "NODE", &self.id(to)]);
+        }
+    }
+
     /// One command of plain words to one node.
     pub fn ask(&self, node: usize, words: &[&str]) -> String {
         self.nodes.lock()[node].ask(words)

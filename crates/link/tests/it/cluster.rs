@@ -198,17 +198,9 @@ on_cluster!(a_slot_on_its_way_surfaces_no_error, |store, cluster| {
         store.call(&cmd(&format!("SET {{tag}}:{at} {at}")), soon()).await.expect("written");
     }
     let from = cluster.primary_of("{tag}");
-    let to = (0..6)
-        .find(|at| {
-            *at != from && cluster.ask(*at, &["INFO", "replication"]).contains("role:master")
-        })
-        .expect("another primary");
-    let id = |at: usize| {
-        let reply = cluster.ask(at, &["CLUSTER", "MYID"]);
-        reply.split("\r\n").nth(1).expect("an id").to_owned()
-    };
-    cluster.ask(to, &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &id(from)]);
-    cluster.ask(from, &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &id(to)]);
+    let to = cluster.other_primary(from);
+    cluster.ask(to, &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &cluster.id(from)]);
+    cluster.ask(from, &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &cluster.id(to)]);
     let port = cluster.ports()[to].to_string();
     for at in 0..50 {
         let key = format!("{{tag}}:{at}");
@@ -224,7 +216,7 @@ on_cluster!(a_slot_on_its_way_surfaces_no_error, |store, cluster| {
         assert_eq!(ran, Ok(Value::Int(1)));
     }
     for node in [to, from] {
-        cluster.ask(node, &["CLUSTER", "SETSLOT", &slot, "NODE", &id(to)]);
+        cluster.ask(node, &["CLUSTER", "SETSLOT", &slot, "NODE", &cluster.id(to)]);
     }
     assert!(store.call(&cmd("GET {tag}:1"), soon()).await.is_ok());
     let pipeline: Vec<_> = (0..50).map(|at| cmd(&format!("GET {{tag}}:{at}"))).collect();
