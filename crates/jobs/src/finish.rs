@@ -92,7 +92,8 @@ impl Jobs {
         if job.is_cron() {
             flags.push('c');
         }
-        if done.progressed {
+        // An attempt before this one may have left some.
+        if done.progressed || job.attempts > 0 {
             flags.push('p');
         }
         if self.is_too_large(done) {

@@ -15,7 +15,10 @@ kit.finish = function(id, outcome, kind, at)
   kit[outcome](id, kind, at, flags)
   if outcome == 'retry' or outcome == 'back' then return word end
   local well = outcome == 'completed' or outcome == 'done'
-  if special and special.recovered then redis.call('HDEL', ns .. 'x:recoveries', id) end
+  if special and special.recovered and redis.call('HDEL', ns .. 'x:recoveries', id) == 1 then
+    -- A worker that died may have left some.
+    redis.call('EXPIRE', ns .. 'jobs:progress:' .. id, '86400')
+  end
   if digest ~= '' then kit.free(id, digest) end
   if batch ~= '' then kit.count(batch, well) end
   if special and special.parked then kit.release(id, well) end

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use kernel::{Clock, reply};
+use kernel::{Clock, Value, reply};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -192,6 +192,9 @@ impl JobCx {
     pub async fn restored<T: DeserializeOwned>(&self) -> Result<Option<T>, Error> {
         let key = self.0.jobs.space().progress(&self.0.id);
         let stored = self.0.jobs.call(&cmd("GET", key)).await?;
+        if stored != Value::Nil {
+            self.0.progressed.store(true, Ordering::Relaxed);
+        }
         let data = reply::text(&stored).and_then(|text| kernel::json::get(text, "data"));
         Ok(data.and_then(|data| serde_json::from_str(data.get()).ok()))
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use testkit::on_every_store;
 
-use crate::hands::{self, NS, error_name, result, send, status, still, text};
+use crate::hands::{self, NS, error_name, int, result, send, status, still, text};
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Email {
@@ -197,6 +197,39 @@ on_every_store!(
         assert_eq!(last, r#"{"percent":100,"message":"step 25","updatedAt":1794768259549}"#);
     }
 );
+
+// A silent last attempt left the progress of the one before without an end.
+on_every_store!(progress_of_an_earlier_attempt_ends_with_the_job, |store| {
+    let (jobs, clock) = still(&store);
+    let worker = Worker::builder(&jobs)
+        .server_id("w1")
+        .handle("do", |how: Job<String>, cx: JobCx| async move {
+            match (how.payload.as_str(), cx.restored::<u32>().await?) {
+                (_, Some(_)) => Ok(()),
+                ("retry", None) => {
+                    cx.checkpoint(&1).await?;
+                    Err(JobError::retry("Half", "not yet"))
+                }
+                (_, None) => {
+                    cx.checkpoint(&1).await?;
+                    Err(JobError::snooze(Duration::from_secs(1)))
+                }
+            }
+        })
+        .build()
+        .await
+        .unwrap();
+    for how in ["retry", "snooze"] {
+        let id = send(&jobs, NewJob::new("do", how)).await;
+        let life = ["TTL", &format!("{NS}:jobs:progress:{id}")];
+        worker.drain().await.unwrap();
+        assert_eq!(int(&*store, &life).await, -1, "{how}: none while it lives");
+        clock.advance(Duration::from_secs(3));
+        worker.drain().await.unwrap();
+        assert_eq!(status(&jobs, &id).await, "completed");
+        assert!((86_000..=86_400).contains(&int(&*store, &life).await), "{how}");
+    }
+});
 
 on_every_store!(a_checkpoint_is_there_after_a_failure, |store| {
     let (jobs, clock) = still(&store);
