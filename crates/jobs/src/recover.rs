@@ -48,7 +48,15 @@ impl Jobs {
         loop {
             let own = [&most, &cursor, &pause];
             let args: Vec<&[u8]> = head.iter().chain(own).map(String::as_bytes).collect();
-            let reply = self.script(&RECLAIM, &args, self.by()).await?;
+            let reply = match self.script(&RECLAIM, &args, self.by()).await {
+                Ok(reply) => reply,
+                // What was taken back is told; the next look finds the rest.
+                Err(error) if !all.is_empty() => {
+                    tracing::debug!(%error, "not all claimed jobs were looked through");
+                    return Ok(all);
+                }
+                Err(error) => return Err(error),
+            };
             let mut words = texts(&reply).into_iter();
             cursor = words.next().unwrap_or_else(|| "0".to_owned());
             all.extend(self.recovered(words.as_slice()));
