@@ -7,10 +7,10 @@ use jobs::worker::{Job, JobError, Worker};
 use jobs::{Error, NewJob, Options};
 use kernel::{Fault, SystemClock};
 use serde_json::Value as Json;
-use testkit::{Mode, Proxy, Setup, programs};
+use testkit::{Mode, Proxy, Setup, on_cluster, programs};
 use tokio::sync::Semaphore;
 
-use crate::hands::{Live, live, options, queue_with, send, status, until};
+use crate::hands::{Live, NS, live, options, queue_with, send, status, until};
 use crate::torture::runtime;
 
 /// A worker finishes a job while the server refuses every write; `refuse` and `allow` are what an operator does.
@@ -22,18 +22,7 @@ fn refused_for_a_while(code: &str, refuse: &[&str], allow: &[&str]) {
             let store = testkit::open(&url).await;
             let jobs = live(&store);
             let go = Arc::new(Semaphore::new(0));
-            let gate = go.clone();
-            let worker =
-                Worker::builder(&jobs).server_id("w").handle("work", move |_: Job<Json>, _| {
-                    let gate = gate.clone();
-                    async move {
-                        let pass = gate.acquire().await;
-                        pass.map_err(|error| JobError::retry("Closed", error.to_string()))?
-                            .forget();
-                        Ok(7)
-                    }
-                });
-            let worker = Live::start(worker).await;
+            let worker = gated(&jobs, &go, 1).await;
             let id = send(&jobs, NewJob::new("work", &1)).await;
             until("it runs", || async { status(&jobs, &id).await == "active" }).await;
             assert!(server.ask(refuse).starts_with("+OK"), "{refuse:?}");
@@ -94,3 +83,88 @@ fn a_dispatch_into_silence_ends_in_its_time() {
         });
     }
 }
+
+/// A worker whose jobs end when the test says so.
+async fn gated(jobs: &jobs::Jobs, go: &Arc<Semaphore>, slots: usize) -> Live {
+    let gate = go.clone();
+    let worker = Worker::builder(jobs).server_id("w").concurrency(slots);
+    Live::start(worker.handle("work", move |_: Job<Json>, _| {
+        let gate = gate.clone();
+        async move {
+            let pass = gate.acquire().await;
+            pass.map_err(|error| JobError::retry("Closed", error.to_string()))?.forget();
+            Ok(7)
+        }
+    }))
+    .await
+}
+
+#[test]
+fn a_store_that_loads_its_data_is_waited_for() {
+    for program in programs() {
+        // A millisecond for each command of the log, and clients are looked after all the while.
+        let slow = ["--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"];
+        let mut server = Setup::new(program)
+            .args(["--appendonly", "yes", "--appendfsync", "always"])
+            .args(slow)
+            .start();
+        let (url, addr) = (server.url(), server.addr());
+        runtime().block_on(async {
+            let store = testkit::open(&url).await;
+            let jobs = live(&store);
+            let go = Arc::new(Semaphore::new(0));
+            let worker = gated(&jobs, &go, 4).await;
+            let id = send(&jobs, NewJob::new("work", &1)).await;
+            until("it runs", || async { status(&jobs, &id).await == "active" }).await;
+            let fill = "for n = 1, 1500 do redis.call('SET', 'other:' .. n, n) end";
+            server.ask(&["EVAL", fill, "0"]);
+            server.kill();
+            let restarting = std::thread::spawn(move || {
+                server.restart();
+                server
+            });
+            until("it loads", || async {
+                testkit::ask(addr, &["PING"]).is_ok_and(|reply| reply.starts_with("-LOADING"))
+            })
+            .await;
+            // One who cannot wait is told in time, and nothing was done; the others are served when it is ready.
+            let enqueue_timeout = Duration::from_millis(200);
+            let hurried = Options { enqueue_timeout, ..options() };
+            let hurried = queue_with(&store, Arc::new(SystemClock::new()), hurried);
+            let start = Instant::now();
+            let refusal = hurried.dispatch(NewJob::new("work", &2).id("second")).await.unwrap_err();
+            assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+            assert!(matches!(refusal, Error::Fault(_)), "{refusal:?}");
+            go.add_permits(2);
+            let third = send(&jobs, NewJob::new("work", &3)).await;
+            let _server = restarting.join().unwrap();
+            for id in [&id, &third] {
+                until("it is written", || async { status(&jobs, id).await == "completed" }).await;
+            }
+            assert_eq!(status(&jobs, "second").await, "gone");
+            worker.stop().await;
+        });
+    }
+}
+
+on_cluster!(a_namespace_that_moves_to_another_shard_is_followed, |store, cluster| {
+    let jobs = live(&store);
+    let go = Arc::new(Semaphore::new(0));
+    let worker = gated(&jobs, &go, 4).await;
+    let id = send(&jobs, NewJob::new("work", &1)).await;
+    until("it runs", || async { status(&jobs, &id).await == "active" }).await;
+    let before = cluster.primary_of(NS);
+    tokio::task::block_in_place(|| cluster.move_slot_of(NS));
+    assert_ne!(cluster.primary_of(NS), before);
+    go.add_permits(100);
+    until("it is written there", || async { status(&jobs, &id).await == "completed" }).await;
+    let after_move = send(&jobs, NewJob::new("work", &2)).await;
+    until("the next runs", || async { status(&jobs, &after_move).await == "completed" }).await;
+    tokio::task::block_in_place(|| {
+        cluster.fail_over_to(cluster.replica_of(cluster.primary_of(NS)));
+        cluster.wait_ok();
+    });
+    let after_failover = send(&jobs, NewJob::new("work", &3)).await;
+    until("and the next", || async { status(&jobs, &after_failover).await == "completed" }).await;
+    worker.stop().await;
+});
