@@ -165,7 +165,7 @@ on_every_store!(a_worker_that_is_dropped_claims_nothing_more_and_its_handlers_en
         }
         until("its slots are full", || async { begun.load(Ordering::SeqCst) == slots }).await;
         worker.dies().await;
-        gate.add_permits(100);
+        // They end one after the other, each with the task that holds it, and nobody opened the gate for them.
         until("the handlers are gone", || async { Arc::strong_count(&gate) == 1 }).await;
         for (n, id) in ids.iter().enumerate() {
             let expected = if n < slots { "active" } else { "waiting" };
