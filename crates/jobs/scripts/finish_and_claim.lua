@@ -67,13 +67,18 @@ local function single(finishing)
   end
   local tells = string.find(opts, 'e', 1, true)
   if finishing then
+    local lock, status, data = ns .. 'jobs:lock:' .. id, ns .. 'jobs:status:' .. id, ns .. 'jobs:data:' .. id
     call('SET', ns .. 'jobs:result:' .. id, ARGV[19], 'EX', result_ttl)
-    call('SET', ns .. 'jobs:status:' .. id, 'completed', 'EX', retention)
-    call('EXPIRE', ns .. 'jobs:data:' .. id, retention)
+    if retention == '0' then
+      call('DEL', lock, status, data, ns .. 'jobs:progress:' .. id)
+    else
+      call('DEL', lock)
+      call('SET', status, 'completed', 'EX', retention)
+      call('EXPIRE', data, retention)
+    end
     if tells then
       call('XADD', stream, 'MAXLEN', '~', '10000', '*', 'type', 'completed', 'at', now, 'id', id, 'body', ARGV[20])
     end
-    call('DEL', ns .. 'jobs:lock:' .. id)
     call('SREM', active, id)
     call('HDEL', claimed, id)
   end
@@ -95,9 +100,7 @@ local function single(finishing)
   return { '', '', head or nil, text }
 end
 
--- Whether what is left of an ended job is kept for a while.
-local keeps = retention ~= '0' and retention ~= '-1'
-if keeps and ARGV[7] == '1' and ARGV[14] == '' then
+if retention ~= '-1' and ARGV[7] == '1' and ARGV[14] == '' then
   local finishing = ARGV[6] == '1' and ARGV[17] == 'completed'
   local short = (finishing or ARGV[6] == '0') and single(finishing)
   if short then return short end
@@ -140,7 +143,7 @@ end
 local function finish(locks, starts)
   local call, tell, ARGV = redis.call, kit.tell, ARGV
   local results, states, texts = ns .. 'jobs:result:', ns .. 'jobs:status:', ns .. 'jobs:data:'
-  local owners, usual = call('MGET', unpack(locks)), not special and keeps
+  local owners, usual = call('MGET', unpack(locks)), not special and retention ~= '-1'
   local words, done, freed, n = nil, {}, {}, 0
   for i = 1, #starts do
     local at, word = starts[i], 'written'
@@ -150,8 +153,13 @@ local function finish(locks, starts)
     elseif usual and outcome == 'completed' then
       -- As `kit.close` does it, without what is looked up for each.
       call('SET', results .. id, ARGV[at + 3], 'EX', result_ttl)
-      call('SET', states .. id, outcome, 'EX', retention)
-      call('EXPIRE', texts .. id, retention)
+      if retention == '0' then
+        local m = #freed
+        freed[m + 1], freed[m + 2], freed[m + 3] = states .. id, texts .. id, ns .. 'jobs:progress:' .. id
+      else
+        call('SET', states .. id, outcome, 'EX', retention)
+        call('EXPIRE', texts .. id, retention)
+      end
       tell(outcome, id, ARGV[at + 4])
     else
       kit.rest()
@@ -159,7 +167,7 @@ local function finish(locks, starts)
     end
     if word == 'written' or word == 'cancelled' then
       n = n + 1
-      done[n], freed[n] = id, locks[i]
+      done[n], freed[#freed + 1] = id, locks[i]
       more[kind] = (more[kind] or 0) - 1
     end
     if word ~= 'written' then

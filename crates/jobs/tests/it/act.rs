@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use jobs::{
-    Cancelled, Done, Ending, Error, Failure, Job, Lease, NewJob, Options, Pick, Progress, Wrote,
+    Cancelled, Done, Ending, Error, Failure, Job, Lease, NewJob, Options, Pick, Progress,
+    Registration, Wrote,
 };
 use testkit::on_every_store;
 
@@ -206,6 +207,42 @@ on_every_store!(retention_deletes_at_once_or_never, |store| {
             assert_eq!(bed.line("TTL bridge:jobs:data:a").await, "-1");
             assert_eq!(bed.line("TTL bridge:jobs:status:a").await, "-1");
         }
+    }
+});
+
+on_every_store!(many_that_end_at_once_are_deleted_or_kept, |store| {
+    for retention_s in [0, 600, -1] {
+        let bed = bed_with(store.clone(), Options { retention_s, ..Options::default() });
+        bed.line("FLUSHALL").await;
+        let facts = worker("w");
+        for id in ["a", "b", "c"] {
+            bed.put(job("t", id)).await;
+        }
+        let claims = bed.jobs.claim(&facts, 3).await.unwrap();
+        bed.jobs.register(&facts, &Registration::default()).await.unwrap();
+        assert_eq!(bed.jobs.workers().await.unwrap()[0].jobs, ["a", "b", "c"]);
+        bed.line("SET bridge:jobs:progress:b {}").await;
+        let ending = Ending::Completed { data: None };
+        let done: Vec<Done> = (claims.jobs.into_iter())
+            .map(|claimed| Done::new(claimed.job, ending.clone(), 1))
+            .collect();
+        bed.jobs.finish_and_claim(&facts, &done, 1).await.unwrap();
+        let (life, kept) = match retention_s {
+            0 => ("-2", "0"),
+            600 => ("600", "2"),
+            _ => ("-1", "2"),
+        };
+        for id in ["a", "b", "c"] {
+            let kept_of = format!("EXISTS bridge:jobs:data:{id} bridge:jobs:status:{id}");
+            assert_eq!(bed.line(&kept_of).await, kept, "{retention_s}");
+            assert_eq!(bed.line(&format!("TTL bridge:jobs:status:{id}")).await, life);
+            assert_eq!(bed.line(&format!("EXISTS bridge:jobs:lock:{id}")).await, "0");
+            assert_eq!(bed.line(&format!("EXISTS bridge:jobs:result:{id}")).await, "1");
+        }
+        if retention_s == 0 {
+            assert_eq!(bed.line("EXISTS bridge:jobs:progress:b").await, "0");
+        }
+        assert_eq!(bed.line("EXISTS bridge:jobs:active bridge:x:claimed").await, "0");
     }
 });
 
