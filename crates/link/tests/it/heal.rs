@@ -152,3 +152,32 @@ async fn a_watch_on_a_connection_that_died_idle_is_asked_again() {
         }
     }
 }
+
+// The first write that a new replica refuses ends the shared connection: those who had asked on it get their answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_is_left_answers_what_it_was_asked() {
+    for program in programs() {
+        let server = Server::start(program);
+        let store = open(&server.url()).await;
+        store.call(&cmd("SET a 1"), soon()).await.expect("up");
+        // Nobody listens at port 1: it stays a replica without a primary.
+        assert!(server.ask(&["REPLICAOF", "127.0.0.1", "1"]).starts_with("+OK"));
+        for _ in 0..50 {
+            let asked: Vec<_> = (0..40)
+                .map(|at| {
+                    let store = store.clone();
+                    let line = if at % 8 == 3 { "SET a 2" } else { "GET a" };
+                    let call = async move { store.call(&cmd(line), soon()).await };
+                    (line, tokio::spawn(call))
+                })
+                .collect();
+            for (line, answer) in asked {
+                match (line, answer.await.expect("no panic")) {
+                    ("GET a", answer) => assert_eq!(answer, Ok(Value::BulkString(b"1".to_vec()))),
+                    (_, Err(Fault::Refused { code, .. })) => assert_eq!(code, "READONLY"),
+                    (_, other) => panic!("{line}: {other:?}"),
+                }
+            }
+        }
+    }
+}
