@@ -113,7 +113,8 @@ pub(crate) fn look(socket: &OwnedFd, bytes: &mut BytesMut) -> Option<std::io::Re
                 return Some(Ok(count));
             }
             Err(Errno::AGAIN | Errno::INTR) if Instant::now() >= until => return None,
-            Err(Errno::AGAIN | Errno::INTR) => std::hint::spin_loop(),
+            // The server may have been woken on this very processor: then it answers only if it is let run.
+            Err(Errno::AGAIN | Errno::INTR) => std::thread::yield_now(),
             Err(error) => return Some(Err(error.into())),
         }
     }
