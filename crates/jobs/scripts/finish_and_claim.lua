@@ -27,6 +27,7 @@ local redis, string = redis, string
 local waiting = KEYS[1]
 local ns = string.sub(waiting, 1, -13)
 local now, opts, result_ttl, retention, me = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local keeps = not string.find(opts, 'n', 1, true)
 
 -- The type of a job that every worker for its type may run. Members of a job have a fixed order, which saves
 -- reading it; what is written otherwise is read in full, by `kit.search`.
@@ -67,12 +68,13 @@ local function single(finishing)
   end
   local tells = string.find(opts, 'e', 1, true)
   if finishing then
-    local lock, status, data = ns .. 'jobs:lock:' .. id, ns .. 'jobs:status:' .. id, ns .. 'jobs:data:' .. id
-    call('SET', ns .. 'jobs:result:' .. id, ARGV[19], 'EX', result_ttl)
+    local freed, result = { ns .. 'jobs:lock:' .. id }, ns .. 'jobs:result:' .. id
+    local status, data = ns .. 'jobs:status:' .. id, ns .. 'jobs:data:' .. id
+    if keeps then call('SET', result, ARGV[19], 'EX', result_ttl) else freed[2] = result end
     if retention == '0' then
-      call('DEL', lock, status, data, ns .. 'jobs:progress:' .. id)
+      call('DEL', status, data, ns .. 'jobs:progress:' .. id, unpack(freed))
     else
-      call('DEL', lock)
+      call('DEL', unpack(freed))
       call('SET', status, 'completed', 'EX', retention)
       call('EXPIRE', data, retention)
     end
@@ -152,9 +154,14 @@ local function finish(locks, starts)
       word = 'lost'
     elseif usual and outcome == 'completed' then
       -- As `kit.close` does it, without what is looked up for each.
-      call('SET', results .. id, ARGV[at + 3], 'EX', result_ttl)
+      local m = #freed
+      if keeps then
+        call('SET', results .. id, ARGV[at + 3], 'EX', result_ttl)
+      else
+        m = m + 1
+        freed[m] = results .. id
+      end
       if retention == '0' then
-        local m = #freed
         freed[m + 1], freed[m + 2], freed[m + 3] = states .. id, texts .. id, ns .. 'jobs:progress:' .. id
       else
         call('SET', states .. id, outcome, 'EX', retention)

@@ -12,6 +12,9 @@ use crate::keys;
 use crate::options::Options;
 use crate::space::Space;
 
+/// Where results are not kept, why a job failed stays that long.
+const FAILURE_TTL_S: u64 = 86_400;
+
 /// A job queue in one namespace. Cheap to clone; all clones are the same queue.
 #[derive(Clone)]
 pub struct Jobs(Arc<Inner>);
@@ -140,13 +143,15 @@ impl Jobs {
         }
     }
 
-    /// Letters that scripts understand: `e` events, `f` fair high priority, `p` promote by priority.
+    /// Letters that scripts understand: `e` events, `f` fair high priority, `n` no results of completed jobs, `p`
+    /// promote by priority.
     pub(crate) fn opts(&self) -> String {
         let options = self.options();
         let mut opts = String::new();
         for (on, letter) in [
             (options.events, 'e'),
             (options.fair_high, 'f'),
+            (options.result_ttl_s == 0, 'n'),
             (options.promote_honours_priority, 'p'),
         ] {
             if on {
@@ -159,8 +164,12 @@ impl Jobs {
     /// The first arguments of every script that may end a job.
     pub(crate) fn ending_args(&self) -> [String; 4] {
         let options = self.options();
+        let result_ttl = match options.result_ttl_s {
+            0 => FAILURE_TTL_S,
+            seconds => seconds,
+        };
         let retention = options.retention_s.max(-1).to_string();
-        [self.now_ms().to_string(), self.opts(), options.result_ttl_s.max(1).to_string(), retention]
+        [self.now_ms().to_string(), self.opts(), result_ttl.to_string(), retention]
     }
 
     /// The stored text of a job; what is no text reads as none.

@@ -29,7 +29,8 @@ pub struct Options {
     pub result_max: usize,
     /// Seconds for which an ended job's data, status and progress stay; 0 deletes them at once, -1 keeps them.
     pub retention_s: i64,
-    /// Seconds for which a result stays (seed: one day).
+    /// Seconds for which a result stays (seed: one day). With 0 a job that completes leaves none, as in queues that
+    /// know no results; why one failed stays for a day all the same.
     pub result_ttl_s: u64,
     /// Seconds a lock lasts unless it is renewed (seed: 30).
     pub lock_ttl_s: u32,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kernel::events::{Envelope, EventReader, Feed, Filter, Seq};
 use kernel::{Deadline, reply};
+use serde_json::value::RawValue;
 
 use crate::error::Error;
 use crate::jobs::{Jobs, cmd};
@@ -18,7 +19,8 @@ const ASK_EVERY: Duration = Duration::from_millis(250);
 const LISTEN: Duration = Duration::from_secs(2);
 
 impl Jobs {
-    /// Waits until the job has ended, at most that long; then its view, ended or not.
+    /// Waits until the job has ended, at most that long; then its view, ended or not. A job that is deleted at its end
+    /// is told as it was last seen, with its end; as missing, where neither its result nor its events are kept.
     pub async fn wait(&self, id: &str, limit: Duration) -> Result<JobView, Error> {
         let until = Deadline::after(limit);
         let mut listener = None;
@@ -27,12 +29,16 @@ impl Jobs {
             listener = Some(self.store().session(key.as_bytes(), self.by()).await?);
         }
         let mut after = self.last_event().await?;
+        let mut seen = None;
         loop {
-            let view = self.get(id).await?.ok_or_else(|| Error::no_job(id))?;
+            let Some(view) = self.get(id).await? else {
+                return self.ended_and_gone(id, seen).await;
+            };
             let status = view.status.as_deref().and_then(|word| word.parse::<Status>().ok());
             if status.is_some_and(Status::is_ended) || until.left().is_zero() {
                 return Ok(view);
             }
+            seen = Some(view);
             let rest = until.left().min(LISTEN);
             match &mut listener {
                 None => tokio::time::sleep(rest.min(ASK_EVERY)).await,
@@ -49,6 +55,26 @@ impl Jobs {
                 }
             }
         }
+    }
+
+    /// How a job ended that was there a moment ago: its result tells, or its last event.
+    async fn ended_and_gone(&self, id: &str, seen: Option<JobView>) -> Result<JobView, Error> {
+        let Some(seen) = seen else { return Err(Error::no_job(id)) };
+        let result = self.result(id).await?.0.and_then(|text| RawValue::from_string(text).ok());
+        let success = result.as_ref().and_then(|text| kernel::json::get(text.get(), "success"));
+        let completed = if let Some(success) = success {
+            success.get() == "true"
+        } else {
+            let told = self.timeline(id).await?;
+            let ended = told.iter().rev().find_map(|event| match event.kind.as_str() {
+                "completed" => Some(true),
+                "failed" | "cancelled" => Some(false),
+                _ => None,
+            });
+            ended.ok_or_else(|| Error::no_job(id))?
+        };
+        let status = if completed { Status::Completed } else { Status::Failed };
+        Ok(JobView { status: Some(status.to_string()), result, progress: None, lock: None, ..seen })
     }
 
     async fn last_event(&self) -> Result<Seq, Error> {

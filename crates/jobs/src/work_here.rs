@@ -29,6 +29,7 @@ impl Jobs {
             me: &facts.server_id,
             types: &facts.said().types,
             tells: opts.contains('e'),
+            keeps: !opts.contains('n'),
             now,
             result_ttl,
             retention,
@@ -60,6 +61,7 @@ struct With<'a> {
     me: &'a str,
     types: &'a str,
     tells: bool,
+    keeps: bool,
     now: String,
     result_ttl: String,
     retention: String,
@@ -163,8 +165,12 @@ impl Single<'_, '_> {
     fn end(&mut self, [id, _, text, body]: [&str; 4]) -> Result<(), Fault> {
         let with = self.with;
         let space = with.space;
-        let (status, data) = (space.status(id), space.data(id));
-        self.call(&["SET", &space.result(id), text, "EX", &with.result_ttl])?;
+        let (status, data, result) = (space.status(id), space.data(id), space.result(id));
+        if with.keeps {
+            self.call(&["SET", &result, text, "EX", &with.result_ttl])?;
+        } else {
+            self.call(&["DEL", &result])?;
+        }
         match with.retention.as_str() {
             "-1" => self.call(&["SET", &status, "completed"])?,
             "0" => self.call(&["DEL", &status, &data, &space.progress(id)])?,

@@ -1,7 +1,14 @@
 
+-- What came of an attempt that ended its job; where results are not kept, that it did not complete.
+kit.result = function(id, status, result)
+  local key = ns .. 'jobs:result:' .. id
+  if status == 'completed' and string.find(opts, 'n', 1, true) then return redis.call('DEL', key) end
+  redis.call('SET', key, result, 'EX', result_ttl)
+end
+
 -- Result, status and what is left of an ended job. `result_ttl` and `retention` are the script's own.
 kit.close = function(id, status, result, progress)
-  redis.call('SET', ns .. 'jobs:result:' .. id, result, 'EX', result_ttl)
+  kit.result(id, status, result)
   if status == 'dead' or retention == '-1' then
     redis.call('SET', ns .. 'jobs:status:' .. id, status)
   elseif retention == '0' then

@@ -29,7 +29,7 @@ end
 kit.over = function(id, status, result, flags)
   local progress = string.find(flags, 'p', 1, true)
   if string.find(flags, 'c', 1, true) and redis.call('ZSCORE', ns .. 'jobs:cron', id) then
-    redis.call('SET', ns .. 'jobs:result:' .. id, result, 'EX', result_ttl)
+    kit.result(id, status, result)
     redis.call('SET', ns .. 'jobs:status:' .. id, 'cron')
     if progress then redis.call('EXPIRE', ns .. 'jobs:progress:' .. id, '86400') end
     return false

@@ -246,6 +246,41 @@ on_every_store!(many_that_end_at_once_are_deleted_or_kept, |store| {
     }
 });
 
+on_every_store!(results_of_completed_jobs_are_left_out_where_nobody_wants_them, |store| {
+    let failure = || Failure::new("Late", "not yet");
+    for (retention_s, left) in [(0, "0"), (600, "1"), (-1, "1")] {
+        let options = Options { retention_s, result_ttl_s: 0, ..Options::default() };
+        let bed = bed_with(store.clone(), options);
+        bed.line("FLUSHALL").await;
+        let facts = worker("w");
+        // One alone, one whose earlier attempt left a result, two together, one that fails.
+        let snooze = Ending::Retry { failure: failure(), run_at: 0, counts: false, reroute: false };
+        let completed = Ending::Completed { data: Some("7".into()) };
+        bed.put(job("t", "a")).await;
+        for ending in [snooze, completed.clone()] {
+            let claimed = bed.claim(&facts).await.unwrap();
+            let done = Done::new(claimed.job, ending, 1);
+            bed.jobs.finish_and_claim(&facts, &[done], 0).await.unwrap();
+        }
+        for id in ["b", "c", "d"] {
+            bed.put(job("t", id)).await;
+        }
+        let claims = bed.jobs.claim(&facts, 3).await.unwrap().jobs.into_iter();
+        let endings = [completed.clone(), completed, Ending::Failed { failure: failure() }];
+        let done: Vec<Done> = claims
+            .zip(endings)
+            .map(|(claimed, ending)| Done::new(claimed.job, ending, 1))
+            .collect();
+        bed.jobs.finish_and_claim(&facts, &done, 1).await.unwrap();
+        for id in ["a", "b", "c"] {
+            assert_eq!(bed.line(&format!("EXISTS bridge:jobs:result:{id}")).await, "0", "{id}");
+            assert_eq!(bed.line(&format!("EXISTS bridge:jobs:status:{id}")).await, left, "{id}");
+        }
+        assert_eq!(bed.line("TTL bridge:jobs:result:d").await, "86400");
+        assert_eq!(bed.line("EXISTS bridge:jobs:active bridge:x:claimed").await, "0");
+    }
+});
+
 on_every_store!(a_result_that_is_too_large_is_null_and_told, |store| {
     let bed = bed_with(store, Options { result_max: 10, ..Options::default() });
     let facts = worker("w");

@@ -129,6 +129,35 @@ on_every_store!(waiting_ends_with_the_job, |store| {
     }
 });
 
+on_every_store!(waiting_ends_with_a_job_that_is_not_kept, |store| {
+    for (result_ttl_s, ends) in [(0, true), (600, true), (0, false)] {
+        let options = Options { retention_s: 0, result_ttl_s, ..Options::default() };
+        let bed = Arc::new(bed_with(store.clone(), options));
+        bed.line("FLUSHALL").await;
+        let facts = worker("w");
+        bed.put(job("t", "a")).await;
+        let other = bed.clone();
+        let waiting =
+            tokio::spawn(async move { other.jobs.wait("a", Duration::from_secs(20)).await });
+        tokio::time::sleep(Duration::from_millis(300)).await; // it must have seen the job
+        if ends {
+            let claimed = bed.claim(&facts).await.unwrap();
+            bed.jobs.complete(&facts, claimed.job, Some("7".into()), 1).await.unwrap();
+        } else {
+            bed.jobs.remove("a").await.unwrap();
+        }
+        match waiting.await.unwrap() {
+            Ok(view) => {
+                assert!(ends);
+                assert_eq!(view.status.as_deref(), Some("completed"));
+                let data = view.result.map(|result| result.get().contains("\"data\":7"));
+                assert_eq!(data, (result_ttl_s > 0).then_some(true));
+            }
+            Err(error) => assert!(!ends, "{error}"),
+        }
+    }
+});
+
 on_every_store!(the_timeline_tells_a_jobs_life, |store| {
     let bed = bed(store);
     let facts = worker("w");

@@ -76,8 +76,7 @@ async fn act(bed: &Bed, step: u8, number: usize, held: &mut Vec<Job>) -> String 
     }
 }
 
-async fn played(store: Arc<dyn Store>, steps: &[u8], retention_s: i64) -> Vec<String> {
-    let options = jobs::Options { retention_s, ..jobs::Options::default() };
+async fn played(store: Arc<dyn Store>, steps: &[u8], options: jobs::Options) -> Vec<String> {
     let bed = bed_with(store, options);
     let (mut held, mut told) = (Vec::new(), Vec::new());
     for (number, step) in steps.iter().enumerate() {
@@ -94,6 +93,7 @@ proptest! {
     fn the_same_is_written_with_and_without_a_script(
         steps in prop::collection::vec(0_u8..60, 1..40),
         retention_s in prop::sample::select(vec![-1, 0, 600]),
+        result_ttl_s in prop::sample::select(vec![0, 600]),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -101,8 +101,9 @@ proptest! {
             // A recorder wants to see every call, so everything is a script there.
             let recorder: Arc<dyn Store> = testkit::Recorder::new(testkit::open("memory").await);
             assert!(here.here().is_some() && recorder.here().is_none());
-            let (one, two) =
-                (played(here, &steps, retention_s).await, played(recorder, &steps, retention_s).await);
+            let options = jobs::Options { retention_s, result_ttl_s, ..jobs::Options::default() };
+            let one = played(here, &steps, options.clone()).await;
+            let two = played(recorder, &steps, options).await;
             for (one, two) in one.iter().zip(&two) {
                 assert_eq!(one, two);
             }

@@ -95,6 +95,12 @@ const SETTINGS: &[SettingDef] = &[
         "how long an ended job stays; 0 deletes at once, -1 keeps for ever",
     ),
     def(
+        "jobs.result_ttl_s",
+        Shape::Number,
+        "86400",
+        "how long a result stays; with 0 jobs that complete leave none, and why one failed stays for a day",
+    ),
+    def(
         "jobs.lock_ttl_s",
         Shape::Number,
         "30",

@@ -76,6 +76,7 @@ pub(crate) fn options(settings: &Settings) -> Options {
     options.payload_max = settings.size("jobs.payload_bytes");
     options.result_max = settings.size("jobs.result_bytes");
     options.retention_s = settings.signed("jobs.retention_s");
+    options.result_ttl_s = settings.number("jobs.result_ttl_s");
     options.lock_ttl_s = u32::try_from(settings.number("jobs.lock_ttl_s")).unwrap_or(u32::MAX);
     options.max_waiting = settings.number("jobs.max_waiting");
     options.promote_honours_priority = settings.flag("jobs.promote_honours_priority");

@@ -183,7 +183,7 @@ pub(crate) struct ResultQuery {
 /// The result of a job that has ended.
 #[utoipa::path(get, path = "/api/jobs/{id}/result", tag = "jobs",
     params(("id" = String, Path, description = "the job's id"), ResultQuery),
-    responses((status = 200, description = "`success`, `data` or `error`, `completedAt`, `processingTime`", body = Object),
+    responses((status = 200, description = "`success`, `data` or `error`, `completedAt`, `processingTime`; only `success` of a job that completed where results are not kept", body = Object),
         (status = 202, description = "it has not ended; `status` tells where it is"), (status = 404)))]
 pub(crate) async fn result(
     here: Here,
@@ -205,6 +205,8 @@ pub(crate) async fn result(
     let ended = matches!(word, "completed" | "failed" | "dead");
     match found.result.filter(|_| ended) {
         Some(result) => Ok(Json(here.view.result(result.get())).into_response()),
+        // Its data may not have been kept; that it completed is known.
+        None if word == "completed" => Ok(Json(json!({ "success": true })).into_response()),
         None if ended => {
             Err(Refusal::new(reply::GONE, "the job has ended and its result is no longer kept"))
         }

@@ -57,6 +57,16 @@ testkit::on_every_store!(a_server_promotes_what_is_due, |store| {
     assert!(stats["leader"]["id"].is_string(), "{stats}");
 });
 
+testkit::on_every_store!(a_completed_job_without_a_result_is_known_to_have_completed, |store| {
+    let settings = [("jobs.scheduler", "true"), ("demo", "on"), ("jobs.result_ttl_s", "0")];
+    let queue = queue_with(store, &settings).await;
+    let id = queue.dispatch(json!({ "type": "cleanup" })).await;
+    let (status, result) = queue.get(&format!("/api/jobs/{id}/result?waitMs=10000")).await;
+    assert_eq!((status, result), (200, json!({ "success": true })));
+    let (_, job) = queue.get(&format!("/api/jobs/{id}")).await;
+    assert_eq!((&job["status"], &job["result"]), (&json!("completed"), &Value::Null), "{job}");
+});
+
 testkit::on_every_store!(the_demo_lives_and_ends_with_the_server, |store| {
     let mut queue = queue_with(store, &[("jobs.scheduler", "true"), ("demo", "on")]).await;
     let (status, made) = queue.post("/api/jobs", json!({ "type": "cleanup" })).await;

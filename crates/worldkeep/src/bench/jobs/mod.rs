@@ -107,8 +107,8 @@ impl Bench {
     }
 
     async fn processing(&self, tell: &mut Tell<'_>) -> Result<(), String> {
-        // The others remove a job when it has ended, and so do we here; by default ours stays for a day.
-        let removed = Options { retention_s: 0, ..Options::default() };
+        // The others remove a job and what came of it at its end, and so do we here; by default ours stay for a day.
+        let removed = Options { retention_s: 0, result_ttl_s: 0, ..Options::default() };
         for (slots, count, bars) in
             [(1, self.size.count * 2, (2.0, None)), (100, self.size.count * 10, (3.0, Some(1.5)))]
         {
