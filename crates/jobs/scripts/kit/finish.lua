@@ -60,7 +60,17 @@ kit.dead = function(id, _, at, flags)
   kit.tell('dead', id, ARGV[at + 4])
 end
 
-kit.retry = function(id, kind, at)
+-- How far an attempt came ends with it, unless the next one can go on from there.
+local function hush(id, flags)
+  if not string.find(flags, 'p', 1, true) then return end
+  local said = redis.pcall('GET', ns .. 'jobs:progress:' .. id)
+  if type(said) == 'string' and not string.find(said, '"data":', 1, true) then
+    redis.call('DEL', ns .. 'jobs:progress:' .. id)
+  end
+end
+
+kit.retry = function(id, kind, at, flags)
+  hush(id, flags)
   local run_at = ARGV[at + 7]
   if ARGV[at + 5] ~= '' then redis.call('SET', ns .. 'jobs:data:' .. id, ARGV[at + 5]) end
   redis.call('SET', ns .. 'jobs:result:' .. id, ARGV[at + 3], 'EX', result_ttl)
@@ -75,7 +85,8 @@ kit.retry = function(id, kind, at)
   kit.tell('retried', id, ARGV[at + 4])
 end
 
-kit.back = function(id, kind, at)
+kit.back = function(id, kind, at, flags)
+  hush(id, flags)
   redis.call('LPUSH', KEYS[1], id)
   redis.call('SET', ns .. 'jobs:status:' .. id, 'waiting')
   kit.wake(kind)

@@ -193,6 +193,27 @@ on_every_store!(a_snooze_uses_no_attempt_and_a_discard_is_no_dead_letter, |store
     assert_eq!(bed.line("EXISTS bridge:jobs:deadletter").await, "0");
 });
 
+on_every_store!(progress_ends_with_its_attempt_and_a_checkpoint_does_not, |store| {
+    let bed = bed(store);
+    let facts = worker("w");
+    let failure = Failure::new("Snooze", "later \"data\":");
+    let snooze = Ending::Retry { failure, run_at: 0, counts: false, reroute: false };
+    for (ending, id) in [(snooze, "a"), (Ending::HandBack, "b")] {
+        for (data, left) in [(None, "0"), (Some("{\"at\":3}"), "1")] {
+            bed.put(job("t", id)).await;
+            let claimed = bed.claim(&facts).await.unwrap();
+            let data = data.map(|data| serde_json::from_str(data).unwrap());
+            let far = Progress { percent: 40.0, message: Some("a \"data\":1".into()), data };
+            assert!(bed.jobs.progress(&facts, id, &far).await.unwrap());
+            let done = Done { progressed: true, ..Done::new(claimed.job, ending.clone(), 1) };
+            bed.jobs.finish(&facts, done).await.unwrap();
+            let key = format!("EXISTS bridge:jobs:progress:{id}");
+            assert_eq!(bed.line(&key).await, left, "{ending:?}");
+            bed.jobs.remove(id).await.unwrap();
+        }
+    }
+});
+
 on_every_store!(retention_deletes_at_once_or_never, |store| {
     for (retention_s, keys) in [(0, "[bridge:jobs:result:a]"), (-1, "3")] {
         let bed = bed_with(store.clone(), Options { retention_s, ..Options::default() });

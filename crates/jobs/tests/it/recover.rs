@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jobs::{Asked, Error, Registration, Scheduler, Sightings, Wrote};
+use jobs::{Asked, Error, Progress, Registration, Scheduler, Sightings, Wrote};
 use testkit::on_every_store;
 
 use crate::support::{Bed, NOW, bed, job, worker};
@@ -32,6 +32,20 @@ on_every_store!(a_dead_workers_jobs_come_back_and_the_fourth_time_they_are_dead,
     assert_eq!(bed.line("LRANGE bridge:jobs:deadletter 0 -1").await, "[a]");
     assert!(bed.line("GET bridge:jobs:result:a").await.contains(r#""name":"WorkerLost""#));
     assert_eq!(bed.line("EXISTS bridge:x:recoveries").await, "0");
+});
+
+on_every_store!(progress_of_a_dead_worker_ends_with_the_job, |store| {
+    let bed = bed(store);
+    let (dead, alive) = (worker("dead"), worker("alive"));
+    bed.put(job("t", "a")).await;
+    bed.claim(&dead).await.unwrap();
+    assert!(bed.jobs.progress(&dead, "a", &Progress::default()).await.unwrap());
+    lose(&bed, "a").await;
+    bed.jobs.reclaim().await.unwrap();
+    assert_eq!(bed.line("TTL bridge:jobs:progress:a").await, "-1", "none while it lives");
+    let claimed = bed.claim(&alive).await.unwrap();
+    bed.jobs.complete(&alive, claimed.job, None, 1).await.unwrap();
+    assert_eq!(bed.line("TTL bridge:jobs:progress:a").await, "86400");
 });
 
 on_every_store!(a_lock_that_somebody_prolonged_is_respected, |store| {
