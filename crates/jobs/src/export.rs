@@ -62,7 +62,14 @@ fn readme() -> String {
         section(&mut text, script, "");
     }
     text.push_str("\n## Worldkeep's own scripts, in `own/`\n\n");
-    text.push_str("They may change with any release; the seed's do not.\n");
+    text.push_str("They may change with any release; the seed's do not. Among their arguments `opts` is a text of letters:\n\n");
+    for (letter, meaning, _) in crate::jobs::OPTS {
+        let _ = writeln!(text, "- `{letter}`: {meaning}");
+    }
+    text.push_str(
+        "\n`result_ttl` and `retention` are seconds for which the result, and data and status of an ended job stay; \
+        with a `retention` of 0 they are deleted at its end, with -1 they are kept.\n",
+    );
     for script in SCRIPTS {
         section(&mut text, script, "own/");
     }
@@ -114,6 +121,7 @@ mod tests {
             assert!(text.contains(script.sha()), "the README tells of {}", script.name());
         }
         assert!(text.contains("| 1 | waiting `{ns}:jobs:waiting` |"), "{text}");
+        assert!(text.contains("- `n`: a job that completes leaves no result\n"), "{text}");
         let vectors: Vec<serde_json::Value> = serde_json::from_str(VECTORS).unwrap();
         assert!(vectors.len() > 50);
         assert!(dir.join("own/vectors.json").exists());

@@ -15,6 +15,16 @@ use crate::space::Space;
 /// Where results are not kept, why a job failed stays that long.
 const FAILURE_TTL_S: u64 = 86_400;
 
+type Switch = (char, &'static str, fn(&Options) -> bool);
+
+/// Letters that scripts understand as `opts`, and what they mean.
+pub(crate) const OPTS: &[Switch] = &[
+    ('e', "events are written", |options| options.events),
+    ('f', "priority 7 and more goes behind those of it that wait", |options| options.fair_high),
+    ('n', "a job that completes leaves no result", |options| options.result_ttl_s == 0),
+    ('p', "promoted jobs go by their priority", |options| options.promote_honours_priority),
+];
+
 /// A job queue in one namespace. Cheap to clone; all clones are the same queue.
 #[derive(Clone)]
 pub struct Jobs(Arc<Inner>);
@@ -143,22 +153,10 @@ impl Jobs {
         }
     }
 
-    /// Letters that scripts understand: `e` events, `f` fair high priority, `n` no results of completed jobs, `p`
-    /// promote by priority.
+    /// The letters of what is switched on.
     pub(crate) fn opts(&self) -> String {
-        let options = self.options();
-        let mut opts = String::new();
-        for (on, letter) in [
-            (options.events, 'e'),
-            (options.fair_high, 'f'),
-            (options.result_ttl_s == 0, 'n'),
-            (options.promote_honours_priority, 'p'),
-        ] {
-            if on {
-                opts.push(letter);
-            }
-        }
-        opts
+        let on = OPTS.iter().filter(|(_, _, is_on)| is_on(self.options()));
+        on.map(|(letter, ..)| letter).collect()
     }
 
     /// The first arguments of every script that may end a job.
