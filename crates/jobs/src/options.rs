@@ -19,6 +19,9 @@ pub enum Catchup {
 /// The usual [`Options::starvation_guard`] where one is wanted.
 pub const STARVATION_GUARD: u32 = 10;
 
+/// Ten years. A store refuses a life beyond what it can count, and would do so in the middle of a step.
+const LONGEST_LIFE_S: u64 = 315_360_000;
+
 /// How a [`crate::Jobs`] behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // switches of the configuration, each on its own
@@ -70,6 +73,16 @@ impl Options {
         if self.lock_ttl_s < 5 {
             let sentence = "lock_ttl_s must be whole seconds, 5 or more";
             return Err(Error::invalid("invalid_lock_ttl", "lock_ttl", sentence));
+        }
+        if self.retention_s > LONGEST_LIFE_S.cast_signed() {
+            let sentence = format!(
+                "retention_s must be at most {LONGEST_LIFE_S} (ten years), or -1 (for ever)"
+            );
+            return Err(Error::invalid("invalid_retention", "retention_s", sentence));
+        }
+        if self.result_ttl_s > LONGEST_LIFE_S {
+            let sentence = format!("result_ttl_s must be at most {LONGEST_LIFE_S} (ten years)");
+            return Err(Error::invalid("invalid_result_ttl", "result_ttl_s", sentence));
         }
         if self.scan_limit == 0 {
             let sentence = "scan_limit must be 1 or more";

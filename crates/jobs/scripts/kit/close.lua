@@ -1,5 +1,5 @@
 
--- What came of an attempt that ended its job; where results are not kept, that it did not complete.
+-- What came of an ended job. Where results are not kept, a completed one has none, nor that of an earlier attempt.
 kit.result = function(id, status, result)
   local key = ns .. 'jobs:result:' .. id
   if status == 'completed' and string.find(opts, 'n', 1, true) then return redis.call('DEL', key) end

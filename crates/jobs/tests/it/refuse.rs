@@ -152,6 +152,21 @@ fn a_server_id_spells_no_other_key() {
     WorkerFacts::new("worker-1.eu_west").unwrap();
 }
 
+#[test]
+fn lives_that_no_store_can_count_are_refused() {
+    let ten_years = 315_360_000;
+    let of = |retention_s, result_ttl_s| {
+        let options = Options { retention_s, result_ttl_s, ..Options::default() };
+        options.check().map_err(|error| error.field().unwrap_or_default().to_owned())
+    };
+    assert_eq!(of(ten_years, ten_years.cast_unsigned()), Ok(()));
+    assert_eq!(of(-1, 0), Ok(()));
+    assert_eq!(of(ten_years + 1, 0), Err("retention_s".to_owned()));
+    assert_eq!(of(i64::MAX, 0), Err("retention_s".to_owned()));
+    assert_eq!(of(0, ten_years.cast_unsigned() + 1), Err("result_ttl_s".to_owned()));
+    assert_eq!(of(0, u64::MAX), Err("result_ttl_s".to_owned()));
+}
+
 #[tokio::test]
 async fn a_lock_shorter_than_five_seconds_is_refused() {
     let store = testkit::open("memory").await;
