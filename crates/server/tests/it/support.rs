@@ -80,6 +80,19 @@ impl Running {
         self.get(path).send().await.unwrap().json().await.unwrap()
     }
 
+    /// Asks `/metrics` until it has the line: what is sampled there is a second old, and nothing before the first look.
+    pub(crate) async fn measures(&self, line: &str) {
+        let began = std::time::Instant::now();
+        loop {
+            let numbers = self.get("/metrics").send().await.unwrap().text().await.unwrap();
+            if numbers.lines().any(|told| told == line) {
+                return;
+            }
+            assert!(began.elapsed() < Duration::from_secs(20), "no {line} in {numbers}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     pub(crate) async fn token(&self, role: Role) -> String {
         self.limited_token(role, None, None).await
     }

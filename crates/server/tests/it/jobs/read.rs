@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use server::access::Role;
 use server::tokens::{self, NewToken};
 
-use super::support::{queue, queue_with};
+use super::support::{NS, queue, queue_with};
 
 fn ids(page: &Value) -> Vec<String> {
     let items = page["items"].as_array().unwrap().iter();
@@ -120,8 +120,10 @@ testkit::on_every_store!(numbers_and_history_follow_what_happens, |store| {
     );
     let (_, one) = queue.get("/api/queues/t").await;
     assert_eq!(one["seen"]["completed"], 1, "{one}");
-    let metrics = queue.running.get("/metrics").send().await.unwrap().text().await.unwrap();
-    assert!(metrics.contains("jobs_queue{"), "sizes are on /metrics: {metrics}");
+    for state in ["waiting", "delayed"] {
+        let line = format!(r#"jobs_queue{{ns="{NS}",state="{state}"}} 1"#);
+        queue.running.measures(&line).await;
+    }
 });
 
 testkit::on_every_store!(payloads_are_for_those_who_have_the_right, |store| {
