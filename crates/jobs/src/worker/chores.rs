@@ -72,7 +72,7 @@ impl Shared {
             Lease::Lost if !self.running.lock().contains_key(id) => {}
             Lease::Lost => {
                 tracing::warn!(job = %id, "the lease was lost, the handler is told and its result dropped");
-                bump(&self.metrics.lease_lost);
+                self.count_loss(cx);
                 cx.cancel(Cancelled::LeaseLost);
             }
         }
@@ -82,13 +82,16 @@ impl Shared {
     pub(super) async fn keep_alive(self: Arc<Self>, registration: Registration) {
         for turn in 1u64.. {
             self.jobs.clock().sleep(HEARTBEAT).await;
-            let entry = (turn % 3 == 0).then_some(&registration);
-            match self.jobs.heartbeat(&self.facts, entry).await {
-                Ok(asked) => self.obey(asked),
-                Err(error) => {
-                    bump(&self.metrics.faults);
-                    tracing::debug!(%error, "the heartbeat was not written");
-                }
+            self.beat((turn % 3 == 0).then_some(&registration)).await;
+        }
+    }
+
+    async fn beat(&self, entry: Option<&Registration>) {
+        match self.jobs.heartbeat(&self.facts, entry).await {
+            Ok(asked) => self.obey(asked),
+            Err(error) => {
+                bump(&self.metrics.faults);
+                tracing::debug!(%error, "the heartbeat was not written");
             }
         }
     }
@@ -109,7 +112,7 @@ impl Shared {
                     continue;
                 }
             };
-            self.look_again();
+            self.catch_up().await;
             while let Some(message) = stream.next().await {
                 match message {
                     Message::Payload { channel, payload } => {
@@ -122,7 +125,7 @@ impl Shared {
                             self.obey(Asked::read(&text, &self.facts.server_id));
                         }
                     }
-                    Message::Resumed => self.look_again(),
+                    Message::Resumed => self.catch_up().await,
                 }
             }
         }
@@ -148,9 +151,10 @@ impl Shared {
         }
     }
 
-    /// Messages may have been missed: jobs may wait. Orders and cancellations are told by the next heartbeat
-    /// and the next renewal as well.
-    fn look_again(&self) {
+    /// Messages may have been missed: jobs may wait, a heartbeat tells orders, a renewal cancellations.
+    async fn catch_up(&self) {
         self.wake.notify_one();
+        self.beat(None).await;
+        self.renew_all().await;
     }
 }

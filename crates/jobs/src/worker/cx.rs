@@ -47,6 +47,8 @@ struct Inner {
     /// Milliseconds on the monotonic clock after which the lock may be somebody else's.
     lease_until: AtomicU64,
     cancelled: AtomicU8,
+    /// Whether the loss of its lease was counted.
+    loss_counted: AtomicBool,
     signal: Notify,
     progressed: AtomicBool,
     progress: Mutex<Pending>,
@@ -74,6 +76,7 @@ impl JobCx {
             deadline: job.x.timeout_ms.map(|limit| claimed_at.saturating_add(limit)),
             lease_until: AtomicU64::new(0),
             cancelled: AtomicU8::new(0),
+            loss_counted: AtomicBool::new(false),
             signal: Notify::new(),
             progressed: AtomicBool::new(false),
             progress: Mutex::default(),
@@ -92,7 +95,17 @@ impl JobCx {
 
     /// Whether the lock has run out, as far as this process can tell.
     pub(crate) fn lease_is_over(&self) -> bool {
-        millis(self.0.jobs.clock().monotonic()) >= self.0.lease_until.load(Ordering::Relaxed)
+        self.lease_was_over(self.0.jobs.clock().monotonic())
+    }
+
+    /// The same at a time on the monotonic clock. It is certain: the store began to count before its answer was here.
+    pub(crate) fn lease_was_over(&self, at: Duration) -> bool {
+        millis(at) >= self.0.lease_until.load(Ordering::Relaxed)
+    }
+
+    /// Whether nobody has counted this loss yet; from now on somebody has.
+    pub(crate) fn first_loss(&self) -> bool {
+        !self.0.loss_counted.swap(true, Ordering::Relaxed)
     }
 
     /// The job's id. With [`JobCx::attempt`] it is the key by which an effect is done once.

@@ -79,9 +79,10 @@ impl Shared {
     /// One attempt; a job whose lease was lost is forgotten.
     pub(crate) async fn run(&self, claimed: Claimed, cx: JobCx) -> Option<Done> {
         let id = claimed.job.id.clone();
-        let done = self.attempt(claimed, cx).await;
+        let done = self.attempt(claimed, cx.clone()).await;
         if done.is_none() {
             self.running.lock().remove(&id);
+            self.count_loss(&cx);
         }
         done
     }
@@ -104,10 +105,11 @@ impl Shared {
     /// Writes what is done, claims up to `want`, and tries again until the store answers or nothing is left
     /// that may be written. Also tells whether the list goes on behind what was looked at.
     pub(crate) async fn exchange(&self, done: &mut Vec<Done>, want: usize) -> (Vec<Work>, bool) {
-        let (mut wait, mut unsure) = (RETRY.0, false);
+        let (mut wait, mut unsure) = (RETRY.0, None);
         loop {
             // Whoever gives unknown jobs back waits until what is being claimed is known.
             let asking = self.asking.read().await;
+            let sent = self.jobs.clock().monotonic();
             match self.jobs.finish_and_claim(&self.facts, done, want).await {
                 Ok(finished) => {
                     self.settle(done, &finished.wrote, unsure);
@@ -129,7 +131,7 @@ impl Shared {
                     tracing::debug!(%error, done = done.len(), "a worker's call failed, again soon");
                     drop(asking);
                     if matches!(error, Error::Fault(Fault::Unknown(_))) {
-                        unsure = true;
+                        unsure.get_or_insert(sent);
                         self.unsure.store(true, Ordering::Relaxed);
                     }
                     self.jobs.clock().sleep(wait).await;
@@ -174,20 +176,24 @@ impl Shared {
         work.collect()
     }
 
-    /// Counts what was written and forgets it. `unsure`: an answer was lost, so a job that is not ours any
-    /// more may well have been finished by that call.
-    fn settle(&self, done: &mut Vec<Done>, wrote: &[Wrote], unsure: bool) {
+    /// Counts what was written and forgets it. `unsure`: the answer to a call sent then was lost, so a job that is
+    /// not ours any more may well have been finished by that call, unless it was not ours even before.
+    fn settle(&self, done: &mut Vec<Done>, wrote: &[Wrote], unsure: Option<Duration>) {
         if done.is_empty() {
             return;
         }
         let mut running = self.running.lock();
         for (one, wrote) in done.drain(..).zip(wrote) {
-            // A renewal may have found out before.
-            let known = running.remove(&one.job.id).is_some_and(|cx| cx.is_lost());
+            let cx = running.remove(&one.job.id);
             let Some(handler) = self.handlers.get(&one.job.kind) else { continue };
             match (wrote, &one.ending) {
-                (Wrote::Lost, _) if unsure || known => {}
-                (Wrote::Lost, _) => bump(&self.metrics.lease_lost),
+                (Wrote::Lost, _) => {
+                    if let Some(cx) = cx
+                        && unsure.is_none_or(|sent| cx.lease_was_over(sent))
+                    {
+                        self.count_loss(&cx);
+                    }
+                }
                 (Wrote::Cancelled, _) | (_, Ending::Failed { .. }) => bump(&handler.metrics.failed),
                 (_, Ending::Completed { .. }) => bump(&handler.metrics.completed),
                 (_, Ending::Retry { .. }) => bump(&handler.metrics.retried),
@@ -201,12 +207,21 @@ impl Shared {
     fn forget_lost(&self, done: &mut Vec<Done>) {
         let mut running = self.running.lock();
         done.retain(|one| {
-            let lost = running.get(&one.job.id).is_some_and(JobCx::is_lost);
-            if lost {
-                running.remove(&one.job.id);
+            if !running.get(&one.job.id).is_some_and(JobCx::is_lost) {
+                return true;
             }
-            !lost
+            if let Some(cx) = running.remove(&one.job.id) {
+                self.count_loss(&cx);
+            }
+            false
         });
+    }
+
+    /// A lost lease counts once, whoever finds out: a renewal, the handler itself, or the end of its attempt.
+    pub(super) fn count_loss(&self, cx: &JobCx) {
+        if cx.first_loss() {
+            bump(&self.metrics.lease_lost);
+        }
     }
 
     /// Unreadable jobs go to the dead letters, in the background: they must not slow the readable ones.

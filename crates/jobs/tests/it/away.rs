@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use jobs::worker::{Job, JobError, Worker};
-use jobs::{Error, NewJob, Options};
+use jobs::worker::{Job, JobCx, JobError, Worker};
+use jobs::{Asked, Error, NewJob, Options};
 use kernel::{Fault, SystemClock};
 use serde_json::Value as Json;
 use testkit::{Mode, Proxy, Setup, on_cluster, programs};
@@ -60,6 +60,43 @@ fn a_full_store_refuses_new_jobs_and_results_wait_for_room() {
 fn a_store_that_became_a_replica_is_asked_again_until_it_writes() {
     // Nobody listens at port 1: it stays a replica without a primary.
     refused_for_a_while("READONLY", &["REPLICAOF", "127.0.0.1", "1"], &["REPLICAOF", "NO", "ONE"]);
+}
+
+#[test]
+fn what_was_said_while_a_worker_was_cut_off_reaches_it_when_it_is_back() {
+    for program in programs() {
+        let server = Setup::new(program).start();
+        runtime().block_on(async {
+            let proxy = Proxy::start(server.addr()).await;
+            let (through, direct) =
+                (testkit::open(&proxy.url()).await, testkit::open(&server.url()).await);
+            // Leases are renewed every ten seconds, and the heart beats as often: neither is waited for.
+            let clock = Arc::new(SystemClock::new());
+            let jobs = queue_with(&through, clock.clone(), Options::default());
+            let sure = queue_with(&direct, clock, Options::default());
+            let handler = |_: Job<Json>, cx: JobCx| async move {
+                cx.cancelled().await;
+                Ok(())
+            };
+            let worker = Worker::builder(&jobs).server_id("w1").handle("wait", handler);
+            let worker = Live::start(worker.concurrency(2)).await;
+            let id = send(&sure, NewJob::new("wait", &1)).await;
+            until("it runs", || async { status(&sure, &id).await == "active" }).await;
+            proxy.set(Mode::Cut);
+            sure.cancel(&id).await.unwrap();
+            sure.ask_worker("w1", Asked::Stop).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let start = Instant::now();
+            proxy.set(Mode::Pass);
+            worker.ended().await;
+            assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+            assert_eq!(
+                status(&sure, &id).await,
+                "failed",
+                "its handler was told of the cancellation"
+            );
+        });
+    }
 }
 
 #[test]

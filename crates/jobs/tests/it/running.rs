@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use testkit::{Faulty, How, on_every_store};
 use tokio::sync::{Notify, Semaphore};
 
-use crate::hands::{Live, NS, ask, error_name, int, live, send, status, text, until};
+use crate::hands::{Live, NS, ask, error_name, int, live, send, status, still, text, until};
 
 fn nothing(jobs: &Jobs, id: &str) -> Builder {
     Worker::builder(jobs).server_id(id).handle("do", |_: Job<Json>, _| async { Ok(()) })
@@ -227,12 +227,25 @@ on_every_store!(operators_quiet_and_stop_a_worker, |store| {
     let first = send(&jobs, NewJob::new("do", &1)).await;
     until("it works", || async { status(&jobs, &first).await == "completed" }).await;
     jobs.ask_worker("w1", Asked::Quiet).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    let second = send(&jobs, NewJob::new("do", &1)).await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(status(&jobs, &second).await, "waiting", "a quiet worker claims nothing");
+    // It hears of it soon, and claims nothing from then on.
+    until("a quiet worker claims nothing", || async {
+        let next = send(&jobs, NewJob::new("do", &1)).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        status(&jobs, &next).await == "waiting"
+    })
+    .await;
     jobs.ask_worker("w1", Asked::Stop).await.unwrap();
     worker.ended().await;
+});
+
+on_every_store!(an_order_that_nobody_heard_is_found_as_soon_as_the_worker_listens, |store| {
+    let jobs = live(&store);
+    let worker = nothing(&jobs, "w1").build().await.unwrap();
+    jobs.ask_worker("w1", Asked::Stop).await.unwrap();
+    let start = Instant::now();
+    Live::run(worker).ended().await;
+    // The next heartbeat would be in ten.
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 });
 
 on_every_store!(delayed_jobs_run_when_they_are_due_without_any_scheduler, |store| {
@@ -244,6 +257,49 @@ on_every_store!(delayed_jobs_run_when_they_are_due_without_any_scheduler, |store
     let took = start.elapsed();
     assert!(took >= Duration::from_millis(290) && took < Duration::from_millis(2_500), "{took:?}");
     worker.stop().await;
+});
+
+on_every_store!(a_late_result_counts_as_lost_although_the_first_answer_to_it_was, |store| {
+    let faulty = Faulty::new(store.clone());
+    let through: Arc<dyn kernel::Store> = faulty.clone();
+    let (jobs, clock) = still(&through);
+    let (theirs, fails, time) = (store.clone(), faulty.clone(), clock.clone());
+    let builder = Worker::builder(&jobs).server_id("w1").handle("do", move |job: Job<bool>, _| {
+        let (store, faulty, clock) = (theirs.clone(), fails.clone(), time.clone());
+        async move {
+            if job.payload {
+                ask(&*store, &["SET", &format!("{NS}:jobs:lock:{}", job.id), "w2"]).await;
+                clock.advance(Duration::from_secs(6));
+            }
+            // The next call moves due jobs, the one after it ends this attempt.
+            faulty.fail_every(2, How::AnswerLost);
+            Ok(())
+        }
+    });
+    let worker = builder.build().await.unwrap();
+    let lost = || worker.metrics().lease_lost.load(Ordering::Relaxed);
+    let drain = async || {
+        // A worker waits a moment before it tries again.
+        let ticking = async {
+            loop {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                clock.advance(Duration::from_millis(10));
+            }
+        };
+        tokio::select! {
+            drained = worker.drain() => drained.unwrap(),
+            () = ticking => unreachable!(),
+        };
+        faulty.fail_every(0, How::AnswerLost);
+    };
+    let well = send(&jobs, NewJob::new("do", &false)).await;
+    drain().await;
+    let ended = status(&jobs, &well).await;
+    assert_eq!((ended.as_str(), lost()), ("completed", 0), "written by the call without answer");
+    let late = send(&jobs, NewJob::new("do", &true)).await;
+    drain().await;
+    let ended = status(&jobs, &late).await;
+    assert_eq!((ended.as_str(), lost()), ("active", 1), "another worker's, whatever was answered");
 });
 
 on_every_store!(jobs_of_a_claim_whose_answer_was_lost_are_not_left_lying, |store| {
