@@ -157,8 +157,8 @@ impl Jobs {
         let mut counts = self.counts().on(now_ms);
         for (outcome, wrote) in outcomes.iter().zip(wrote) {
             let word = match (wrote, outcome.word) {
-                (Wrote::Lost, _) | (_, "back") => continue,
                 (Wrote::Cancelled, _) => "failed",
+                (Wrote::Lost, _) | (_, "back") => continue,
                 (_, "retry") => "retried",
                 (_, "done") => "completed",
                 (_, word) => word,

@@ -11,7 +11,7 @@ kit.finish = function(id, outcome, kind, at)
   local flags, digest, batch = '', '', ''
   if not plain then flags, digest, batch = ARGV[at + 9], ARGV[at + 10], ARGV[at + 11] end
   local cancelled = special and special.cancelled and redis.call('SREM', ns .. 'x:cancelled', id) == 1
-  if cancelled and outcome ~= 'back' then outcome, word = 'cancelled', 'cancelled' end
+  if cancelled then outcome, word = 'cancelled', 'cancelled' end
   kit[outcome](id, kind, at, flags)
   if outcome == 'retry' or outcome == 'back' then return word end
   local well = outcome == 'completed' or outcome == 'done'

@@ -71,6 +71,22 @@ on_every_store!(a_cancelled_job_whose_worker_died_ends_when_it_is_taken_back, |s
     assert_eq!(bed.line("GET bridge:ratelimit:concurrent:t").await, "0");
 });
 
+on_every_store!(a_cancelled_job_that_is_handed_back_ends_instead_of_running_again, |store| {
+    let bed = bed(store);
+    let facts = worker("w");
+    bed.put(job("t", "a").unique("only one", Duration::from_mins(1))).await;
+    let claimed = bed.claim(&facts).await.unwrap();
+    bed.jobs.cancel("a").await.unwrap();
+    let wrote = bed.jobs.finish(&facts, Done::new(claimed.job, Ending::HandBack, 0)).await.unwrap();
+    assert_eq!((wrote, bed.status("a").await.as_str()), (Wrote::Cancelled, "failed"));
+    assert_eq!(
+        bed.line("EXISTS bridge:jobs:waiting bridge:x:cancelled bridge:x:claimed").await,
+        "0"
+    );
+    assert_eq!(bed.line("GET bridge:ratelimit:concurrent:t").await, "0");
+    bed.put(job("t", "b").unique("only one", Duration::from_mins(1))).await;
+});
+
 on_every_store!(a_buried_job_is_taken_from_its_worker, |store| {
     let bed = bed(store);
     let facts = worker("w");

@@ -199,10 +199,12 @@ pub(crate) async fn finish(book: &mut Book) {
 async fn finish_oddly(book: &mut Book) {
     let late = ["SET", "bridge:jobs:lock:a", "w2", "EX", "30"];
     let edited = ["SET", "bridge:jobs:data:a", "{}"];
-    for (name, meanwhile) in [
-        ("finish: a late worker writes nothing", &late[..]),
-        ("finish: cancelled meanwhile", &["SADD", "bridge:x:cancelled", "a"]),
-        ("finish: a job that was edited meanwhile is told", &edited),
+    let cancelled = ["SADD", "bridge:x:cancelled", "a"];
+    for (name, meanwhile, ending) in [
+        ("finish: a late worker writes nothing", &late[..], again_in(0)),
+        ("finish: cancelled meanwhile", &cancelled, again_in(0)),
+        ("finish: handed back, cancelled meanwhile", &cancelled, Ending::HandBack),
+        ("finish: a job that was edited meanwhile is told", &edited, again_in(0)),
     ] {
         let facts = worker("w1");
         let held = Mutex::new(None);
@@ -213,7 +215,7 @@ async fn finish_oddly(book: &mut Book) {
         };
         let act = async |bed: &Bed| {
             let claimed = held.lock().take().unwrap();
-            drop(bed.jobs.finish(&facts, Done::new(claimed.job, again_in(0), 12)).await);
+            drop(bed.jobs.finish(&facts, Done::new(claimed.job, ending, 12)).await);
         };
         book.note(("finish_and_claim", name), plain(), setup, act).await;
     }
