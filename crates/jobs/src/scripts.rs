@@ -51,6 +51,7 @@ pub(crate) static QUARANTINE: Script =
     script!("quarantine", "tell", "base", "close", "ended", "go");
 pub(crate) static SETTLE: Script = script!("settle", "tell", "base", "close", "ended", "go");
 pub(crate) static RESTATE: Script = script!("restate");
+pub(crate) static UNMARK: Script = script!("unmark");
 pub(crate) static TRIM_DLQ: Script = script!("trim_dlq", "tell", "base", "go");
 
 /// All of them.
@@ -75,6 +76,7 @@ pub const SCRIPTS: &[&Script] = &[
     &QUARANTINE,
     &SETTLE,
     &RESTATE,
+    &UNMARK,
     &TRIM_DLQ,
     &crate::scheduler::LEAD,
 ];

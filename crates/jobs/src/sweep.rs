@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::jobs::{Jobs, cmd, cmd_on};
 use crate::recover::Recovered;
 use crate::routing::Route;
+use crate::scripts::UNMARK;
 use crate::wire::{escape_glob, scanned};
 
 /// How far apart two sightings of a lost job must be, for those in `active` and for those nowhere.
@@ -26,7 +27,27 @@ pub struct Sightings {
     pub(crate) cursor: Mutex<(Vec<u8>, Vec<u8>)>,
 }
 
+/// Marks that one step looks at, and how many steps there are at most.
+const MARKS: (u64, usize) = (100, 100);
+
 impl Jobs {
+    /// Forgets cancellations and recoveries of jobs that a foreign worker ended; the scheduler calls it. Says how
+    /// many. Left there they would grow, and send every end of an attempt the long way.
+    pub async fn forget_marks(&self) -> Result<u64, Error> {
+        let most = MARKS.0.to_string();
+        let mut forgotten = 0;
+        for _ in 0..MARKS.1 {
+            let reply = self.script(&UNMARK, &[most.as_bytes()], self.by()).await?;
+            let found = reply::int(&reply).and_then(|found| u64::try_from(found).ok()).unwrap_or(0);
+            forgotten += found;
+            // With so few stale ones among those it saw there are not many more.
+            if found < MARKS.0 / 2 {
+                break;
+            }
+        }
+        Ok(forgotten)
+    }
+
     /// Takes active jobs back that have no lock, or whose owner is dead: those of clients that know no leases.
     /// A job is touched when it was seen so twice.
     pub async fn sweep_active(&self, seen: &Sightings) -> Result<Vec<Recovered>, Error> {

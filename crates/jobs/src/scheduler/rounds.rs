@@ -144,6 +144,7 @@ impl Scheduler {
     async fn tidy(&mut self) -> Result<(), Error> {
         self.jobs.trim_dlq().await?;
         self.jobs.sweep_parked().await?;
+        self.jobs.forget_marks().await?;
         self.jobs.forget_workers().await.map(drop)
     }
 }

@@ -206,6 +206,29 @@ on_every_store!(counters_are_put_right_when_wrong_twice, |store| {
     assert!(bed.jobs.reconcile(&seen).await.unwrap().is_empty());
 });
 
+on_every_store!(marks_of_jobs_that_a_foreign_worker_ended_are_forgotten, |store| {
+    let bed = bed(store);
+    for id in ["ours", "theirs", "again"] {
+        bed.put(job("t", id)).await;
+        bed.claim(&worker("w")).await.unwrap();
+    }
+    for id in ["ours", "theirs"] {
+        bed.jobs.cancel(id).await.unwrap();
+    }
+    bed.line("HSET bridge:x:recoveries theirs 1 again 2 removed 1").await;
+    // As a foreign worker ends a job: it knows nothing of marks.
+    bed.line("DEL bridge:jobs:lock:theirs").await;
+    bed.line("SREM bridge:jobs:active theirs").await;
+    bed.line("SET bridge:jobs:status:theirs completed").await;
+    assert_eq!(bed.jobs.forget_marks().await.unwrap(), 3);
+    assert_eq!(bed.line("SMEMBERS bridge:x:cancelled").await, "[ours]");
+    assert_eq!(bed.line("HKEYS bridge:x:recoveries").await, "[again]");
+    for n in 0..250 {
+        bed.line(&format!("HSET bridge:x:recoveries gone{n} 1")).await;
+    }
+    assert_eq!(bed.jobs.forget_marks().await.unwrap(), 250);
+});
+
 fn entry(pid: u32) -> Registration {
     Registration {
         pid,

@@ -183,6 +183,14 @@ pub(crate) async fn keep(book: &mut Book) {
     let again = async |bed: &Bed| drop(bed.jobs.reconcile(&seen).await);
     book.note(("reconcile", "the second time it is set"), plain(), once, again).await;
 
+    let marked = async |bed: &Bed| {
+        claimed_abc(bed).await;
+        bed.ask(&["SADD", "bridge:x:cancelled", "a", "gone"]).await;
+        bed.ask(&["HSET", "bridge:x:recoveries", "a", "1", "gone", "2"]).await;
+    };
+    let forget = async |bed: &Bed| drop(bed.jobs.forget_marks().await);
+    book.note(("unmark", "marks of jobs that are over"), plain(), marked, forget).await;
+
     let bad = async |bed: &Bed| raw(bed, "bad", "{no job").await;
     let bury = async |bed: &Bed| drop(bed.jobs.quarantine("bad").await);
     book.note(("quarantine", "an unreadable job is dead"), plain(), bad, bury).await;

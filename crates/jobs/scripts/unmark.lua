@@ -1,0 +1,24 @@
+-- unmark: forget the marks of jobs that a foreign program ended, which does not know of them. Looks at some of them, by chance.
+-- KEYS 1  waiting  {ns}:jobs:waiting
+-- ARGV 1  most
+-- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:lock:{jobId} {ns}:jobs:active
+-- BUILDS {ns}:x:cancelled {ns}:x:recoveries
+-- GIVES how many were forgotten
+local ns, most, forgotten = string.sub(KEYS[1], 1, -13), ARGV[1], 0
+local active, cancelled, recoveries = ns .. 'jobs:active', ns .. 'x:cancelled', ns .. 'x:recoveries'
+
+-- A cancellation is for a job that runs.
+for _, id in ipairs(redis.call('SRANDMEMBER', cancelled, most)) do
+  if redis.call('SISMEMBER', active, id) == 0 and redis.call('EXISTS', ns .. 'jobs:lock:' .. id) == 0 then
+    forgotten = forgotten + redis.call('SREM', cancelled, id)
+  end
+end
+-- How often its workers died matters until the job is over.
+local over = { completed = true, failed = true, dead = true }
+for _, id in ipairs(redis.call('HRANDFIELD', recoveries, most)) do
+  local status = redis.pcall('GET', ns .. 'jobs:status:' .. id)
+  if over[status] or (not status and redis.call('EXISTS', ns .. 'jobs:data:' .. id) == 0) then
+    forgotten = forgotten + redis.call('HDEL', recoveries, id)
+  end
+end
+return forgotten
