@@ -34,6 +34,8 @@ struct Inner {
     clock: Arc<dyn Clock>,
     layout: Layout,
     space: Space,
+    /// On a Cluster, a key of the namespace that never is: the lock of a job without an id.
+    nowhere: Option<String>,
     options: Options,
     counts: Counts,
 }
@@ -50,12 +52,13 @@ impl Jobs {
         let space = Space::new(namespace, layout).map_err(|bad| {
             Error::invalid("invalid_namespace", "namespace", format!("namespace {}", bad.flaw))
         })?;
-        if store.status().kind == Kind::Cluster && !space.is_in_one_slot() {
+        let nowhere = (store.status().kind == Kind::Cluster).then(|| space.lock(""));
+        if nowhere.is_some() && !space.is_in_one_slot() {
             return Err(Error::NeedsTag(namespace.to_owned()));
         }
         options.check()?;
         let counts = Counts::default();
-        Ok(Jobs(Arc::new(Inner { store, clock, layout, space, options, counts })))
+        Ok(Jobs(Arc::new(Inner { store, clock, layout, space, nowhere, options, counts })))
     }
 
     /// Its namespace, as it was given.
@@ -139,15 +142,20 @@ impl Jobs {
         }
     }
 
-    /// A script. Its first key is always `waiting`, from whose name it has the names of all others.
+    /// A script. Its first key is always `waiting`, from whose name it has the names of all others. On a Cluster a key
+    /// that never is comes with it: while the slot is on its way, some keys here and some there, the nodes refuse a step
+    /// that names a missing key, and it is asked again. Without, it would begin, and end at the first key that is not
+    /// here, or go on without what the other node still has.
     pub(crate) async fn script(
         &self,
         script: &'static Script,
         args: &[&[u8]],
         by: Deadline,
     ) -> Result<Value, Error> {
-        let keys = [self.space().waiting.as_bytes()];
-        match self.0.store.script(script, &keys, args, by).await {
+        let nowhere = self.0.nowhere.as_deref();
+        let keys = [self.space().waiting.as_bytes(), nowhere.unwrap_or_default().as_bytes()];
+        let keys = if nowhere.is_some() { &keys[..] } else { &keys[..1] };
+        match self.0.store.script(script, keys, args, by).await {
             Ok(value) => Ok(value),
             Err(fault) => Err(self.explain_fault(fault).await),
         }

@@ -151,18 +151,31 @@ impl Cluster {
 
     /// The slot of this key goes to another primary, all its keys at once.
     pub fn move_slot_of(&self, key: &str) {
+        self.move_slot_in_parts(key, 1_000, || {});
+    }
+
+    /// The same, so many keys at a time; `between` runs after each part, when some keys are here and some there.
+    pub fn move_slot_in_parts(&self, key: &str, part: usize, mut between: impl FnMut()) {
         let from = self.primary_of(key);
         let to = self.other_primary(from);
         let reply = self.ask(from, &["CLUSTER", "KEYSLOT", key]);
         let slot = reply.trim_start_matches(':').trim_end();
         self.ask(to, &["CLUSTER", "SETSLOT", slot, "IMPORTING", &self.id(from)]);
         self.ask(from, &["CLUSTER", "SETSLOT", slot, "MIGRATING", &self.id(to)]);
-        let held = self.ask(from, &["CLUSTER", "GETKEYSINSLOT", slot, "1000"]);
-        let keys: Vec<&str> = held.split("\r\n").skip(2).step_by(2).collect();
-        let port = self.ports()[to].to_string();
-        let mut migrate = vec!["MIGRATE", "127.0.0.1", &port, "", "0", "5000", "KEYS"];
-        migrate.extend(keys);
-        assert_eq!(self.ask(from, &migrate), "+OK\r\n");
+        let (port, part) = (self.ports()[to].to_string(), part.to_string());
+        loop {
+            let held = self.ask(from, &["CLUSTER", "GETKEYSINSLOT", slot, &part]);
+            let keys: Vec<&str> = held.split("\r\n").skip(2).step_by(2).collect();
+            if keys.is_empty() {
+                break;
+            }
+            let mut migrate = vec!["MIGRATE", "127.0.0.1", &port, "", "0", "5000", "KEYS"];
+            migrate.extend(keys);
+            // One that expired meanwhile is not there to be moved.
+            let moved = self.ask(from, &migrate);
+            assert!(moved == "+OK\r\n" || moved == "+NOKEY\r\n", "{moved}");
+            between();
+        }
         for node in [to, from] {
             self.ask(node, &["CLUSTER", "SETSLOT", slot, "NODE", &self.id(to)]);
         }

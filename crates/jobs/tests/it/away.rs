@@ -1,6 +1,7 @@
 //! The store refuses to write, or does not answer: producers are told in time, workers ask again and lose nothing.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use jobs::worker::{Job, JobCx, JobError, Worker};
@@ -10,8 +11,8 @@ use serde_json::Value as Json;
 use testkit::{Mode, Proxy, Setup, on_cluster, programs};
 use tokio::sync::Semaphore;
 
-use crate::hands::{Live, NS, live, options, queue_with, send, status, until};
-use crate::torture::runtime;
+use crate::hands::{Live, NS, int, live, options, queue_with, send, status, until};
+use crate::torture::{left, noting, runtime};
 
 /// A worker finishes a job while the server refuses every write; `refuse` and `allow` are what an operator does.
 fn refused_for_a_while(code: &str, refuse: &[&str], allow: &[&str]) {
@@ -183,6 +184,56 @@ fn a_store_that_loads_its_data_is_waited_for() {
         });
     }
 }
+
+on_cluster!(while_a_slot_moves_key_by_key_steps_wait_and_nothing_is_lost, |store, cluster| {
+    let jobs = live(&store);
+    let mut sent = Vec::new();
+    for n in 0..300 {
+        sent.push(send(&jobs, NewJob::new("work", &n)).await);
+    }
+    let workers = [
+        Live::start(noting(&jobs, &store, "w1", 1, 20)).await,
+        Live::start(noting(&jobs, &store, "w2", 4, 20)).await,
+    ];
+    let begun = "work began before its slot moves";
+    until(begun, || async { int(&*store, &["GET", "runs"]).await > 20 }).await;
+    let (producing, queue) = (Arc::new(AtomicBool::new(true)), jobs.clone());
+    let more = producing.clone();
+    let producer = tokio::spawn(async move {
+        let mut sent = Vec::new();
+        while more.load(Ordering::Relaxed) {
+            sent.push(send(&queue, NewJob::new("work", &0)).await);
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        sent
+    });
+    let (before, mut parts) = (cluster.primary_of(NS), 0);
+    // Slowly enough for all of them to ask several times in between.
+    tokio::task::block_in_place(|| {
+        cluster.move_slot_in_parts(NS, 20, || {
+            parts += 1;
+            std::thread::sleep(Duration::from_millis(30));
+        });
+    });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    producing.store(false, Ordering::Relaxed);
+    sent.extend(producer.await.unwrap());
+    assert_ne!(cluster.primary_of(NS), before);
+    assert!(parts > 5, "{parts} parts");
+    until("all are done", || async { left(&jobs).await == 0 }).await;
+    for worker in workers {
+        worker.stop().await;
+    }
+    let count = i64::try_from(sent.len()).unwrap();
+    println!("{count} jobs, slot moved in {parts} parts");
+    assert_eq!(int(&*store, &["SCARD", "effects"]).await, count, "none is lost");
+    assert_eq!(int(&*store, &["GET", "runs"]).await, count, "and none ran twice");
+    for id in &sent {
+        assert_eq!(status(&jobs, id).await, "completed");
+    }
+    let counter = format!("{NS}:ratelimit:concurrent:work");
+    assert_eq!(int(&*store, &["GET", &counter]).await, 0);
+});
 
 on_cluster!(a_namespace_that_moves_to_another_shard_is_followed, |store, cluster| {
     let jobs = live(&store);
