@@ -79,9 +79,10 @@ impl Shared {
     /// One attempt; a job whose lease was lost is forgotten.
     pub(crate) async fn run(&self, claimed: Claimed, cx: JobCx) -> Option<Done> {
         let id = claimed.job.id.clone();
-        let done = self.attempt(claimed, cx.clone()).await;
-        if done.is_none() {
-            self.running.lock().remove(&id);
+        let done = self.attempt(claimed, cx).await;
+        if done.is_none()
+            && let Some(cx) = self.running.lock().remove(&id)
+        {
             self.count_loss(&cx);
         }
         done

@@ -141,6 +141,55 @@ on_every_store!(a_lost_lease_ends_the_handler_and_its_result_is_dropped, |store|
     assert_eq!(text(&*store, &["GET", &format!("{NS}:jobs:result:{id}")]).await, None);
 });
 
+on_every_store!(a_lease_that_the_handler_finds_lost_counts_once, |store| {
+    let (jobs, _clock) = still(&store);
+    let theirs = store.clone();
+    let builder = Worker::builder(&jobs).server_id("w1").handle("do", move |job: Job<Json>, cx| {
+        let store = theirs.clone();
+        async move {
+            ask(&*store, &["SET", &format!("{NS}:jobs:lock:{}", job.id), "w2"]).await;
+            assert!(!cx.extend_lock().await.unwrap() && !cx.extend_lock().await.unwrap());
+            cx.progress(50.0, "half").await.unwrap();
+            Ok(())
+        }
+    });
+    let worker = builder.build().await.unwrap();
+    let id = send(&jobs, NewJob::new("do", &1)).await;
+    worker.drain().await.unwrap();
+    assert_eq!(worker.metrics().lease_lost.load(Ordering::Relaxed), 1);
+    assert_eq!(status(&jobs, &id).await, "active", "nothing was written");
+});
+
+on_every_store!(a_handler_that_goes_on_without_its_lease_counts_once, |store| {
+    let (jobs, clock) = still(&store);
+    let (started, end) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (begun, go_on) = (started.clone(), end.clone());
+    let builder = Worker::builder(&jobs).server_id("w1").handle("do", move |_: Job<Json>, _| {
+        let (begun, go_on) = (begun.clone(), go_on.clone());
+        async move {
+            begun.notify_one();
+            go_on.notified().await;
+            Ok(())
+        }
+    });
+    let worker = builder.build().await.unwrap();
+    let metrics = worker.metrics().clone();
+    let worker = Live::run(worker);
+    let id = send(&jobs, NewJob::new("do", &1)).await;
+    started.notified().await;
+    ask(&*store, &["SET", &format!("{NS}:jobs:lock:{id}"), "w2"]).await;
+    let lost = || metrics.lease_lost.load(Ordering::Relaxed);
+    // Each is time for a renewal, and a moment for its answer.
+    for _ in 0..5 {
+        clock.advance(Duration::from_secs(2));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    until("a renewal found out", || async { lost() > 0 }).await;
+    end.notify_one();
+    worker.stop().await;
+    assert_eq!(lost(), 1);
+});
+
 on_every_store!(a_worker_that_is_dropped_claims_nothing_more_and_its_handlers_end, |store| {
     let jobs = live(&store);
     for slots in [1, 4] {
