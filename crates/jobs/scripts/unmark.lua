@@ -6,16 +6,18 @@
 -- GIVES how many were forgotten
 local ns, most, forgotten = string.sub(KEYS[1], 1, -13), ARGV[1], 0
 local active, cancelled, recoveries = ns .. 'jobs:active', ns .. 'x:cancelled', ns .. 'x:recoveries'
+-- Both are read before anything is written: a key of another type ends the step here.
+local asked, rescued = redis.call('SRANDMEMBER', cancelled, most), redis.call('HRANDFIELD', recoveries, most)
 
 -- A cancellation is for a job that runs.
-for _, id in ipairs(redis.call('SRANDMEMBER', cancelled, most)) do
+for _, id in ipairs(asked) do
   if redis.call('SISMEMBER', active, id) == 0 and redis.call('EXISTS', ns .. 'jobs:lock:' .. id) == 0 then
     forgotten = forgotten + redis.call('SREM', cancelled, id)
   end
 end
 -- How often its workers died matters until the job is over.
 local over = { completed = true, failed = true, dead = true }
-for _, id in ipairs(redis.call('HRANDFIELD', recoveries, most)) do
+for _, id in ipairs(rescued) do
   local status = redis.pcall('GET', ns .. 'jobs:status:' .. id)
   if over[status] or (not status and redis.call('EXISTS', ns .. 'jobs:data:' .. id) == 0) then
     forgotten = forgotten + redis.call('HDEL', recoveries, id)
