@@ -137,7 +137,7 @@ impl Cluster {
     }
 
     /// A primary other than this one.
-    pub fn other_primary(&self, than: usize) -> usize {
+    fn other_primary(&self, than: usize) -> usize {
         let found = (0..self.ports().len()).find(|at| {
             *at != than && self.ask(*at, &["INFO", "replication"]).contains("role:master")
         });
