@@ -9,6 +9,11 @@ use server::inside::Answer;
 use crate::cli::Global;
 use crate::exit::Failure;
 
+/// While an answer is awaited, the server is asked so often whether it lives.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// One that says nothing for so long is taken for gone.
+const SILENT: Duration = Duration::from_secs(15);
+
 /// A server to ask.
 pub struct Client {
     http: reqwest::Client,
@@ -33,20 +38,17 @@ impl Client {
         Ok(Client { http, base, token: global.token.clone() })
     }
 
-    /// Sends a request and reads a JSON answer; `Null` for an empty one.
+    /// Sends a request and reads a JSON answer; `Null` for an empty one. Refusals are failures with the server's
+    /// sentence.
     pub async fn call(
         &self,
         method: Method,
         path: &str,
         body: Option<&Value>,
     ) -> Result<Value, Failure> {
-        let response = self.send(method, path, body, None).await?;
-        let bytes = response.bytes().await.map_err(|error| self.lost(&error))?;
-        if bytes.is_empty() {
-            return Ok(Value::Null);
-        }
-        serde_json::from_slice(&bytes)
-            .map_err(|_| Failure::failed(format!("{} did not answer with JSON", self.base)))
+        let body = body.map(Value::to_string);
+        let answer = self.ask(method, path, &[], body.as_deref()).await?;
+        value(&accepted(answer)?)
     }
 
     /// Sends a request with a JSON text and gives status and body as they came.
@@ -67,49 +69,85 @@ impl Client {
         if let Some(body) = body {
             request = request.header("content-type", "application/json").body(body.to_owned());
         }
-        let response = request.send().await.map_err(|error| self.lost(&error))?;
-        let status = response.status().as_u16();
-        let body = response.bytes().await.map_err(|error| self.lost(&error))?;
-        Ok(Answer { status, body })
+        let answer = async {
+            let response = request.send().await?;
+            let status = response.status().as_u16();
+            Ok(Answer { status, body: response.bytes().await? })
+        };
+        tokio::select! {
+            biased;
+            answer = answer => answer.map_err(|error| self.lost(&error)),
+            error = self.silence() => Err(self.lost(&error)),
+        }
     }
 
-    /// Sends a request; refusals are failures with the server's sentence.
-    pub async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&Value>,
-        accept: Option<&str>,
-    ) -> Result<reqwest::Response, Failure> {
-        let mut request = self.http.request(method, format!("{}{path}", self.base));
-        if let Some(token) = &self.token {
-            request = request.bearer_auth(token);
+    /// Ends when the server does not answer at all any more. How long one request may take is the server's to say:
+    /// a check of a large store takes minutes.
+    async fn silence(&self) -> reqwest::Error {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let look = self.http.get(format!("{}/healthz", self.base)).timeout(SILENT);
+            match look.send().await {
+                Err(error) if error.is_timeout() || error.is_connect() => return error,
+                _ => {}
+            }
         }
-        if let Some(accept) = accept {
-            request = request.header("accept", accept);
-        }
-        if let Some(body) = body {
-            request = request.json(body);
-        }
-        let response = request.send().await.map_err(|error| self.lost(&error))?;
-        let status = response.status();
-        if status.is_success() {
-            return Ok(response);
-        }
-        let body: Value = response.json().await.unwrap_or_default();
-        let message = [&body["error"]["message"], &body["errors"][0]["detail"], &body["message"]]
-            .into_iter()
-            .find_map(Value::as_str)
-            .map_or_else(|| format!("{} answered {status}", self.base), str::to_owned);
-        Err(Failure::of_status(status.as_u16(), message))
     }
 
     /// For errors while an answer is read.
-    pub fn lost(&self, error: &reqwest::Error) -> Failure {
-        let why = if error.is_timeout() { "no answer in time" } else { "no connection" };
-        Failure::unreachable(format!(
-            "cannot reach the server at {}: {why}; start it with `worldkeep`, or name a store with --redis or --data",
-            self.base
-        ))
+    fn lost(&self, error: &reqwest::Error) -> Failure {
+        let base = &self.base;
+        Failure::unreachable(if error.is_timeout() && !error.is_connect() {
+            format!(
+                "the server at {base} is there and does not answer: look at its log, or start it again"
+            )
+        } else {
+            format!(
+                "cannot reach the server at {base}: no connection; start it with `worldkeep`, or name a store with --redis or --data"
+            )
+        })
+    }
+}
+
+/// Its JSON; `Null` for an empty one.
+pub fn value(answer: &Answer) -> Result<Value, Failure> {
+    if answer.body.is_empty() {
+        return Ok(Value::Null);
+    }
+    serde_json::from_slice(&answer.body)
+        .map_err(|_| Failure::failed("the server did not answer with JSON; is --server right?"))
+}
+
+/// The answer, unless it is a refusal: that is a failure with the server's sentence.
+pub fn accepted(answer: Answer) -> Result<Answer, Failure> {
+    if (200..300).contains(&answer.status) { Ok(answer) } else { Err(refused(&answer)) }
+}
+
+/// Any of the three dialects of errors.
+fn refused(answer: &Answer) -> Failure {
+    let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let message =
+        [&body["error"]["message"], &body["errors"][0]["detail"], &body["details"]["message"]]
+            .into_iter()
+            .chain([&body["message"]])
+            .find_map(Value::as_str)
+            .map_or_else(|| format!("the server answered {}", answer.status), str::to_owned);
+    Failure::of_status(answer.status, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_of_every_dialect_become_failures() {
+        let of = |status: u16, body: &'static str| {
+            refused(&Answer { status, body: body.as_bytes().into() })
+        };
+        let plain = of(409, r#"{"error":{"code":"x","message":"it is so"}}"#);
+        assert_eq!((plain.code, plain.message.as_str()), (4, "it is so"));
+        assert_eq!(of(404, r#"{"errors":[{"detail":"gone"}]}"#).message, "gone");
+        assert_eq!(of(403, r#"{"error":"forbidden","message":"not_master"}"#).code, 5);
+        assert_eq!(of(503, "").code, 6);
     }
 }

@@ -13,7 +13,7 @@ use server::inside::{Answer, Inside};
 use server::settings::Source;
 
 use crate::cli::Global;
-use crate::client::Client;
+use crate::client::{Client, accepted, value};
 use crate::exit::Failure;
 use crate::view::{self, Show};
 use crate::{config, open, print};
@@ -167,7 +167,7 @@ impl Remote {
                 inside.ask_with(method.clone(), path, headers, body.as_deref()).await
             }
         };
-        if (200..300).contains(&answer.status) { Ok(answer) } else { Err(refused(&answer)) }
+        accepted(answer)
     }
 
     /// The answer's JSON; `Null` for an empty one.
@@ -232,26 +232,6 @@ pub fn run(
     })
 }
 
-fn value(answer: &Answer) -> Result<Value, Failure> {
-    if answer.body.is_empty() {
-        return Ok(Value::Null);
-    }
-    serde_json::from_slice(&answer.body)
-        .map_err(|_| Failure::failed("the server did not answer with JSON; is --server right?"))
-}
-
-/// Any of the three dialects of errors.
-fn refused(answer: &Answer) -> Failure {
-    let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-    let message =
-        [&body["error"]["message"], &body["errors"][0]["detail"], &body["details"]["message"]]
-            .into_iter()
-            .chain([&body["message"]])
-            .find_map(Value::as_str)
-            .map_or_else(|| format!("the server answered {}", answer.status), str::to_owned);
-    Failure::of_status(answer.status, message)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,17 +242,5 @@ mod tests {
         assert_eq!(path!("/x/{}/{}:y", "a/b?c {é}", 7), "/x/a%2Fb%3Fc%20%7B%C3%A9%7D/7:y");
         let ask = Ask::get("/api/jobs").query("a", Some("x&y")).query("b", None::<u8>);
         assert_eq!(ask.query("c", Some(1)).path, "/api/jobs?a=x%26y&c=1");
-    }
-
-    #[test]
-    fn refusals_of_every_dialect_become_failures() {
-        let of = |status: u16, body: &'static str| {
-            refused(&Answer { status, body: body.as_bytes().into() })
-        };
-        let plain = of(409, r#"{"error":{"code":"x","message":"it is so"}}"#);
-        assert_eq!((plain.code, plain.message.as_str()), (4, "it is so"));
-        assert_eq!(of(404, r#"{"errors":[{"detail":"gone"}]}"#).message, "gone");
-        assert_eq!(of(403, r#"{"error":"forbidden","message":"not_master"}"#).code, 5);
-        assert_eq!(of(503, "").code, 6);
     }
 }

@@ -2,7 +2,7 @@
 
 use testkit::{On, Program, Server, Setup};
 
-use crate::support::{command, run, serve, told};
+use crate::support::{command, output, run, serve, told};
 
 #[test]
 fn wrong_use_is_a_sentence_with_its_code() {
@@ -44,11 +44,11 @@ fn wrong_use_is_a_sentence_with_its_code() {
 fn unknown_settings_are_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("worldkeep.toml"), "[limits]\nbody_byte = 1\n").unwrap();
-    let (code, _, err) = told(&command(&dir, &["serve", "--data", "memory"]).output().unwrap());
+    let (code, _, err) = told(&output(&mut command(&dir, &["serve", "--data", "memory"])));
     assert_eq!(code, 2);
     assert!(err.contains("limits.body_byte") && err.contains("limits.body_bytes"), "{err}");
     let dir = tempfile::tempdir().unwrap();
-    let output = command(&dir, &["config", "show"]).env("WORLDKEEP_HTPP", "x").output().unwrap();
+    let output = output(command(&dir, &["config", "show"]).env("WORLDKEEP_HTPP", "x"));
     let (code, _, err) = told(&output);
     assert_eq!(code, 2);
     assert!(err.contains("WORLDKEEP_HTPP") && err.contains("`http`"), "{err}");
@@ -58,8 +58,7 @@ fn unknown_settings_are_refused_by_name() {
 fn weak_admin_token_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = command(&dir, &["serve", "--data", "memory", "--http", "127.0.0.1:0"]);
-    let (code, _, err) =
-        told(&command.env("WORLDKEEP_ADMIN_TOKEN", "wk_hunter2").output().unwrap());
+    let (code, _, err) = told(&output(command.env("WORLDKEEP_ADMIN_TOKEN", "wk_hunter2")));
     assert_eq!(code, 2, "{err}");
     assert!(!err.contains("hunter2"), "the sentence does not repeat the secret: {err}");
 }
@@ -72,7 +71,7 @@ fn port_in_use_is_told_before_anything_is_opened() {
     let data = dir.path().join("data");
     let data = data.to_str().unwrap();
     let (code, _, err) =
-        told(&command(&dir, &["serve", "--http", &address, "--data", data]).output().unwrap());
+        told(&output(&mut command(&dir, &["serve", "--http", &address, "--data", data])));
     assert_eq!(code, 1, "{err}");
     assert!(err.contains("another program listens there"), "{err}");
     assert!(!dir.path().join("data").exists(), "nothing was made");
@@ -85,7 +84,7 @@ fn unwritable_data_directory_is_refused() {
     let data = dir.path().join("file/data");
     let data = data.to_str().unwrap();
     let (code, _, err) =
-        told(&command(&dir, &["serve", "--http", "127.0.0.1:0", "--data", data]).output().unwrap());
+        told(&output(&mut command(&dir, &["serve", "--http", "127.0.0.1:0", "--data", data])));
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("data directory"), "{err}");
 }

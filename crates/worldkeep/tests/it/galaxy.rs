@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use testkit::programs;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::support::{Served, command, serve, serve_in, told};
+use crate::support::{Served, command, output, serve, serve_in, told};
 
 /// Runs a verb: exit code, stdout, stderr.
 fn run(dir: &tempfile::TempDir, place: &[&str], args: &[&str]) -> (i32, String, String) {
     let mut all = vec!["galaxy"];
     all.extend(args);
     all.extend(place);
-    told(&command(dir, &all).output().unwrap())
+    told(&output(&mut command(dir, &all)))
 }
 
 fn json(answer: &(i32, String, String)) -> Value {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{command, run, serve, told};
+use crate::support::{command, output, run, serve, told};
 
 /// Where the verbs of a test work.
 struct Place {
@@ -185,8 +185,7 @@ fn refusals_and_absence_have_their_codes() {
 #[test]
 fn scripts_are_exported_for_other_languages() {
     let dir = tempfile::tempdir().unwrap();
-    let (code, out, err) =
-        told(&command(&dir, &["jobs", "lua", "export", "lua"]).output().unwrap());
+    let (code, out, err) = told(&output(&mut command(&dir, &["jobs", "lua", "export", "lua"])));
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("claim_job.lua"), "{out}");
     for file in ["README.md", "claim_job.lua", "release_lock.lua", "vectors.json"] {

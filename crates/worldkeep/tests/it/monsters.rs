@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Served, command, run, serve, told};
+use crate::support::{Served, command, output, run, serve, told};
 
 /// Runs a verb against the server: exit code, stdout, stderr.
 fn at(served: &Served, args: &[&str]) -> (i32, String, String) {
@@ -10,7 +10,7 @@ fn at(served: &Served, args: &[&str]) -> (i32, String, String) {
     let mut all = vec!["monsters"];
     all.extend(args);
     all.extend(["--server", &url]);
-    told(&command(&served.dir, &all).output().unwrap())
+    told(&output(&mut command(&served.dir, &all)))
 }
 
 fn json(answer: (i32, String, String)) -> Value {

@@ -6,7 +6,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::support::{command, serve, told};
+use crate::support::{command, output, serve, told};
 
 fn setup() -> Value {
     let item = json!({"item_id": "i1", "reel": {"reel_id": "a", "url": "https://example.org/1"}, "true_sender_ids": ["s0"]});
@@ -26,7 +26,7 @@ fn rooms_are_made_listed_shown_and_closed() {
         let mut all = vec!["rooms"];
         all.extend(args);
         all.extend(["--server", &server]);
-        told(&command(&served.dir, &all).output().unwrap())
+        told(&output(&mut command(&served.dir, &all)))
     };
     let (code, made, errors) = run(&["create", file.to_str().unwrap(), "--json"]);
     assert_eq!(code, 0, "{errors}");

@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -17,10 +18,32 @@ pub(crate) fn command(dir: &TempDir, args: &[&str]) -> Command {
     command
 }
 
+/// What a start or a verb may take: far more than it needs, and less than a test may.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Runs to the end, which must come: one that hangs is ended and named, with what it said so far.
+pub(crate) fn output(command: &mut Command) -> Output {
+    let told = format!("{command:?}");
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.unwrap();
+    let id = child.id();
+    let (end, ended) = mpsc::channel();
+    std::thread::spawn(move || end.send(child.wait_with_output()));
+    if let Ok(output) = ended.recv_timeout(PATIENCE) {
+        return output.unwrap();
+    }
+    kill(id);
+    panic!("{told} did not end within {PATIENCE:?}: {:?}", ended.recv());
+}
+
 /// Runs to the end.
 pub(crate) fn run(args: &[&str]) -> Output {
     let dir = tempfile::tempdir().unwrap();
-    command(&dir, args).output().unwrap()
+    output(&mut command(&dir, args))
+}
+
+fn kill(id: u32) {
+    let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
 }
 
 /// Exit code, stdout, stderr.
@@ -75,21 +98,7 @@ fn start(dir: TempDir, all: &[&str]) -> Served {
     let started = Instant::now();
     let mut child =
         command(&dir, all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = Vec::new();
-    let mut out = BufReader::new(child.stdout.take().unwrap());
-    loop {
-        let mut line = String::new();
-        if out.read_line(&mut line).unwrap() == 0 {
-            let mut why = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut why).unwrap();
-            panic!("it did not start: {why}");
-        }
-        let last = line.starts_with("Stop");
-        lines.push(line.trim_end().to_owned());
-        if last {
-            break;
-        }
-    }
+    let lines = first_lines(&mut child);
     let address = |word: &str, scheme: &str| {
         let line = lines.iter().find(|line| line.starts_with(word))?;
         let rest = line.split(scheme).nth(1)?;
@@ -97,6 +106,34 @@ fn start(dir: TempDir, all: &[&str]) -> Served {
     };
     let addr = address("Dashboard", "http://").or_else(|| address("RESP", "redis://")).unwrap();
     Served { child, lines, addr, started, dir }
+}
+
+/// What it prints until it serves.
+fn first_lines(child: &mut Child) -> Vec<String> {
+    let out = BufReader::new(child.stdout.take().unwrap());
+    let (say, said) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in out.lines() {
+            let line = line.unwrap();
+            let last = line.starts_with("Stop");
+            if say.send(line).is_err() || last {
+                break;
+            }
+        }
+    });
+    let mut lines = Vec::new();
+    while !lines.last().is_some_and(|line: &String| line.starts_with("Stop")) {
+        match said.recv_timeout(PATIENCE) {
+            Ok(line) => lines.push(line.trim_end().to_owned()),
+            Err(over) => {
+                kill(child.id());
+                let mut why = String::new();
+                child.stderr.take().unwrap().read_to_string(&mut why).unwrap();
+                panic!("it did not start ({over}): {lines:?} {why}");
+            }
+        }
+    }
+    lines
 }
 
 impl Served {

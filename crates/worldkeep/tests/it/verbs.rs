@@ -1,8 +1,10 @@
 //! The verbs, on a running server and on their own.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
-use crate::support::{command, run, serve, told};
+use crate::support::{command, output, run, serve, told};
 
 fn json(args: &[&str]) -> Value {
     let (code, out, err) = told(&run(args));
@@ -15,12 +17,10 @@ fn configuration_is_shown_with_its_sources() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("worldkeep.toml"), "log = 'warn'\nhttp = '127.0.0.1:1'\n")
         .unwrap();
-    let output = command(&dir, &["config", "show", "--json", "--redis", "redis://:pw@h"])
-        .env("WORLDKEEP_HTTP", "127.0.0.1:2")
-        .env("WORLDKEEP_ADMIN_TOKEN", "wk_0123456789012345678901234567890123456789")
-        .output()
-        .unwrap();
-    let (code, out, err) = told(&output);
+    let mut show = command(&dir, &["config", "show", "--json", "--redis", "redis://:pw@h"]);
+    show.env("WORLDKEEP_HTTP", "127.0.0.1:2")
+        .env("WORLDKEEP_ADMIN_TOKEN", "wk_0123456789012345678901234567890123456789");
+    let (code, out, err) = told(&output(&mut show));
     assert_eq!(code, 0, "{err}");
     let all: Vec<Value> = serde_json::from_str(&out).unwrap();
     let of = |name: &str| all.iter().find(|one| one["name"] == name).unwrap();
@@ -60,7 +60,7 @@ fn completions_man_pages_and_version_are_made() {
         assert!(out.contains("worldkeep") && out.contains("check"), "{shell}");
     }
     let dir = tempfile::tempdir().unwrap();
-    let output = command(&dir, &["man", "pages"]).output().unwrap();
+    let output = output(&mut command(&dir, &["man", "pages"]));
     assert!(output.status.success());
     for page in ["worldkeep.1", "worldkeep-serve.1", "worldkeep-token-new.1"] {
         assert!(dir.path().join("pages").join(page).is_file(), "{page}");
@@ -159,4 +159,29 @@ fn a_damaged_log_is_checked_and_repaired() {
     assert_eq!(repaired["commands"], 1);
     let checked = json(&["log", "check", "--data", data, "--json"]);
     assert_eq!(checked["damage"], Value::Null);
+}
+
+#[test]
+fn a_verb_waits_for_a_slow_answer_and_not_for_a_server_that_is_silent() {
+    let served = serve(&["--no-demo"]);
+    let url = served.url();
+    let ask = |args: &[&str]| {
+        let mut all = args.to_vec();
+        all.extend(["--server", &url]);
+        told(&run(&all))
+    };
+    assert_eq!(ask(&["jobs", "dispatch", "slow", "--id", "j"]).0, 0);
+    // One request that takes longer than the looks at the server's life are apart.
+    let started = Instant::now();
+    let (code, _, err) = ask(&["jobs", "wait", "j", "--timeout", "8s"]);
+    assert_eq!((code, err.contains("has not ended yet")), (1, true), "{err}");
+    assert!(started.elapsed() >= Duration::from_secs(8));
+    // It takes connections still, as the kernel does for it, and says nothing.
+    served.signal("STOP");
+    let started = Instant::now();
+    let (code, _, err) = ask(&["jobs", "get", "j"]);
+    served.signal("CONT");
+    assert_eq!((code, err.contains("does not answer")), (6, true), "{err}");
+    assert!(started.elapsed() < Duration::from_secs(40), "{:?}", started.elapsed());
+    assert_eq!(ask(&["jobs", "get", "j"]).0, 0);
 }
