@@ -46,8 +46,9 @@ impl Reactors {
             _ => Ok(false),
         };
         match done {
-            Ok(true) => Verdict::Finished,
-            Ok(false) | Err(ReactorError::NotFound(_) | ReactorError::Answered) => Verdict::Done,
+            // Answered: it is not ours any more, so nothing is left to settle; if it is after all, it comes again.
+            Ok(true) | Err(ReactorError::Answered) => Verdict::Finished,
+            Ok(false) | Err(ReactorError::NotFound(_)) => Verdict::Done,
             Err(ReactorError::Fault(fault @ Fault::Corrupt { .. })) => {
                 // Nothing will make it readable: what stands there is the check's to report.
                 tracing::warn!(member = timer.member, %fault, "a timer was given up");
