@@ -1,6 +1,6 @@
 //! The set `wk:<module>:scopes`: which tenants or namespaces have keys of their own, so that loops and
-//! readers find them. A scope is added before its first write and dropped when its keys are gone. The set
-//! stands in another slot than the scope's state, so it is a hint that heals: who writes adds it again.
+//! readers find them. A scope is added before its first write and stays. The set stands in another slot than the
+//! scope's state, so it is a hint that heals: who writes adds it again.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::reply;
 use crate::store::{Deadline, Store};
 
-/// A scope added this long ago is added again, in case another server has dropped it meanwhile.
+/// A scope added this long ago is added again, in case somebody has dropped it meanwhile.
 const SURE_FOR: Duration = Duration::from_secs(5);
 /// Memory stays bounded; forgetting costs one `SADD` more.
 const REMEMBERED: usize = 10_000;
@@ -59,27 +59,6 @@ impl ScopeSet {
     /// All of them, sorted.
     pub async fn list(&self, store: &dyn Store, by: Deadline) -> Result<Vec<String>, Fault> {
         list(store, &self.key, by).await
-    }
-
-    /// Drops the scope if none of these keys exists. `true` when it is dropped.
-    pub async fn drop_if_empty<K: AsRef<[u8]>>(
-        &self,
-        store: &dyn Store,
-        scope: &str,
-        keys: &[K],
-        by: Deadline,
-    ) -> Result<bool, Fault> {
-        self.added.lock().remove(scope);
-        store.call(redis::cmd("SREM").arg(&self.key).arg(scope), by).await?;
-        // Looked at afterwards: who wrote before this finds the scope listed again.
-        for key in keys {
-            let answer = store.call(redis::cmd("EXISTS").arg(key.as_ref()), by).await?;
-            if reply::int(&answer) != Some(0) {
-                store.call(redis::cmd("SADD").arg(&self.key).arg(scope), by).await?;
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 }
 
