@@ -138,7 +138,7 @@ struct Turn {
     extra: Vec<Cmd>,
     /// Who waits for those writes.
     askers: Vec<(Asker, Effect)>,
-    /// Answers to orders of other servers: told after those writes, in the same batch.
+    /// Answers to orders of other servers: told when those writes are in the store and can be seen here.
     answers: Vec<Cmd>,
     /// The write that is under way.
     flight: Option<Flight>,
@@ -217,7 +217,7 @@ impl Engine {
             return Ok(Ended::Lost);
         };
         let mut turn = self.turn(world, lock);
-        self.show(&mut turn);
+        self.show(&mut turn).await;
         loop {
             self.wait(&mut turn, stop).await;
             if !turn.lock.renew().await || !turn.lock.holds() {
@@ -227,7 +227,7 @@ impl Engine {
             self.take_orders(&mut turn).await;
             if stop.is_cancelled() {
                 self.flush(&mut turn).await;
-                self.show(&mut turn);
+                self.show(&mut turn).await;
                 turn.keeper.finish(&turn.world, self.clock.monotonic()).await;
                 turn.lock.give_back().await;
                 return Ok(Ended::Stopped);
@@ -254,7 +254,7 @@ impl Engine {
                 turn.keeper.tend(&turn.world, self.clock.monotonic()).await;
                 if turn.keeper.failed() != turn.numbers.snapshots_failed {
                     // A paused world shows nothing else, and an alarm must be seen.
-                    self.show(&mut turn);
+                    self.show(&mut turn).await;
                 }
                 let now = self.clock.monotonic();
                 turn.numbers.mended += turn.mender.tend(&self.store, now).await;
@@ -354,7 +354,7 @@ impl Engine {
             self.flush(turn).await;
             turn.numbers.behind = turn.beat.behind(self.clock.monotonic());
             turn.numbers.took = self.clock.monotonic().saturating_sub(now);
-            self.show(turn);
+            self.show(turn).await;
         }
     }
 
@@ -362,7 +362,7 @@ impl Engine {
     async fn stand_still(&mut self, turn: &mut Turn) {
         if !turn.extra.is_empty() || !turn.answers.is_empty() {
             self.flush(turn).await;
-            self.show(turn);
+            self.show(turn).await;
         }
     }
 }

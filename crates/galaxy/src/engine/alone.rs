@@ -27,7 +27,7 @@ impl Engine {
             turn = self.restore(turn, id, asker).await?;
         } else {
             self.flush(&mut turn).await;
-            self.show(&mut turn);
+            self.show(&mut turn).await;
         }
         turn.keeper.answer(&turn.world, self.clock.monotonic()).await;
         turn.lock.give_back().await;

@@ -40,8 +40,7 @@ impl Engine {
         if !turn.lock.holds() {
             return;
         }
-        let mut batch = turn.world.batch_in(self.keys, std::mem::take(&mut turn.room), true);
-        turn.answers.iter().for_each(|answer| batch.last.push(answer));
+        let batch = turn.world.batch_in(self.keys, std::mem::take(&mut turn.room), true);
         let session = turn.session.take();
         let sending = send(&self.store, session, self.home(), &turn.extra, &batch, None);
         let (session, outcome) = sending.await;
@@ -51,7 +50,6 @@ impl Engine {
             Ok(()) => {
                 turn.failing_since = None;
                 turn.extra.clear();
-                turn.answers.clear();
             }
             Err(fault) => self.keep_for_later(turn, &fault),
         }
@@ -61,9 +59,8 @@ impl Engine {
     pub(super) async fn launch(&mut self, turn: &mut Turn, began: Duration) {
         let shared = turn.may_share();
         let room = std::mem::take(&mut turn.room);
-        let mut batch = turn.world.batch_in(self.keys, room, shared);
+        let batch = turn.world.batch_in(self.keys, room, shared);
         let seen = look(turn);
-        turn.answers.iter().for_each(|answer| batch.last.push(answer));
         let extra = Arc::new(std::mem::take(&mut turn.extra));
         let (go, gate) = oneshot::channel();
         let (sent, home, session) = (Arc::clone(&extra), self.home(), turn.session.take());
@@ -82,7 +79,7 @@ impl Engine {
             turn.extra.append(&mut Arc::unwrap_or_clone(extra));
             if turn.failing_since.is_some() {
                 self.flush(turn).await;
-                self.show(turn);
+                self.show(turn).await;
             }
             return;
         }
@@ -117,9 +114,7 @@ impl Engine {
                 let mut seen = flight.seen;
                 seen.numbers.clone_from(&turn.numbers);
                 self.show_this(turn, seen);
-                for (asker, effect) in flight.askers {
-                    let _ = asker.send(Ok(effect));
-                }
+                self.tell(flight.askers, &flight.answers).await;
             }
             Err(fault) => {
                 let mut extra = Arc::unwrap_or_clone(flight.extra);

@@ -4,7 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Engine, Seen, Turn};
+use kernel::{Cmd, Deadline};
+
+use super::{Asker, Engine, PATIENCE, Seen, Turn};
+use crate::orders::Effect;
 use crate::pace;
 
 /// The world as it is now, for those who only look.
@@ -30,14 +33,28 @@ impl Engine {
     }
 
     /// Lets others see the world as it is now, and tells those whose orders are in the store.
-    pub(super) fn show(&self, turn: &mut Turn) {
+    pub(super) async fn show(&self, turn: &mut Turn) {
         let seen = look(turn);
         self.show_this(turn, seen);
-        // After it can be seen: whoever hears of it may look at once.
         if turn.failing_since.is_none() {
-            for (asker, effect) in turn.askers.drain(..) {
-                let _ = asker.send(Ok(effect));
-            }
+            let (askers, answers) =
+                (std::mem::take(&mut turn.askers), std::mem::take(&mut turn.answers));
+            self.tell(askers, &answers).await;
+        }
+    }
+
+    /// Tells those who ordered, here and in other servers, after it can be seen: whoever hears of it may look at
+    /// once, at this server too.
+    pub(super) async fn tell(&self, askers: Vec<(Asker, Effect)>, answers: &[Cmd]) {
+        for (asker, effect) in askers {
+            let _ = asker.send(Ok(effect));
+        }
+        if answers.is_empty() {
+            return;
+        }
+        // Who waits in vain is told that the outcome is unknown.
+        if let Err(fault) = self.store.pipeline(answers, Deadline::after(PATIENCE)).await {
+            tracing::debug!(%fault, "other servers were not told what became of their orders");
         }
     }
 }
