@@ -217,7 +217,7 @@ impl Engine {
             return Ok(Ended::Lost);
         };
         let mut turn = self.turn(world, lock);
-        self.show(&mut turn).await;
+        self.show(&mut turn, false).await;
         loop {
             self.wait(&mut turn, stop).await;
             if !turn.lock.renew().await || !turn.lock.holds() {
@@ -226,8 +226,8 @@ impl Engine {
             }
             self.take_orders(&mut turn).await;
             if stop.is_cancelled() {
-                self.flush(&mut turn).await;
-                self.show(&mut turn).await;
+                let stored = self.flush(&mut turn).await;
+                self.show(&mut turn, stored).await;
                 turn.keeper.finish(&turn.world, self.clock.monotonic()).await;
                 turn.lock.give_back().await;
                 return Ok(Ended::Stopped);
@@ -254,7 +254,7 @@ impl Engine {
                 turn.keeper.tend(&turn.world, self.clock.monotonic()).await;
                 if turn.keeper.failed() != turn.numbers.snapshots_failed {
                     // A paused world shows nothing else, and an alarm must be seen.
-                    self.show(&mut turn).await;
+                    self.show(&mut turn, false).await;
                 }
                 let now = self.clock.monotonic();
                 turn.numbers.mended += turn.mender.tend(&self.store, now).await;
@@ -351,18 +351,18 @@ impl Engine {
         if late && turn.failing_since.is_none() && turn.askers.is_empty() {
             self.launch(turn, now).await;
         } else {
-            self.flush(turn).await;
+            let stored = self.flush(turn).await;
             turn.numbers.behind = turn.beat.behind(self.clock.monotonic());
             turn.numbers.took = self.clock.monotonic().saturating_sub(now);
-            self.show(turn).await;
+            self.show(turn, stored).await;
         }
     }
 
     /// Without a tick, what orders changed is written as it comes.
     async fn stand_still(&mut self, turn: &mut Turn) {
         if !turn.extra.is_empty() || !turn.answers.is_empty() {
-            self.flush(turn).await;
-            self.show(turn).await;
+            let stored = self.flush(turn).await;
+            self.show(turn, stored).await;
         }
     }
 }

@@ -26,8 +26,8 @@ impl Engine {
         if let Some((id, asker)) = turn.keeper.restore.take() {
             turn = self.restore(turn, id, asker).await?;
         } else {
-            self.flush(&mut turn).await;
-            self.show(&mut turn).await;
+            let stored = self.flush(&mut turn).await;
+            self.show(&mut turn, stored).await;
         }
         turn.keeper.answer(&turn.world, self.clock.monotonic()).await;
         turn.lock.give_back().await;

@@ -104,7 +104,7 @@ impl Engine {
         let mut fresh = self.turn(world, turn.lock);
         (fresh.keeper, fresh.after, fresh.answers) = (turn.keeper, turn.after, turn.answers);
         fresh.numbers = turn.numbers;
-        self.show(&mut fresh).await;
+        self.show(&mut fresh, true).await;
         tell(asker, Ok(Effect::Restored(id)));
         Ok(fresh)
     }

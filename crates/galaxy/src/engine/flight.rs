@@ -34,11 +34,12 @@ pub(super) struct Flight {
 }
 
 impl Engine {
-    /// Everything as it is: one atomic write on one server; on a Cluster entities first, then the tick.
-    pub(super) async fn flush(&mut self, turn: &mut Turn) {
+    /// Everything as it is: one atomic write on one server; on a Cluster entities first, then the tick. Whether it
+    /// is in the store.
+    pub(super) async fn flush(&mut self, turn: &mut Turn) -> bool {
         self.land(turn).await;
         if !turn.lock.holds() {
-            return;
+            return false;
         }
         let batch = turn.world.batch_in(self.keys, std::mem::take(&mut turn.room), true);
         let session = turn.session.take();
@@ -46,13 +47,14 @@ impl Engine {
         let (session, outcome) = sending.await;
         turn.room = batch;
         turn.session = session;
-        match outcome {
+        match &outcome {
             Ok(()) => {
                 turn.failing_since = None;
                 turn.extra.clear();
             }
-            Err(fault) => self.keep_for_later(turn, &fault),
+            Err(fault) => self.keep_for_later(turn, fault),
         }
+        outcome.is_ok()
     }
 
     /// Sends everything as it is, lets it happen once the batch before it has arrived, and does not wait for the answer.
@@ -78,8 +80,8 @@ impl Engine {
             drop(go);
             turn.extra.append(&mut Arc::unwrap_or_clone(extra));
             if turn.failing_since.is_some() {
-                self.flush(turn).await;
-                self.show(turn).await;
+                let stored = self.flush(turn).await;
+                self.show(turn, stored).await;
             }
             return;
         }

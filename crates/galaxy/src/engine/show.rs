@@ -32,11 +32,11 @@ impl Engine {
         turn.unseen = Arc::into_inner(before).map(Box::new);
     }
 
-    /// Lets others see the world as it is now, and tells those whose orders are in the store.
-    pub(super) async fn show(&self, turn: &mut Turn) {
+    /// Lets others see the world as it is now; when it is stored, those who changed it are told.
+    pub(super) async fn show(&self, turn: &mut Turn, stored: bool) {
         let seen = look(turn);
         self.show_this(turn, seen);
-        if turn.failing_since.is_none() {
+        if stored {
             let (askers, answers) =
                 (std::mem::take(&mut turn.askers), std::mem::take(&mut turn.answers));
             self.tell(askers, &answers).await;
@@ -52,9 +52,10 @@ impl Engine {
         if answers.is_empty() {
             return;
         }
+        let told = self.store.pipeline(answers, Deadline::after(PATIENCE)).await;
         // Who waits in vain is told that the outcome is unknown.
-        if let Err(fault) = self.store.pipeline(answers, Deadline::after(PATIENCE)).await {
-            tracing::debug!(%fault, "other servers were not told what became of their orders");
+        if let Err(fault) = told.and_then(|all| all.into_iter().collect::<Result<Vec<_>, _>>()) {
+            tracing::warn!(%fault, "other servers were not told what became of their orders");
         }
     }
 }
