@@ -32,7 +32,7 @@ pub(crate) fn output(command: &mut Command) -> Output {
     if let Ok(output) = ended.recv_timeout(PATIENCE) {
         return output.unwrap();
     }
-    kill(id);
+    let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
     panic!("{told} did not end within {PATIENCE:?}: {:?}", ended.recv());
 }
 
@@ -40,10 +40,6 @@ pub(crate) fn output(command: &mut Command) -> Output {
 pub(crate) fn run(args: &[&str]) -> Output {
     let dir = tempfile::tempdir().unwrap();
     output(&mut command(&dir, args))
-}
-
-fn kill(id: u32) {
-    let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
 }
 
 /// Exit code, stdout, stderr.
@@ -126,7 +122,7 @@ fn first_lines(child: &mut Child) -> Vec<String> {
         match said.recv_timeout(PATIENCE) {
             Ok(line) => lines.push(line.trim_end().to_owned()),
             Err(over) => {
-                kill(child.id());
+                let _ = child.kill();
                 let mut why = String::new();
                 child.stderr.take().unwrap().read_to_string(&mut why).unwrap();
                 panic!("it did not start ({over}): {lines:?} {why}");
