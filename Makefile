@@ -20,14 +20,14 @@ TESTS := $(shell command -v cargo-nextest >/dev/null 2>&1 \
 .PHONY: test quick tools run torture bench fmt lint tests doctests browser
 
 test:
-	@rm -f target/steps.txt
+	@rm -f target/steps.txt target/retried-browser.txt $(TARGET)/nextest/default/junit.xml
 	$(STEP) "install what the tests need" .ci/tools
 	$(STEP) "format" $(CARGO) fmt --all --check
 	$(STEP) "lints" $(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(STEP) "tests on $(WORLDKEEP_TEST_STORES)" $(TESTS)
 	$(STEP) "examples in the documentation" $(CARGO) test --workspace --doc --locked --quiet
 	$(STEP) "browser tests" $(MAKE) --no-print-directory browser
-	@printf '\n'; cat target/steps.txt; echo 'make test: all passed'
+	@printf '\n'; cat target/steps.txt; .ci/retried $(TARGET); echo 'make test: all passed'
 
 quick: export WORLDKEEP_TEST_STORES = embedded
 quick: fmt lint tests
@@ -50,6 +50,8 @@ bench:
 	$(CARGO) bench --locked -p worldkeep-kernel
 	$(CARGO) bench --locked -p worldkeep-engine --bench engine
 	$(CARGO) run --release --locked -p worldkeep-link --example overhead -- $(REDIS)
+	WORLDKEEP_TIMING=1 $(CARGO) test --release --locked -p worldkeep-link -p worldkeep-jobs --test it -- \
+		--test-threads=1 heal faults cluster sentinel picks_a_job_up away restarts
 
 # The single steps, for those who want one.
 fmt:
@@ -66,4 +68,4 @@ doctests:
 
 # Uses the binary that the tests were just run with.
 browser:
-	cd tests/browser && WORLDKEEP_BIN=$(TARGET)/debug/worldkeep node --test --test-concurrency=1
+	@WORLDKEEP_BIN=$(TARGET)/debug/worldkeep .ci/browser

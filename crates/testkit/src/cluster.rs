@@ -2,14 +2,13 @@
 //! one test at a time. Nodes can be killed, restarted and failed over; `wait_ok` tells when it is whole.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::server::{Program, Server, Setup, free_port};
+use crate::wait::wait_until;
 
 const NODE_TIMEOUT_MS: &str = "1000"; // long enough for a busy machine, short enough for a test
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Six nodes; the first three began as primaries.
 pub struct Cluster {
@@ -74,7 +73,7 @@ impl Cluster {
         }
         for (at, node) in nodes.iter().enumerate().skip(3) {
             // Known only after the nodes have met.
-            until("a replica finds its primary", || {
+            wait_until("a replica finds its primary", || {
                 node.ask(&["CLUSTER", "REPLICATE", &ids[at - 3]]).starts_with("+OK")
             });
         }
@@ -131,7 +130,7 @@ impl Cluster {
     pub fn fail_over_to(&self, replica: usize) {
         let nodes = self.nodes.lock();
         assert_eq!(nodes[replica].ask(&["CLUSTER", "FAILOVER"]), "+OK\r\n");
-        until("the replica becomes primary", || {
+        wait_until("the replica becomes primary", || {
             nodes[replica].ask(&["INFO", "replication"]).contains("role:master")
         });
     }
@@ -189,7 +188,7 @@ impl Cluster {
     /// Waits until every running node says ok and every running replica follows its primary.
     pub fn wait_ok(&self) {
         let nodes = self.nodes.lock();
-        until("the Cluster is whole", || {
+        wait_until("the Cluster is whole", || {
             nodes.iter().filter(|node| node.is_running()).all(|node| {
                 let state = node.ask(&["CLUSTER", "INFO"]);
                 let role = node.ask(&["INFO", "replication"]);
@@ -226,14 +225,6 @@ fn start_node(program: Program) -> Server {
         .args(["--appendonly", "yes", "--appendfsync", "no"])
         .bus(free_port())
         .start()
-}
-
-fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let give_up = Instant::now() + PATIENCE;
-    while !done() {
-        assert!(Instant::now() < give_up, "waited {PATIENCE:?} in vain until {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 fn bulk(reply: &str) -> String {

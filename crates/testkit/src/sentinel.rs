@@ -1,10 +1,7 @@
 //! A primary, a replica and three Sentinels that watch them, all real servers on loopback.
 
-use std::time::{Duration, Instant};
-
 use crate::server::{Program, Server, Setup};
-
-const PATIENCE: Duration = Duration::from_mins(1);
+use crate::wait::wait_until;
 
 /// The name the Sentinels have for their primary.
 pub(crate) const PRIMARY: &str = "mymaster";
@@ -61,10 +58,6 @@ impl Sentinel {
     }
 
     fn until(&self, what: &str, done: impl Fn(&Server) -> bool) {
-        let give_up = Instant::now() + PATIENCE;
-        while !self.sentinels.iter().all(&done) {
-            assert!(Instant::now() < give_up, "waited {PATIENCE:?} in vain until {what}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        wait_until(what, || self.sentinels.iter().all(&done));
     }
 }

@@ -14,6 +14,7 @@ use kernel::Store;
 use parking_lot::Mutex;
 
 use crate::cluster::Cluster;
+use crate::printed::{self, ByHand};
 use crate::server::{Program, Server};
 
 /// A kind of store that tests run on.
@@ -127,8 +128,9 @@ impl Drop for Lent {
     }
 }
 
-/// Runs the body on a store of its own for each kind that is wanted (a Cluster only by [`on_cluster`]).
-pub fn on_every<F, R>(name: &str, body: F)
+/// Runs the body on a store of its own for each kind that is wanted (a Cluster only by [`on_cluster`]). On real
+/// servers, tests of modules speak as the user that `worldkeep acl` prints, and no refusal may be in `ACL LOG`.
+pub fn on_every<F, R>(package: &str, name: &str, body: F)
 where
     F: Fn(Arc<dyn Store>) -> R,
     R: Future<Output = ()>,
@@ -140,12 +142,22 @@ where
             On::Valkey => Some(Lent::take(Program::Valkey)),
             On::Cluster => continue,
         };
-        let url = lent.as_ref().map_or_else(|| "memory".to_owned(), |lent| lent.server().url());
         let _whose = Whose(name, on);
-        runtime().block_on(async {
-            let store = open(&url).await;
-            body(store).await;
-        });
+        match lent.as_ref().map(Lent::server) {
+            Some(server) if printed::speaks_as_printed(package) => {
+                let url = printed::load(server);
+                runtime().block_on(async {
+                    let store = open(&url).await;
+                    let _by_hand = ByHand::new(&store, open(&server.url()).await);
+                    body(store).await;
+                });
+                printed::assert_nothing_refused(server);
+            }
+            other => {
+                let url = other.map_or_else(|| "memory".to_owned(), Server::url);
+                runtime().block_on(async { body(open(&url).await).await });
+            }
+        }
     }
 }
 
@@ -221,7 +233,11 @@ macro_rules! on_every_store {
         $(#[$attribute])*
         #[test]
         fn $name() {
-            $crate::on_every(stringify!($name), |$store: ::std::sync::Arc<dyn $crate::Store>| async move $body);
+            $crate::on_every(
+                env!("CARGO_PKG_NAME"),
+                stringify!($name),
+                |$store: ::std::sync::Arc<dyn $crate::Store>| async move $body,
+            );
         }
     };
 }
