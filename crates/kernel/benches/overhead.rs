@@ -119,6 +119,7 @@ impl Store for Direct {
             up: true,
             since_ms: 0,
             reason: None,
+            refuses_writes: None,
             reconnects: 0,
             persistence: String::new(),
             eviction: String::new(),

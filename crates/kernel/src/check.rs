@@ -59,19 +59,16 @@ pub async fn check(
         report: Report::default(),
         reported: HashSet::new(),
         lists: HashMap::new(),
+        dropped: false,
     };
     let total = match run.one(&redis::cmd("DBSIZE")).await? {
         Value::Int(count) => u64::try_from(count).unwrap_or(0),
         _ => 0,
     };
-    let mut nodes = nodes::Nodes::open(store, options.wait).await?;
-    while let Some(keys) = nodes.next(options.batch).await? {
-        run.batch(&keys).await?;
-        progress(Progress {
-            scanned: run.report.scanned,
-            total,
-            findings: run.report.findings_total(),
-        });
+    run.walk(Look::All, total, progress).await?;
+    if run.dropped {
+        // An index that was looked at before a value went names it still.
+        run.walk(Look::Indexes, total, progress).await?;
     }
     Ok(run.report)
 }
@@ -85,9 +82,42 @@ struct Run<'a> {
     reported: HashSet<(Trouble, Vec<u8>, Vec<u8>)>,
     /// What each list held when it was first asked about, as hashes: a position is O(n) on the server.
     lists: HashMap<Vec<u8>, HashSet<u64>>,
+    /// A value that could not be read was removed.
+    dropped: bool,
+}
+
+/// What a walk looks at.
+#[derive(Clone, Copy)]
+enum Look {
+    /// Everything.
+    All,
+    /// Entries of indexes alone.
+    Indexes,
 }
 
 impl Run<'_> {
+    /// Every key there is, in steps.
+    async fn walk(
+        &mut self,
+        look: Look,
+        total: u64,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<(), Fault> {
+        let mut nodes = nodes::Nodes::open(self.store, self.options.wait).await?;
+        while let Some(keys) = nodes.next(self.options.batch).await? {
+            match look {
+                Look::All => self.batch(&keys).await?,
+                Look::Indexes => self.index_batch(&keys).await?,
+            }
+            progress(Progress {
+                scanned: self.report.scanned,
+                total,
+                findings: self.report.findings_total(),
+            });
+        }
+        Ok(())
+    }
+
     fn by(&self) -> Deadline {
         Deadline::after(self.options.wait)
     }

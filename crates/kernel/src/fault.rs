@@ -36,3 +36,13 @@ pub enum Fault {
         attempts: u32,
     },
 }
+
+impl Fault {
+    /// Starts the text of [`Fault::Unavailable`] where the store is there and does something else.
+    pub const BUSY: &str = "busy:";
+
+    /// Whether the store was there, and kept by somebody else until the deadline.
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Fault::Unavailable(why) if why.starts_with(Self::BUSY))
+    }
+}

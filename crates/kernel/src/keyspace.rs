@@ -257,6 +257,9 @@ pub struct Placed {
     pub entry: &'static str,
 }
 
+/// Reads a stored text as its module does; the sentence says why it cannot.
+pub type Decoder = fn(&[u8]) -> Result<(), String>;
+
 /// All that is declared about a key, as the macro gathers it.
 #[derive(Debug, Clone, Copy)]
 pub struct Spec {
@@ -294,6 +297,12 @@ pub struct Spec {
     pub belongs: Option<Belongs>,
     /// Where its value says it is listed.
     pub placed: &'static [Placed],
+    /// How its module reads the text: what that refuses is a bad value, though it may be good JSON.
+    pub decoder: Option<Decoder>,
+    /// Whether repair removes a value that cannot be read, with all that indexes say of it.
+    pub drop_unreadable: bool,
+    /// The command that removes one, with placeholders as the parameters are named: `verb {unique_id}`.
+    pub remedy: Option<&'static str>,
     /// One sentence.
     pub doc: &'static str,
 }
@@ -318,6 +327,9 @@ impl Spec {
         index: None,
         belongs: None,
         placed: &[],
+        decoder: None,
+        drop_unreadable: false,
+        remedy: None,
         doc: "",
     };
 }
@@ -371,6 +383,24 @@ impl KeyDef {
     /// Whether it is a key at all.
     pub fn is_key(&self) -> bool {
         self.spec.type_ != Type::Channel
+    }
+
+    /// Why a stored text cannot be read: as its module says, or, without a word of it, as its type says.
+    pub fn unreadable(&self, text: &[u8]) -> Option<String> {
+        if let Some(decoder) = self.spec.decoder {
+            return decoder(text).err();
+        }
+        match self.spec.type_ {
+            Type::Json => serde_json::from_slice::<serde::de::IgnoredAny>(text)
+                .err()
+                .map(|error| format!("is no JSON: {error}")),
+            Type::Int => {
+                let number =
+                    std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
+                number.is_none().then(|| "is no whole number".to_owned())
+            }
+            _ => None,
+        }
     }
 
     /// The key for arguments in the order of the parameters.

@@ -19,6 +19,7 @@ mod step;
 mod step_here;
 mod store;
 pub mod timers;
+mod told;
 mod update;
 
 pub use check::Nodes as Scan;
@@ -36,6 +37,7 @@ pub use store::{
     Answer, Calls, Deadline, Here, Kind, Message, Next, Session, Status, Store, Topic,
 };
 pub use timers::{Timer, TimerKeys, Timers, Verdict};
+pub use told::Told;
 pub use update::{Change, Tries, Updated, update, update_with};
 
 /// The scripts of the kernel itself.

@@ -5,7 +5,7 @@
 //! ```text
 //! -- claim: a device holds at most one player.
 //! -- KEYS 1   claims  room:{code}:claims     the patterns of the table, plain; `*` is any key of the scope,
-//! -- KEYS 2.. others  *                      a pattern that ends in a colon is a prefix passed as a key
+//! -- KEYS 2.. others  *                      never a part of a key: an ACL refuses what matches no pattern
 //! -- ARGV 1   player
 //! -- BUILDS bridge:jobs:lock:{jobId}         keys that the body puts together
 //! -- CALLS  HSET HDEL                        commands, where the body has their names from an argument
@@ -147,6 +147,10 @@ macro_rules! scripts_keep_their_headers {
 /// Patterns are declared, and all of a script's keys share a slot in the tagged layout.
 fn check_patterns(header: &Header, tables: &[&Table], problems: &mut Vec<String>) {
     let mut common: Option<BTreeSet<String>> = None;
+    for slot in header.keys.iter().filter(|slot| slot.pattern.ends_with(':')) {
+        let Slot { number, name, .. } = slot;
+        problems.push(format!("KEYS {number} {name} is a part of a key: pass it in ARGV"));
+    }
     let keys = header.keys.iter().map(|slot| slot.pattern.as_str());
     for pattern in keys.chain(header.builds.iter().map(String::as_str)).filter(|p| *p != "*") {
         let found: Vec<&KeyDef> = tables
@@ -176,13 +180,11 @@ fn check_patterns(header: &Header, tables: &[&Table], problems: &mut Vec<String>
 
 /// Whether a header's pattern is this one of a table; `{anything}` in the header stands for one part.
 fn matches(written: &str, declared: &str) -> bool {
-    let prefix = written.ends_with(':');
-    let written: Vec<&str> = written.trim_end_matches(':').split(':').collect();
+    let written: Vec<&str> = written.split(':').collect();
     let declared: Vec<&str> = declared.split(':').collect();
     let part = |text: &str| text.starts_with('{') && !text.starts_with("{{") && text.ends_with('}');
-    let enough =
-        if prefix { written.len() < declared.len() } else { written.len() == declared.len() };
-    enough && written.iter().zip(&declared).all(|(left, right)| left == right || part(left))
+    written.len() == declared.len()
+        && written.iter().zip(&declared).all(|(left, right)| left == right || part(left))
 }
 
 /// What decides a key's slot in the tagged layout: its scope, a literal tag, or all of it.
@@ -327,7 +329,7 @@ return 'ok'
                 .replace("ARGV[2] --", "ARGV[2], KEYS[2] --")
         };
         assert_eq!(problems_of(&two("room:{code}:meta")), "");
-        assert_eq!(problems_of(&two("room:{code}:")), "", "a prefix passed as a key");
+        assert!(problems_of(&two("room:{code}:")).contains("KEYS 2 other is a part of a key"));
         assert!(problems_of(&two("wk:rooms:events")).contains("another slot"));
     }
 

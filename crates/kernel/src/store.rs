@@ -232,6 +232,8 @@ pub struct Status {
     pub since_ms: u64,
     /// Why it is down, when it is.
     pub reason: Option<String>,
+    /// Why it answers and refuses every write, such as a full disk; none while it takes them.
+    pub refuses_writes: Option<String>,
     /// How often a connection was opened anew.
     pub reconnects: u64,
     /// In words: `append-only log, synced every second`, `none`.
@@ -240,4 +242,20 @@ pub struct Status {
     pub eviction: String,
     /// What will hurt, each with what to do about it.
     pub warnings: Vec<String>,
+}
+
+impl Status {
+    /// What keeps requests from being done, as a sentence without its full stop; none while everything works. Names no
+    /// address.
+    pub fn trouble(&self) -> Option<String> {
+        if !self.up {
+            let busy = self.reason.as_deref().and_then(|why| why.strip_prefix(Fault::BUSY));
+            return Some(match busy {
+                Some(why) => format!("the store is busy:{why}"),
+                None => "the store does not answer".to_owned(),
+            });
+        }
+        let why = self.refuses_writes.as_deref()?;
+        Some(format!("the store refuses every write: {why}"))
+    }
 }

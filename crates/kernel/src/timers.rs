@@ -22,6 +22,12 @@ use crate::scopes;
 use crate::script::Script;
 use crate::step::Step;
 use crate::store::{Deadline, Store};
+use crate::told::Told;
+
+/// What was said of timers that cannot be read, scopes that cannot be served, scopes that cannot be read.
+static TOLD: Told = Told::new();
+static SERVED: Told = Told::new();
+static READ: Told = Told::new();
 
 /// Hands out timers that are due.
 pub(crate) static LEASE: Script =
@@ -66,6 +72,36 @@ fn free(payload: &str) -> String {
     format!("- {payload}")
 }
 
+/// Takes back the timers that servers have in hand, which must all be dead: they are due now. Gives how many there were.
+pub async fn free_all(
+    store: &dyn Store,
+    keys: &TimerKeys,
+    now_ms: u64,
+    by: Deadline,
+) -> Result<usize, Fault> {
+    let answer = store.call(redis::cmd("HGETALL").arg(&keys.data), by).await?;
+    let mut cmds = Vec::new();
+    for (member, value) in reply::pairs(&answer).unwrap_or_default() {
+        let (Some(member), Some(value)) = (reply::bytes(member), reply::text(value)) else {
+            continue;
+        };
+        let Some((token, payload)) = value.split_once(' ').filter(|(token, _)| *token != "-")
+        else {
+            continue;
+        };
+        tracing::debug!(key = %keys.due, token, "a timer of a dead server is due");
+        let mut due = redis::cmd("ZADD");
+        due.arg(&keys.due).arg("XX").arg(now_ms).arg(member);
+        let mut data = redis::cmd("HSET");
+        data.arg(&keys.data).arg(member).arg(free(payload));
+        cmds.extend([due, data]);
+    }
+    for answer in store.pipeline(&cmds, by).await? {
+        answer?;
+    }
+    Ok(cmds.len() / 2)
+}
+
 /// A timer in the hands of this server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timer {
@@ -73,7 +109,7 @@ pub struct Timer {
     pub scope: String,
     /// Its name in the set.
     pub member: String,
-    /// When it was due. After a crash of another server this is the end of that one's lease.
+    /// When it was due. After a crash of another server this is the end of that one's lease, or of its life.
     pub due_ms: u64,
     /// What was armed.
     pub payload: String,
@@ -223,7 +259,10 @@ impl Timers {
         let (timers, unread): (Vec<_>, Vec<_>) =
             items.chunks_exact(3).map(timer).partition(Option::is_some);
         if !unread.is_empty() {
-            tracing::warn!(key = %keys.due, count = unread.len(), "timers that are not UTF-8");
+            let count = unread.len();
+            if TOLD.is_news(keys.due.as_ref(), &count) {
+                tracing::warn!(key = %keys.due, count, "timers that are not UTF-8");
+            }
         }
         Ok(timers.into_iter().flatten().collect())
     }
@@ -255,6 +294,7 @@ impl Timers {
         F: Future<Output = Verdict>,
     {
         let mut stop = std::pin::pin!(stop);
+        let mut rest = self.look_every;
         loop {
             let wake = self.wake.clone();
             let woken = wake.notified();
@@ -266,19 +306,21 @@ impl Timers {
                         None
                     }
                 };
-                let look = self.clock.sleep(self.look_every);
+                // Whoever arms the first timer serves it too; others need not look often while there is none.
+                let rest = if next_ms.is_some() { self.look_every } else { rest };
+                let look = self.clock.sleep(rest);
                 let due = self.clock.sleep_until(next_ms.unwrap_or(u64::MAX));
                 tokio::select! {
-                    () = look => {}
-                    () = due => {}
-                    () = woken => {}
+                    () = look => if next_ms.is_some() { self.look_every } else { rest * 2 },
+                    () = due => self.look_every,
+                    () = woken => self.look_every,
                 }
             };
-            tokio::select! {
+            rest = tokio::select! {
                 biased;
                 () = &mut stop => return,
-                () = round => {}
-            }
+                longer = round => longer.min(self.look_every * QUIET),
+            };
         }
     }
 
@@ -298,10 +340,15 @@ impl Timers {
                     continue;
                 }
                 match self.batch_of(&scope, act).await {
-                    Ok(()) => still.push(scope),
+                    Ok(()) => {
+                        SERVED.well(&scope);
+                        still.push(scope);
+                    }
                     // One broken scope must not stop the others.
                     Err(fault @ (Fault::Refused { .. } | Fault::Corrupt { .. })) => {
-                        tracing::warn!(%scope, %fault, "timers of a scope cannot be served");
+                        if SERVED.is_news(&scope, &fault) {
+                            tracing::warn!(%scope, %fault, "timers of a scope cannot be served");
+                        }
                     }
                     Err(fault) => return Err(fault),
                 }
@@ -382,7 +429,9 @@ impl Timers {
                 Ok(answer) => answer,
                 // One broken scope must not stop the others.
                 Err(fault @ Fault::Refused { .. }) => {
-                    tracing::warn!(%scope, %fault, "timers of a scope cannot be read");
+                    if READ.is_news(&scope, &fault) {
+                        tracing::warn!(%scope, %fault, "timers of a scope cannot be read");
+                    }
                     continue;
                 }
                 Err(fault) => return Err(fault),
@@ -398,6 +447,9 @@ impl Timers {
         Ok(found)
     }
 }
+
+/// A set without timers is looked at so many times less often.
+const QUIET: u32 = 10;
 
 fn patience() -> Deadline {
     Deadline::after(Duration::from_secs(2))

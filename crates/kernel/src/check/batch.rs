@@ -46,6 +46,17 @@ impl Run<'_> {
         self.relations(&seen).await
     }
 
+    /// The indexes among these keys, entry by entry.
+    pub(super) async fn index_batch(&mut self, keys: &[Vec<u8>]) -> Result<(), Fault> {
+        let options = self.options;
+        for key in keys {
+            let Some(found) = options.classifier.classify(key) else { continue };
+            let Some(index) = found.def.index else { continue };
+            self.entries(&Seen { key, found, pttl: -1, text: None }, index).await?;
+        }
+        Ok(())
+    }
+
     fn stranger(&mut self, key: &[u8]) {
         let Some(module) = self.options.classifier.owner_of_prefix(key) else {
             self.report.foreign += 1;
@@ -59,6 +70,7 @@ impl Run<'_> {
             entry: None,
             detail: format!("starts like a key of {module} and has no definition"),
             repaired: false,
+            remedy: None,
         });
     }
 
@@ -89,8 +101,11 @@ impl Run<'_> {
                 let pttl = reply::int(&answer[1]).unwrap_or(-2);
                 seen.push(Seen { key, found, pttl, text: None });
             } else {
-                let detail = format!("is a {type_}, not a {}", def.type_.redis());
-                self.report(Finding::of(Trouble::WrongType, def, key, detail));
+                let case = Case::WrongType { is: type_.to_owned() };
+                let layout = found.layout.unwrap_or(self.options.layout);
+                let remedy = remedy(&found);
+                let suspect = Suspect::new(case, def, key.to_vec(), layout);
+                self.suspect(Suspect { remedy, ..suspect }).await?;
             }
         }
         Ok(seen)
@@ -107,7 +122,10 @@ impl Run<'_> {
                     inherited.push((one, holder));
                 }
             } else if let Some(detail) = flaw(one.found.def.life, one.pttl) {
-                self.report(Finding::of(Trouble::WrongLife, one.found.def, one.key, detail));
+                let finding = Finding::of(Trouble::WrongLife, one.found.def, one.key, detail);
+                let verb = if one.found.def.life == Life::None { "PERSIST" } else { "DEL" };
+                let remedy = Some(format!("redis-cli {verb} '{}'", finding.key));
+                self.report(Finding { remedy, ..finding });
             }
         }
         let cmds: Vec<Cmd> =
@@ -139,8 +157,12 @@ impl Run<'_> {
             for (one, answer) in chunk.iter_mut().zip(answers) {
                 let Value::BulkString(text) = answer else { continue };
                 let def = one.found.def;
-                if let Some(detail) = bad_value(def.type_, &text) {
-                    self.report(Finding::of(Trouble::BadValue, def, one.key, detail));
+                if let Some(detail) = def.unreadable(&text) {
+                    let (case, layout) =
+                        (Case::BadValue { detail }, one.layout(self.options.layout));
+                    let remedy = remedy(&one.found);
+                    let suspect = Suspect::new(case, def, one.key.to_vec(), layout);
+                    self.suspect(Suspect { remedy, ..suspect }).await?;
                 }
                 // JSON is read again by those relations that look into it: kept texts would add up.
                 one.text = (def.type_ == Type::String).then_some(text);
@@ -164,7 +186,7 @@ impl Run<'_> {
 }
 
 fn is_read(def: &KeyDef) -> bool {
-    matches!(def.type_, Type::Json | Type::Int) || !def.placed.is_empty()
+    matches!(def.type_, Type::Json | Type::Int) || !def.placed.is_empty() || def.decoder.is_some()
 }
 
 /// What is wrong with a life that depends on no other key.
@@ -179,17 +201,17 @@ fn flaw(life: Life, pttl: i64) -> Option<String> {
     }
 }
 
-fn bad_value(type_: Type, text: &[u8]) -> Option<String> {
-    match type_ {
-        Type::Json => serde_json::from_slice::<serde::de::IgnoredAny>(text)
-            .err()
-            .map(|error| format!("is no JSON: {error}")),
-        Type::Int => {
-            let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
-            number.is_none().then(|| "is no whole number".to_owned())
-        }
-        _ => None,
+/// What removes a value that cannot be read: this check, or a verb with the values of the key; `None` when the key does
+/// not say all of them.
+fn remedy(found: &Classified<'_>) -> Option<String> {
+    if found.def.drop_unreadable {
+        return Some("worldkeep check --repair".to_owned());
     }
+    let mut text = found.def.remedy?.to_owned();
+    for (name, value) in &found.params {
+        text = text.replace(&format!("{{{name}}}"), value);
+    }
+    (!text.contains('{')).then_some(text)
 }
 
 /// A command on one key.

@@ -183,7 +183,7 @@ impl Run<'_> {
     }
 
     /// Every entry of an index names a key that is there and belongs into this index.
-    async fn entries(&mut self, one: &Seen<'_>, index: Index) -> Result<(), Fault> {
+    pub(super) async fn entries(&mut self, one: &Seen<'_>, index: Index) -> Result<(), Fault> {
         if index.named == Named::Any {
             return Ok(());
         }

@@ -12,7 +12,7 @@ pub enum Trouble {
     WrongType,
     /// It never expires and should, or the other way round, or too late.
     WrongLife,
-    /// The value is no JSON, no number, or lacks what says where it is listed.
+    /// Its module cannot read the value, or it lacks what says where it is listed.
     BadValue,
     /// An index entry that names nothing.
     Dangling,
@@ -56,6 +56,9 @@ pub struct Finding {
     pub detail: String,
     /// Whether it was put right.
     pub repaired: bool,
+    /// What removes it, when repair does not: a command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
 }
 
 impl Finding {
@@ -69,8 +72,16 @@ impl Finding {
             entry: None,
             detail,
             repaired: false,
+            remedy: None,
         }
     }
+}
+
+/// What removes a key that nothing else puts right.
+fn by_hand(finding: &Finding) -> Option<String> {
+    use Trouble::{BadValue, Orphan, OtherLayout, Unknown, WrongType};
+    let stays = matches!(finding.trouble, BadValue | Orphan | OtherLayout | Unknown | WrongType);
+    stays.then(|| format!("redis-cli DEL '{}'", finding.key))
 }
 
 /// How far a check is.
@@ -127,7 +138,9 @@ impl Report {
         }
     }
 
-    pub(super) fn add(&mut self, finding: Finding, keep: usize) {
+    pub(super) fn add(&mut self, mut finding: Finding, keep: usize) {
+        let remedy = finding.remedy.take().or_else(|| by_hand(&finding));
+        finding.remedy = remedy.filter(|_| !finding.repaired);
         *self.troubles.entry(finding.trouble).or_default() += 1;
         self.repaired += u64::from(finding.repaired);
         if self.findings.len() < keep {

@@ -28,6 +28,10 @@ impl Entry {
 
 /// What looks wrong.
 pub(super) enum Case {
+    /// The key has another type than its definition.
+    WrongType { is: String },
+    /// The text cannot be read.
+    BadValue { detail: String },
     /// The key's life is not that of its holder.
     Life { holder: Key },
     /// The key (an index) holds an entry that names nothing.
@@ -60,16 +64,23 @@ pub(super) struct Suspect {
     pub(super) key: Vec<u8>,
     pub(super) layout: Layout,
     pub(super) target: Option<Target>,
+    /// The command that removes it.
+    pub(super) remedy: Option<String>,
 }
 
 impl Suspect {
     pub(super) fn new(case: Case, def: &'static KeyDef, key: Vec<u8>, layout: Layout) -> Suspect {
-        Suspect { case, def, key, layout, target: None }
+        Suspect { case, def, key, layout, target: None, remedy: None }
     }
 
     fn finding(&self) -> Finding {
         let target = self.target.as_ref().map(|target| target.key.as_str()).unwrap_or_default();
         let (trouble, entry, detail) = match &self.case {
+            Case::WrongType { is } => {
+                let detail = format!("is a {is}, not a {}", self.def.type_.redis());
+                (Trouble::WrongType, None, detail)
+            }
+            Case::BadValue { detail } => (Trouble::BadValue, None, detail.clone()),
             Case::Life { holder } => {
                 (Trouble::WrongLife, None, format!("does not end together with {holder}"))
             }
@@ -102,7 +113,8 @@ impl Suspect {
             }
         };
         let entry = entry.map(|entry| String::from_utf8_lossy(entry).into_owned());
-        Finding { entry, ..Finding::of(trouble, self.def, &self.key, detail) }
+        let remedy = self.remedy.clone();
+        Finding { entry, remedy, ..Finding::of(trouble, self.def, &self.key, detail) }
     }
 
     /// Keys by which it is judged and which a repair changes.
@@ -129,6 +141,15 @@ impl Suspect {
             None => true,
         };
         match &self.case {
+            Case::WrongType { .. } => {
+                let is = eye.ask(&command("TYPE", &self.key)).await?;
+                let right = ["none", self.def.type_.redis()];
+                Ok(reply::text(&is).is_some_and(|is| !right.contains(&is)))
+            }
+            Case::BadValue { .. } => {
+                let text = eye.ask(&command("GET", &self.key)).await?;
+                Ok(reply::bytes(&text).is_some_and(|text| self.def.unreadable(text).is_some()))
+            }
             Case::Life { holder } => {
                 let own = reply::int(&eye.ask(&command("PTTL", &self.key)).await?).unwrap_or(-2);
                 let theirs = eye.ask(&command("PTTL", holder.as_bytes())).await?;
@@ -217,6 +238,9 @@ impl Suspect {
                 cmd.arg(entry);
                 Some(cmd)
             }
+            Case::WrongType { .. } | Case::BadValue { .. } if self.def.drop_unreadable => {
+                Some(command("DEL", &self.key))
+            }
             Case::Orphan if self.def.belongs.is_some_and(|belongs| belongs.drop) => {
                 Some(command("DEL", &self.key))
             }
@@ -282,6 +306,8 @@ impl Run<'_> {
         if self.options.repair {
             finding.repaired = self.repair(&suspect).await?;
         }
+        let unreadable = matches!(suspect.case, Case::WrongType { .. } | Case::BadValue { .. });
+        self.dropped |= unreadable && finding.repaired;
         self.report(finding);
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Keys of the product itself: tokens, dashboard sessions, socket tickets, leases, live servers. They carry
-//! no scope, since no step shares them with a module's state; all are the same in both layouts.
+//! Keys of the product itself: tokens, dashboard sessions, socket tickets, tries to log in, leases, live servers. They
+//! carry no scope, since no step shares them with a module's state; all are the same in both layouts.
 
 use super::{Life, Secrecy};
 
@@ -17,6 +17,8 @@ crate::keyspace! {
     /// A ticket that opens one socket once, by its SHA-256.
     own ticket(digest: Sha256) = "wk:tickets:{digest}", Json, Life::Secs(30),
         secrecy = Secrecy::Secret;
+    /// Tries to log in of the last minute that may be guesses, of one address or at one account, by its SHA-256.
+    own tries(digest: Sha256) = "wk:tries:{digest}", Int, Life::Secs(60);
     /// Who runs a loop that must run once: the holder's id.
     own lease(name: Path) = "wk:lease:{name}", String,
         Life::Computed("the lease's time, renewed while its holder lives");
