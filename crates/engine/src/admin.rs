@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use rand::RngExt as _;
 
 use crate::acl::{AclLog, Users};
+use crate::logins::Logins;
 use crate::tracking::Tracking;
 
 /// State of the commands that look after the server.
@@ -13,6 +14,9 @@ use crate::tracking::Tracking;
 pub(crate) struct Admin {
     pub(crate) users: Users,
     pub(crate) acl_log: AclLog,
+    pub(crate) logins: Logins,
+    /// When the program's log last heard of connections that were closed for a reason.
+    pub(crate) turned_away: BTreeMap<&'static str, i64>,
     pub(crate) slowlog: Slowlog,
     pub(crate) latency: Latency,
     pub(crate) memory: MemoryEstimate,
@@ -40,6 +44,8 @@ impl Admin {
         Admin {
             users: Users::default(),
             acl_log: AclLog::default(),
+            logins: Logins::default(),
+            turned_away: BTreeMap::new(),
             slowlog: Slowlog::default(),
             latency: Latency::default(),
             memory: MemoryEstimate::default(),

@@ -35,6 +35,17 @@ pub enum Fsync {
     No,
 }
 
+impl Fsync {
+    /// As `appendfsync` spells it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Fsync::Always => "always",
+            Fsync::EverySecond => "everysec",
+            Fsync::No => "no",
+        }
+    }
+}
+
 /// Why an engine could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -160,6 +171,10 @@ impl Log {
     pub(crate) fn write(&mut self, core: &mut Core) -> io::Result<()> {
         if core.pending.ready.is_empty() {
             return Ok(());
+        }
+        if self.fsync != core.config.fsync {
+            self.fsync = core.config.fsync;
+            self.syncer.keep(self.fsync);
         }
         if !self.backlog.is_empty() {
             // Writes are refused already; these are only keys whose life is over.
@@ -308,9 +323,17 @@ impl Drop for Log {
     }
 }
 
+/// Starts the reply to a write that the disk refuses.
+const REFUSED: &str = "MISCONF Errors writing to the AOF file: ";
+
 fn refuse(core: &mut Core, error: &io::Error) {
-    core.write_refusal =
-        Some(ReplyError::new(format!("MISCONF Errors writing to the AOF file: {error}")));
+    core.write_refusal = Some(ReplyError::new(format!("{REFUSED}{error}")));
+}
+
+/// Why writes are refused, without the reply's own words.
+pub(crate) fn reason(refusal: &ReplyError) -> String {
+    let text = String::from_utf8_lossy(&refusal.0);
+    text.strip_prefix(REFUSED).unwrap_or(&text).to_owned()
 }
 
 pub(crate) fn fresh_manifest(files: &Path) -> Result<Manifest, OpenError> {

@@ -95,10 +95,15 @@ pub fn repair_log(dir: &Path) -> Result<Repaired, OpenError> {
     }
 }
 
+/// Whether a directory holds a log, be it an empty one. Changes nothing.
+pub fn has_log(dir: &Path) -> bool {
+    dir.join(DIRECTORY).is_dir()
+}
+
 /// The directory of the files, locked against engines and other repairs.
 fn take(dir: &Path) -> Result<(PathBuf, DirLock), OpenError> {
     let files = dir.join(DIRECTORY);
-    if !files.is_dir() {
+    if !has_log(dir) {
         let why = format!("{} has no log: there is no directory {DIRECTORY} in it", dir.display());
         return Err(LoadError::Files(why).into());
     }

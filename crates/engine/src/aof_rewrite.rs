@@ -10,8 +10,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::MutexGuard;
-
 use crate::aof::{Fsync, Log, file_len};
 use crate::aof_dump::dump;
 use crate::aof_file::LogFile;
@@ -242,7 +240,7 @@ impl Shared {
             }
             // Others get their turn before the next slice, and time for what they do with the answer.
             let awaited = self.is_awaited();
-            MutexGuard::unlock_fair(inner);
+            inner.unlock_fair();
             gathered.append(&mut copied);
             if gathered.len() > 256 << 10 || (!more && !gathered.is_empty()) {
                 file.append(&gathered)?;

@@ -44,6 +44,8 @@ pub(crate) struct Syncer {
     pub(crate) failed: AtomicBool,
     stop: Mutex<bool>,
     stopped: Condvar,
+    /// The thread runs.
+    running: AtomicBool,
 }
 
 impl Syncer {
@@ -54,15 +56,21 @@ impl Syncer {
             failed: AtomicBool::new(false),
             stop: Mutex::new(false),
             stopped: Condvar::new(),
+            running: AtomicBool::new(false),
         });
-        if fsync == Fsync::EverySecond {
-            let syncer = Arc::clone(&syncer);
+        syncer.keep(fsync);
+        syncer
+    }
+
+    /// Starts the thread where the log is synced every second and there is none yet.
+    pub(crate) fn keep(self: &Arc<Self>, fsync: Fsync) {
+        if fsync == Fsync::EverySecond && !self.running.swap(true, Ordering::AcqRel) {
+            let syncer = Arc::clone(self);
             std::thread::Builder::new()
                 .name("engine-sync".into())
                 .spawn(move || syncer.run())
                 .expect("a thread can be started");
         }
-        syncer
     }
 
     fn run(&self) {

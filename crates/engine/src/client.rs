@@ -46,6 +46,10 @@ pub(crate) struct Client {
     pub(crate) tracking: Option<Box<ClientTracking>>,
     /// Reached by no socket: never closed for being idle.
     pub(crate) in_process: bool,
+    /// The program around the engine: needs no login, and no rule of users binds it.
+    pub(crate) owner: bool,
+    /// The login of this client was held back, and is tried now.
+    pub(crate) login_waited: bool,
     /// Since when more than the soft limit waits to be sent.
     pub(crate) over_soft_since: Option<i64>,
     /// Bytes received and not yet run, the running call included.
@@ -138,6 +142,8 @@ impl Client {
             monitor: false,
             tracking: None,
             in_process: false,
+            owner: false,
+            login_waited: false,
             over_soft_since: None,
             query_bytes: 0,
             no_evict: false,
@@ -150,6 +156,11 @@ impl Client {
     /// Number of channels and patterns, as `SUBSCRIBE` counts them.
     pub(crate) fn subscriptions(&self) -> usize {
         self.channels.len() + self.patterns.len()
+    }
+
+    /// Bytes that wait to be taken by the other end.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.out.buf.len() + self.wake.owed()
     }
 
     /// Subscribed in any way: in RESP2 only a few commands are allowed then.

@@ -51,6 +51,10 @@ const HELP: &[(&str, &str)] = &[
 const WRONG_PASS: ReplyError =
     ReplyError::fixed("WRONGPASS invalid username-password pair or user is disabled.");
 
+const TOO_MANY: ReplyError = ReplyError::fixed(
+    "ERR too many failed logins from this address; log in outside of a transaction",
+);
+
 fn auth(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     let (name, password) = match argv {
         [_, password] if cx.core.admin.users.default_user().nopass => {
@@ -71,12 +75,18 @@ fn auth(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
 
 /// Makes the connection that user's, or notes the failure.
 pub(crate) fn log_in(cx: &mut Ctx<'_>, word: &[u8], name: &[u8], password: &[u8]) -> Outcome {
+    // In a transaction nothing can be held back, so that many tries could come at once.
+    if cx.client.deny_blocking && cx.core.logins_held(cx.client) {
+        return Err(TOO_MANY);
+    }
     let user = cx.core.admin.users.get(name).filter(|user| user.accepts(password));
     if let Some(user) = user {
         cx.client.user = Arc::clone(user);
         cx.client.authenticated = true;
+        cx.core.login_succeeded(cx.client);
         return Ok(());
     }
+    cx.core.login_failed(cx.client);
     let entry = Entry {
         count: 1,
         reason: "auth",

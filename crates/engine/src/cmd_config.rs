@@ -10,7 +10,7 @@ use crate::ctx::Ctx;
 use crate::data::glob;
 use crate::error::{Outcome, ReplyError, SYNTAX};
 use crate::help;
-use crate::settings::{self, SETTINGS};
+use crate::settings::{self, Effect, SETTINGS, Setting};
 use crate::stats::Stats;
 
 pub(crate) const HANDLERS: &[(&str, Run)] = &[
@@ -89,7 +89,7 @@ fn set(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
         let setting = &SETTINGS[*place];
         let text = setting
             .check(pair[1], cx.core.config.text_at(*place))
-            .and_then(|text| cx.core.may_set(setting.name, &text).map(|()| text))
+            .and_then(|text| cx.core.may_set(setting, &text).map(|()| text))
             .map_err(|why| failed(setting.name.as_bytes(), &why))?;
         checked.push((*place, text));
     }
@@ -114,7 +114,8 @@ fn rewrite(_: &mut Ctx<'_>, _: &[&[u8]]) -> Outcome {
 
 impl Core {
     /// Whether a checked value can be had here, or why not.
-    fn may_set(&self, name: &str, text: &[u8]) -> Result<(), String> {
+    fn may_set(&self, setting: &Setting, text: &[u8]) -> Result<(), String> {
+        let name = setting.name;
         let log = self.pending.on;
         if name == "appendonly" && (text == b"yes") != log {
             return Err(if log {
@@ -130,7 +131,13 @@ impl Core {
         if name == "bind" && text != self.config.text("bind") {
             return Err("Failed to bind to specified addresses.".into());
         }
-        Ok(())
+        let now = self.config.text(name);
+        match setting.effect {
+            Effect::Refused(why) if text != now => {
+                Err(format!("it stays '{}': {why}", String::from_utf8_lossy(now)))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A setting that more than `Config` depends on has a new value.
@@ -143,7 +150,7 @@ impl Core {
                 self.replace_user(Some(running), user);
             }
             "maxmemory" => self.admin.memory.bytes = 0,
-            "maxmemory-policy" => {
+            "maxmemory-policy" | "lfu-log-factor" | "lfu-decay-time" => {
                 for db in &mut self.dbs {
                     db.keys.count_uses(self.config.counting);
                 }

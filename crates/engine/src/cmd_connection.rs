@@ -133,8 +133,10 @@ fn reset(cx: &mut Ctx<'_>, _: &[&[u8]]) -> Outcome {
     cx.client.no_evict = false;
     cx.client.db = 0;
     cx.core.db = 0;
-    cx.client.user = Arc::clone(cx.core.admin.users.default_user());
-    cx.client.authenticated = cx.client.user.needs_no_password();
+    if !cx.client.owner {
+        cx.client.user = Arc::clone(cx.core.admin.users.default_user());
+        cx.client.authenticated = cx.client.user.needs_no_password();
+    }
     cx.out.resp3 = false;
     cx.client.out.resp3 = false;
     cx.core.current_resp3 = false;

@@ -83,7 +83,7 @@ fn server(core: &mut Core, text: &mut String) {
     put(text, "server_time_usec", core.clock.now_us());
     put(text, "uptime_in_seconds", up);
     put(text, "uptime_in_days", up / 86400);
-    put(text, "hz", 10);
+    put(text, "hz", 1000 / core.config.tick.as_millis().max(1));
     put(text, "configured_hz", String::from_utf8_lossy(core.config.text("hz")));
     put(text, "lru_clock", crate::core::access_stamp(core.now));
     put(text, "executable", "");
@@ -146,7 +146,7 @@ fn memory(core: &mut Core, text: &mut String) {
     put(text, "mem_allocator", "system");
     put(text, "active_defrag_running", 0);
     put(text, "lazyfree_pending_objects", 0);
-    put(text, "lazyfreed_objects", 0);
+    put(text, "lazyfreed_objects", core.stats.lazyfreed);
 }
 
 fn persistence(core: &mut Core, text: &mut String) {

@@ -95,6 +95,7 @@ impl Core {
         self.touch_all(&[index]);
         let keys = std::mem::take(&mut self.dbs[index].keys);
         if apart && keys.len() > 10_000 {
+            self.stats.lazyfreed += keys.len() as u64;
             // If no thread can be had, the closure is dropped here with the keys.
             let _ =
                 std::thread::Builder::new().name("engine-free".into()).spawn(move || drop(keys));

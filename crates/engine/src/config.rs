@@ -1,6 +1,9 @@
 //! Settings that `CONFIG GET` and `CONFIG SET` know. The texts are kept as Redis shows them; those that the
 //! engine acts on are also fields, which the hot path reads.
 
+use std::time::Duration;
+
+use crate::aof::Fsync;
 use crate::data::{Counting, Limits, num};
 use crate::evict::{By, Policy};
 use crate::notify;
@@ -43,12 +46,22 @@ pub(crate) struct Config {
     /// New users may use all channels.
     pub(crate) acl_all_channels: bool,
     pub(crate) output_limits: OutputLimits,
+    /// Replicas without which nothing may be written.
     pub(crate) min_replicas: i64,
     pub(crate) tracking_table_max_keys: usize,
     /// `auto-aof-rewrite-min-size`.
     pub(crate) rewrite_min_bytes: u64,
     /// `auto-aof-rewrite-percentage`; 0 for never.
     pub(crate) rewrite_percent: u64,
+    /// Bytes of calls that may wait to be whole.
+    pub(crate) query_buffer_max: usize,
+    /// Without a password only this machine may connect.
+    pub(crate) protected_mode: bool,
+    /// Seconds of silence after which a peer is asked whether it is there; 0 for never.
+    pub(crate) tcp_keepalive_s: u64,
+    pub(crate) fsync: Fsync,
+    /// How often what is due is looked for.
+    pub(crate) tick: Duration,
     /// The text of every setting, in the order of `SETTINGS`.
     texts: Vec<Vec<u8>>,
 }
@@ -82,6 +95,11 @@ impl Default for Config {
             tracking_table_max_keys: 1_000_000,
             rewrite_min_bytes: 64 << 20,
             rewrite_percent: 100,
+            query_buffer_max: 1 << 30,
+            protected_mode: true,
+            tcp_keepalive_s: 300,
+            fsync: Fsync::default(),
+            tick: Duration::from_millis(100),
             texts,
         };
         for place in 0..SETTINGS.len() {
@@ -138,7 +156,6 @@ impl Config {
             "set-max-intset-entries" => self.limits.set_max_intset_entries = size(),
             "zset-max-listpack-entries" => self.limits.zset_max_listpack_entries = size(),
             "zset-max-listpack-value" => self.limits.zset_max_listpack_value = size(),
-            "list-max-listpack-size" => self.limits.list_max_listpack_size = int(),
             "stream-node-max-bytes" => self.limits.stream_node_max_bytes = size(),
             "stream-node-max-entries" => self.limits.stream_node_max_entries = size(),
             "notify-keyspace-events" => {
@@ -166,7 +183,21 @@ impl Config {
             }
             "acllog-max-len" => self.acllog_max_len = size(),
             "acl-pubsub-default" => self.acl_all_channels = text == b"allchannels",
-            "min-replicas-to-write" => self.min_replicas = int(),
+            "min-replicas-to-write" | "min-replicas-max-lag" => {
+                let number = |name| num::parse_i64(self.text(name)).unwrap_or_default();
+                // As in Redis, a lag of 0 asks for nothing.
+                let asks = number("min-replicas-max-lag") > 0;
+                self.min_replicas = if asks { number("min-replicas-to-write") } else { 0 };
+            }
+            "client-query-buffer-limit" => self.query_buffer_max = size(),
+            "protected-mode" => self.protected_mode = yes(),
+            "tcp-keepalive" => self.tcp_keepalive_s = size() as u64,
+            "appendfsync" => {
+                let known = [Fsync::Always, Fsync::EverySecond, Fsync::No];
+                let named = known.into_iter().find(|fsync| fsync.word().as_bytes() == text);
+                self.fsync = named.unwrap_or_default();
+            }
+            "hz" => self.tick = Duration::from_millis(1000 / int().clamp(1, 500).unsigned_abs()),
             "tracking-table-max-keys" => self.tracking_table_max_keys = size(),
             "auto-aof-rewrite-min-size" => self.rewrite_min_bytes = size() as u64,
             "auto-aof-rewrite-percentage" => self.rewrite_percent = size() as u64,

@@ -10,10 +10,13 @@ use crate::error::ReplyError;
 use crate::lua::watch::{Kill, Watch};
 use crate::out::Out;
 use crate::resp::{self, Argv, Bounds, Parsed};
+use crate::session;
 
 /// What a door knows of its client without the lock, and what became of it meanwhile.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Absent {
+    /// `client-query-buffer-limit`, as it was when the client was last reached.
+    pub(crate) input_max: usize,
     /// Bytes without which the call at the front of the input cannot be whole: not looked at before.
     pub(crate) wanted: usize,
     pub(crate) resp3: bool,
@@ -26,6 +29,21 @@ pub(crate) struct Absent {
     pub(crate) missed: bool,
     /// Whole calls are left in the input.
     pub(crate) more: bool,
+}
+
+impl Default for Absent {
+    fn default() -> Self {
+        Absent {
+            input_max: usize::MAX,
+            wanted: 0,
+            resp3: false,
+            trusted: false,
+            in_multi: false,
+            late: Late::default(),
+            missed: false,
+            more: false,
+        }
+    }
 }
 
 /// Changes of a transaction that the client is told of before they can be made.
@@ -106,10 +124,11 @@ pub(crate) fn answer(
     std::mem::swap(&mut out.buf, output);
     let mut used = 0;
     let mut space = Vec::new();
-    let mut open = true;
+    let mut open = input.len() <= state.input_max;
     while open && used < input.len() {
         let mut argv = Argv::new();
         match resp::parse(&input[used..], bounds, &mut space, &mut argv) {
+            Parsed::Call(_) if session::is_http(&argv) => open = false,
             Parsed::Call(len) => {
                 if !argv.is_empty()
                     && let Err(error) = reply(watch, state, &argv, &mut out)

@@ -1,12 +1,12 @@
 //! One connection of a listening door: its socket, the bytes read and not yet run, the replies not yet sent. Whoever holds
 //! the value may use the socket; each turn of the loop does a bounded amount of work for it, and nothing is read from a
-//! client that does not take its replies.
+//! client that does not take its replies. One that takes nothing for long is given up.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd as _};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mio::event::Source;
 use mio::{Interest, Registry, Token};
@@ -27,8 +27,6 @@ const READ: usize = 16 * 1024;
 const SEND_MAX: usize = 1 << 20;
 /// What is read ahead of a client whose call blocks.
 const AHEAD_MAX: usize = 1 << 20;
-/// After so many seconds of silence the system asks whether the peer is still there, as in Redis.
-const KEEPALIVE: Duration = Duration::from_mins(5);
 
 /// A socket of either kind.
 pub(crate) enum Stream {
@@ -41,6 +39,8 @@ pub(crate) struct Socket {
     pub(crate) addr: String,
     pub(crate) laddr: String,
     pub(crate) fd: i64,
+    /// On this machine.
+    pub(crate) local: bool,
 }
 
 /// A connection.
@@ -66,6 +66,8 @@ pub(crate) struct Conn {
     dead: bool,
     /// This turn ran something for it, or it is owed something.
     unsettled: bool,
+    /// Since when the peer has taken nothing of what it is owed.
+    stalled_since: Option<Instant>,
 }
 
 impl Stream {
@@ -90,6 +92,26 @@ impl Stream {
         }
     }
 
+    /// Has the system ask a silent peer after so many seconds whether it is still there, as Redis does; 0 for never.
+    fn keep_alive(&self, seconds: u64) {
+        let Stream::Tcp(stream) = self else { return };
+        let (fd, idle) = (stream.as_fd(), Duration::from_secs(seconds));
+        if sockopt::set_socket_keepalive(fd, seconds > 0).is_ok() && seconds > 0 {
+            let _ = sockopt::set_tcp_keepidle(fd, idle);
+            let _ = sockopt::set_tcp_keepintvl(fd, (idle / 3).max(Duration::from_secs(1)));
+            let _ = sockopt::set_tcp_keepcnt(fd, 3);
+        }
+    }
+
+    /// The system forgets unread replies when the socket is closed, instead of keeping them for minutes.
+    fn forget_unsent(&self) {
+        let now = Some(Duration::ZERO);
+        let _ = match self {
+            Stream::Tcp(stream) => sockopt::set_socket_linger(stream.as_fd(), now),
+            Stream::Unix(stream) => sockopt::set_socket_linger(stream.as_fd(), now),
+        };
+    }
+
     fn shutdown(&self) {
         let _ = match self {
             Stream::Tcp(stream) => stream.shutdown(Shutdown::Write),
@@ -102,20 +124,15 @@ impl Socket {
     /// Of a connection from `peer`; small writes leave at once.
     pub(crate) fn tcp(stream: &mio::net::TcpStream, peer: SocketAddr) -> Self {
         let _ = stream.set_nodelay(true);
-        let fd = stream.as_fd();
-        if sockopt::set_socket_keepalive(fd, true).is_ok() {
-            let _ = sockopt::set_tcp_keepidle(fd, KEEPALIVE);
-            let _ = sockopt::set_tcp_keepintvl(fd, KEEPALIVE / 3);
-            let _ = sockopt::set_tcp_keepcnt(fd, 3);
-        }
         let laddr = stream.local_addr().map(|addr| addr.to_string()).unwrap_or_default();
-        Socket { addr: peer.to_string(), laddr, fd: i64::from(stream.as_raw_fd()) }
+        let local = peer.ip().to_canonical().is_loopback();
+        Socket { addr: peer.to_string(), laddr, fd: i64::from(stream.as_raw_fd()), local }
     }
 
     /// Of a connection to the socket at `path`.
     pub(crate) fn unix(stream: &mio::net::UnixStream, path: &str) -> Self {
         let addr = format!("{path}:0");
-        Socket { laddr: addr.clone(), addr, fd: i64::from(stream.as_raw_fd()) }
+        Socket { laddr: addr.clone(), addr, fd: i64::from(stream.as_raw_fd()), local: true }
     }
 }
 
@@ -143,6 +160,7 @@ impl Conn {
             closing: false,
             dead: false,
             unsettled: false,
+            stalled_since: None,
         });
         // Asked once: the system tells of each change.
         let both = Interest::READABLE | Interest::WRITABLE;
@@ -157,6 +175,17 @@ impl Conn {
 
     fn owes(&self) -> bool {
         self.sent < self.output.len()
+    }
+
+    /// How long the peer has taken nothing of what it is owed.
+    pub(crate) fn stalls_for(&self) -> Option<Duration> {
+        self.stalled_since.map(|since| since.elapsed())
+    }
+
+    /// The peer has had its time: the connection ends without what it is owed.
+    pub(crate) fn give_up(&mut self) {
+        self.dead = true;
+        self.stream.forget_unsent();
     }
 
     /// Nothing is left to do for it: it may be dropped.
@@ -207,6 +236,7 @@ impl Conn {
     /// Sends what is owed, as far as the peer takes it.
     pub(crate) fn send(&mut self) {
         let end = self.output.len().min(self.sent + SEND_MAX);
+        let before = self.sent;
         while self.sent < end && self.writable && !self.dead {
             match self.stream.write(&self.output[self.sent..end]) {
                 Ok(0) => self.dead = true,
@@ -215,6 +245,12 @@ impl Conn {
                 Err(error) => self.failed(&error),
             }
         }
+        if self.writable || !self.owes() {
+            self.stalled_since = None;
+        } else if self.sent > before || self.stalled_since.is_none() {
+            self.stalled_since = Some(Instant::now());
+        }
+        self.ring.owes(self.output.len() - self.sent);
         if !self.owes() {
             self.output.clear();
             self.output.shrink_to(KEEP);
@@ -244,13 +280,17 @@ impl Conn {
         }
         if self.seat.is_none() {
             let wake = Wake::Loop(Arc::clone(&self.ring));
-            self.seat = Shared::seat_socket(inner, &self.socket, wake);
+            match Shared::seat_socket(inner, &self.socket, wake) {
+                Ok(seat) => self.seat = Some(seat),
+                Err(why) => {
+                    self.output.extend_from_slice(format!("-{why}\r\n").as_bytes());
+                    self.closing = true;
+                    return;
+                }
+            }
+            self.stream.keep_alive(inner.core().config.tcp_keepalive_s);
         }
-        let Some(seat) = self.seat else {
-            self.output.extend_from_slice(b"-ERR max number of clients reached\r\n");
-            self.closing = true;
-            return;
-        };
+        let Some(seat) = self.seat else { return };
         if self.owes() {
             // It was rung for: what waits stays where its size is watched, unless the client must go.
             if inner.core().clients.at(seat).is_none_or(|client| client.closing) {
@@ -273,6 +313,7 @@ impl Conn {
     pub(crate) fn settled(&mut self, shared: &Shared, inner: &mut Inner) -> bool {
         let Some(seat) = self.seat.filter(|_| !self.owes()) else { return false };
         let after = session::take_replies(shared, inner, seat, &mut self.state, &mut self.output);
+        self.ring.owes(self.output.len());
         self.blocked = after == After::Blocked;
         if after == After::Close {
             self.closing = true;
@@ -305,7 +346,7 @@ impl Conn {
             state.wanted = 0;
             door_busy::answer(&shared.watch, Bounds::WIDE, state, &mut self.input, &mut self.output)
         } else {
-            let trusted = shared.open_to_all();
+            let trusted = shared.open_to_all() && self.socket.local;
             let (input, output) = (&mut self.input, &mut self.output);
             door_busy::answer_stranger(&shared.watch, trusted, input, output)
         };
@@ -314,5 +355,22 @@ impl Conn {
             self.dead = true;
             self.stream.shutdown();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silent_peers_are_asked_as_tcp_keepalive_says() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let stream = Stream::Tcp(mio::net::TcpStream::from_std(peer.try_clone().unwrap()));
+        stream.keep_alive(60);
+        assert!(sockopt::socket_keepalive(&peer).unwrap());
+        assert_eq!(sockopt::tcp_keepidle(&peer).unwrap(), Duration::from_mins(1));
+        stream.keep_alive(0);
+        assert!(!sockopt::socket_keepalive(&peer).unwrap());
     }
 }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mio::{Events, Interest, Poll, Token};
 
@@ -48,6 +48,12 @@ pub(crate) struct Hub {
     /// Those who wait for the end of a slow script.
     later: Vec<usize>,
     rung: Vec<usize>,
+    /// Those who take nothing of what they are owed.
+    stalled: Vec<usize>,
+    /// When they were last looked at.
+    looked: Instant,
+    /// How long they may go on so.
+    stall: Duration,
     space: Vec<u8>,
 }
 
@@ -62,6 +68,7 @@ struct Slot {
     rung: bool,
     in_line: bool,
     later: bool,
+    stalled: bool,
 }
 
 impl Listening {
@@ -95,7 +102,8 @@ impl Drop for Listening {
 }
 
 impl Hub {
-    pub(crate) fn new(mut listening: Listening) -> io::Result<Self> {
+    /// Whoever takes nothing of what it is owed for as long as `stall` is closed.
+    pub(crate) fn new(mut listening: Listening, stall: Duration) -> io::Result<Self> {
         let poll = Poll::new()?;
         listening.register(&poll)?;
         let bell = Arc::new(Bell::new(mio::Waker::new(poll.registry(), BELL)?));
@@ -111,6 +119,9 @@ impl Hub {
             runnable: VecDeque::new(),
             later: Vec::new(),
             rung: Vec::new(),
+            stalled: Vec::new(),
+            looked: Instant::now(),
+            stall,
             space: vec![0; READ],
         })
     }
@@ -127,7 +138,7 @@ impl Hub {
         } else if self.knocks || !self.later.is_empty() {
             Some(AGAIN)
         } else if self.bell.may_sleep() {
-            None
+            (!self.stalled.is_empty()).then(|| self.look_every())
         } else {
             Some(Duration::ZERO)
         };
@@ -143,8 +154,40 @@ impl Hub {
             }
         }
         self.let_in();
+        if !self.stalled.is_empty() && self.looked.elapsed() >= self.look_every() {
+            self.look_at_stalled();
+        }
         for _ in 0..self.line.len().min(TURN) {
             self.exchange_with_next();
+        }
+    }
+
+    fn look_every(&self) -> Duration {
+        (self.stall / 10).clamp(Duration::from_millis(1), Duration::from_secs(1))
+    }
+
+    /// Tries those who take nothing once more, since the system tells of room only when there is much of it, and gives
+    /// up those who had their time.
+    fn look_at_stalled(&mut self) {
+        self.looked = Instant::now();
+        for at in std::mem::take(&mut self.stalled) {
+            let slot = &mut self.slots[at];
+            slot.stalled = false;
+            let Some(conn) = slot.conn.as_mut() else { continue };
+            let Some(stalls_for) = conn.stalls_for() else { continue };
+            if stalls_for >= self.stall {
+                conn.give_up();
+            }
+            slot.writable = true;
+            self.queue(at);
+        }
+    }
+
+    fn note_stall(&mut self, at: usize) {
+        let slot = &mut self.slots[at];
+        let stalls = slot.conn.as_ref().is_some_and(|conn| conn.stalls_for().is_some());
+        if stalls && !std::mem::replace(&mut slot.stalled, true) {
+            self.stalled.push(at);
         }
     }
 
@@ -218,9 +261,15 @@ impl Hub {
         });
         match Conn::new(slot, new, &self.bell, self.poll.registry()) {
             Ok(conn) => {
-                let Slot { in_line, later, .. } = self.slots[slot];
-                self.slots[slot] =
-                    Slot { conn: Some(conn), rung: true, in_line, later, ..Slot::default() };
+                let Slot { in_line, later, stalled, .. } = self.slots[slot];
+                self.slots[slot] = Slot {
+                    conn: Some(conn),
+                    rung: true,
+                    in_line,
+                    later,
+                    stalled,
+                    ..Slot::default()
+                };
                 self.queue(slot);
             }
             Err(error) => {
@@ -254,6 +303,7 @@ impl Hub {
         } else if conn.can_go_on() {
             self.queue(at);
         }
+        self.note_stall(at);
     }
 
     fn let_go(&mut self, at: usize) {
@@ -296,6 +346,7 @@ impl Hub {
         if told || goes_on {
             self.queue(at);
         }
+        self.note_stall(at);
     }
 
     /// A slow script holds the lock: those who ask meanwhile are told so, or may end it.
@@ -312,6 +363,7 @@ impl Hub {
             if !std::mem::replace(&mut slot.later, true) {
                 self.later.push(at);
             }
+            self.note_stall(at);
         }
     }
 

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::door_conn::Conn;
 use crate::door_hub::{Hub, TURN};
@@ -83,7 +83,7 @@ impl Door {
         for conn in turn {
             waits |= conn.settled(shared, &mut inner);
         }
-        MutexGuard::unlock_fair(inner);
+        inner.unlock_fair();
         if waits {
             shared.time_waits();
         }

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 
 use crate::client::Seat;
 use crate::door_busy::{self, Absent};
+use crate::exec::Inner;
 use crate::resp::Bounds;
 use crate::session::{self, After};
 use crate::shared::{Hold, Shared};
@@ -18,26 +19,30 @@ const READ: usize = 16 * 1024;
 pub(crate) const KEEP: usize = 64 * 1024;
 
 /// One end of an in-memory pipe whose other end the engine serves.
-pub(crate) fn duplex(shared: &Hold) -> DuplexStream {
+pub(crate) fn duplex(shared: &Hold, owner: bool) -> DuplexStream {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     shared.door_on(tokio::runtime::Handle::current());
     let shared = shared.clone();
     tokio::spawn(async move {
-        let _ = welcome(&shared, theirs).await;
+        let _ = welcome(&shared, theirs, owner).await;
     });
     ours
 }
 
 /// Seats a new connection and serves it until it ends. While a slow script holds the lock it has no seat
 /// yet, but can end that script.
-async fn welcome<S>(shared: &Shared, mut stream: S) -> io::Result<()>
+async fn welcome<S>(shared: &Shared, mut stream: S, owner: bool) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut input: Vec<u8> = Vec::with_capacity(READ);
     let (seat, wake) = loop {
-        if let Some(seated) = shared.seat_stream() {
-            break seated;
+        let seat = |inner: &mut Inner| {
+            let seat = Shared::seat(inner, owner);
+            Some((seat, inner.core().clients.at(seat)?.wake.notify()?))
+        };
+        if let Some(seated) = unless_busy(shared, seat).await {
+            break seated.ok_or(io::ErrorKind::NotConnected)?;
         }
         if read_some(&mut stream, &mut input).await? == 0 {
             return Ok(());
@@ -46,7 +51,7 @@ where
         let broken = shared.watch.busy()
             && !door_busy::answer_stranger(
                 &shared.watch,
-                shared.open_to_all(),
+                shared.open_to_all() || owner,
                 &mut input,
                 &mut output,
             );
@@ -58,6 +63,23 @@ where
     let served = serve(shared, seat, &wake, stream, input).await;
     shared.unseat(seat);
     served
+}
+
+/// Does `work` with the lock, and waits for it without holding a thread; nothing while a slow script has it.
+async fn unless_busy<T>(shared: &Shared, work: impl FnOnce(&mut Inner) -> T) -> Option<T> {
+    if let Some(mut inner) = shared.lock_soon() {
+        return Some(work(&mut inner));
+    }
+    let line = shared.line.stand();
+    loop {
+        if let Some(mut inner) = shared.lock_soon() {
+            return Some(work(&mut inner));
+        }
+        if shared.watch.busy() {
+            return None;
+        }
+        line.called().await;
+    }
 }
 
 /// Serves one connection until it ends.
@@ -74,7 +96,12 @@ where
     let mut output: Vec<u8> = Vec::new();
     let mut state = Absent::default();
     loop {
-        let after = run_batch(shared, seat, &mut state, &mut input, &mut output);
+        let ran =
+            |inner: &mut Inner| run_batch(shared, inner, seat, &mut state, &mut input, &mut output);
+        let after = match unless_busy(shared, ran).await {
+            Some(after) => after,
+            None => answer_busy(shared, &mut state, &mut input, &mut output),
+        };
         if !output.is_empty() {
             stream.write_all(&output).await?;
             output.clear();
@@ -107,24 +134,30 @@ async fn read_some(
 /// Runs every whole call in `input` and moves what the client is owed to `output`.
 fn run_batch(
     shared: &Shared,
+    inner: &mut Inner,
     seat: Seat,
     state: &mut Absent,
     input: &mut Vec<u8>,
     output: &mut Vec<u8>,
 ) -> After {
-    let Some(mut inner) = shared.lock_unless_busy() else {
-        state.wanted = 0;
-        let open = door_busy::answer(&shared.watch, Bounds::WIDE, state, input, output);
-        return if open { After::Read } else { After::Close };
-    };
-    if session::run_calls(&mut inner, seat, state, input)
-        && shared.settle(&mut inner, seat).is_err()
-    {
+    if session::run_calls(inner, seat, state, input) && shared.settle(inner, seat).is_err() {
         // Not on the disk, so not acknowledged: the client learns that the outcome is unknown.
         if let Some(client) = inner.core().clients.at(seat) {
             client.out.buf.clear();
             client.closing = true;
         }
     }
-    session::take_replies(shared, &mut inner, seat, state, output)
+    session::take_replies(shared, inner, seat, state, output)
+}
+
+/// Answers every whole call in `input` while a slow script has the lock.
+fn answer_busy(
+    shared: &Shared,
+    state: &mut Absent,
+    input: &mut Vec<u8>,
+    output: &mut Vec<u8>,
+) -> After {
+    state.wanted = 0;
+    let open = door_busy::answer(&shared.watch, Bounds::WIDE, state, input, output);
+    if open { After::Read } else { After::Close }
 }

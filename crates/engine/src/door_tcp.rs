@@ -21,24 +21,29 @@ pub struct Listener {
 }
 
 impl Listener {
-    pub(crate) fn tcp(shared: &Hold, addr: SocketAddr) -> io::Result<Self> {
+    pub(crate) fn tcp(shared: &Hold, addr: SocketAddr, stall: Duration) -> io::Result<Self> {
         let listener = std::net::TcpListener::bind(addr)?;
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
         let listening = Listening::Tcp(mio::net::TcpListener::from_std(listener));
-        let started = Self::start(shared, listening, addr)?;
+        let started = Self::start(shared, listening, addr, stall)?;
         shared.lock().core().door_opened(addr);
         Ok(started)
     }
 
-    pub(crate) fn unix(shared: &Hold, path: &Path) -> io::Result<Self> {
+    pub(crate) fn unix(shared: &Hold, path: &Path, stall: Duration) -> io::Result<Self> {
         let listener = mio::net::UnixListener::bind(path)?;
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
-        Self::start(shared, Listening::Unix(listener, path.to_owned()), nowhere)
+        Self::start(shared, Listening::Unix(listener, path.to_owned()), nowhere, stall)
     }
 
-    fn start(shared: &Hold, listening: Listening, addr: SocketAddr) -> io::Result<Self> {
-        let door = Arc::new(Door::new(Hub::new(listening)?));
+    fn start(
+        shared: &Hold,
+        listening: Listening,
+        addr: SocketAddr,
+        stall: Duration,
+    ) -> io::Result<Self> {
+        let door = Arc::new(Door::new(Hub::new(listening, stall)?));
         shared.listens(&door);
         let (end, ended) = mpsc::channel();
         let (shared, served) = (shared.clone(), Arc::clone(&door));

@@ -9,6 +9,7 @@ use crate::core::Core;
 use crate::ctx::Ctx;
 use crate::error::{Outcome, ReplyError};
 use crate::lua::host::LuaHost;
+use crate::lua::stage::NO_REPLICAS;
 use crate::out::Out;
 
 /// What the engine's lock guards.
@@ -137,6 +138,13 @@ impl Inner {
             self.postpone(client, spec, argv, until);
             return Ok(());
         }
+        if !std::mem::take(&mut client.login_waited)
+            && let Some(until) = self.core().login_waits(client, spec, argv)
+        {
+            client.login_waited = true;
+            self.postpone(client, spec, argv, until);
+            return Ok(());
+        }
         if let Some(multi) = &mut client.multi
             && !matches!(spec.full_name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset")
         {
@@ -176,8 +184,10 @@ impl Inner {
                 core.note_write(spec, argv);
             }
         }
-        if core.write_refusal.is_some() && spec.has(flag::WRITE) {
-            return Err(core.write_refusal.clone().expect("just looked"));
+        if spec.has(flag::WRITE)
+            && let Some(refusal) = core.refuses_writes()
+        {
+            return Err(refusal);
         }
         if !client.out.resp3 && client.subscribed() && !allowed_when_subscribed(spec) {
             return Err(ReplyError::new(format!(
@@ -263,7 +273,7 @@ impl Inner {
             client.out.null_array();
             return Ok(());
         }
-        if let Some(refusal) = &core.write_refusal
+        if let Some(refusal) = core.refuses_writes()
             && queue.iter().any(|queued| queued.spec.has(flag::WRITE))
         {
             let why = String::from_utf8_lossy(&refusal.0);
@@ -298,6 +308,12 @@ pub(crate) const OOM: ReplyError =
     ReplyError::fixed("OOM command not allowed when used memory > 'maxmemory'.");
 
 impl Core {
+    /// Why nothing can be written now: the log does not take it, or replicas are asked for.
+    fn refuses_writes(&self) -> Option<ReplyError> {
+        let replicas = self.config.min_replicas > 0;
+        self.write_refusal.clone().or_else(|| replicas.then_some(NO_REPLICAS))
+    }
+
     /// Runs a handler on the data. The client's buffer is lent to it.
     pub(crate) fn call_plain(
         &mut self,

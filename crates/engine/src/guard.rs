@@ -2,11 +2,12 @@
 
 use crate::acl::Entry;
 use crate::admin::{SlowCall, Slowlog};
-use crate::client::Client;
+use crate::client::{Client, Seat};
 use crate::cluster;
 use crate::command::{Spec, flag};
 use crate::core::Core;
 use crate::ctx::is;
+use crate::door_conn::Socket;
 use crate::error::{Outcome, ReplyError};
 use crate::pubsub;
 use crate::settings::{self, SETTINGS};
@@ -45,6 +46,36 @@ impl Core {
         };
         self.admin.acl_log.add(entry, self.config.acllog_max_len);
         Err(denial.error(spec))
+    }
+
+    /// Closes a connection that breaks a rule of its door, without another word to it. The program's log hears of each
+    /// rule once a minute at most.
+    pub(crate) fn turn_away(&mut self, seat: Seat, why: &'static str) {
+        const EVERY_MS: i64 = 60_000;
+        let now = self.clock.now_ms();
+        let Some(client) = self.clients.at(seat) else { return };
+        client.out.buf = Vec::new();
+        client.closing = true;
+        let told = self.admin.turned_away.get(why);
+        if told.is_none_or(|at| (now - at).abs() >= EVERY_MS) {
+            tracing::warn!(client = client.addr, why, "a connection is closed");
+            self.admin.turned_away.insert(why, now);
+        }
+    }
+
+    /// Why a new connection is not let in. Beyond this machine a password or a user must be named, as Redis asks in its
+    /// protected mode.
+    pub(crate) fn turns_away(&self, socket: &Socket) -> Option<&'static str> {
+        if self.clients.len() >= self.config.maxclients {
+            return Some("ERR max number of clients reached");
+        }
+        let open = self.admin.users.default_user().needs_no_password();
+        (open && self.config.protected_mode && !socket.local).then_some(
+            "DENIED Redis is running in protected mode: no password is set for the default user, so that \
+             only this machine may connect. Set one with CONFIG SET requirepass, or name users and \
+             switch the default user off with ACL SETUSER, or let everybody in with CONFIG SET \
+             protected-mode no",
+        )
     }
 
     /// Refuses keys of different slots, as a Cluster node would.
@@ -243,7 +274,7 @@ impl Core {
         let mut over = Vec::new();
         for client in self.clients.iter_mut() {
             let limit = limits.0[if client.subscribed() { 2 } else { 0 }];
-            let waiting = client.out.buf.len() as u64;
+            let waiting = client.waiting_bytes() as u64;
             if limit.soft == 0 || waiting <= limit.soft {
                 client.over_soft_since = None;
                 continue;
@@ -317,4 +348,42 @@ pub(crate) fn quote(line: &mut Vec<u8>, bytes: &[u8]) {
         }
     }
     line.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Engine;
+
+    #[test]
+    fn beyond_this_machine_nobody_connects_without_a_password_or_users() {
+        let engine = Engine::memory();
+        let owner = engine.as_owner().connect();
+        let set = |line: &str| {
+            let mut words = line.split(' ');
+            let mut command = redis::cmd(words.next().unwrap());
+            for word in words {
+                command.arg(word);
+            }
+            assert!(matches!(owner.call(&command), Some(redis::Value::Okay)), "{line}");
+        };
+        let socket = |local| Socket {
+            addr: "192.0.2.1:5".into(),
+            laddr: "192.0.2.2:6380".into(),
+            fd: 0,
+            local,
+        };
+        let refused = |local| engine.shared.lock().core().turns_away(&socket(local));
+        assert!(refused(false).is_some_and(|why| why.starts_with("DENIED ")));
+        assert!(refused(true).is_none());
+        set("CONFIG SET requirepass secret");
+        assert!(refused(false).is_none());
+        set("ACL SETUSER default nopass");
+        assert!(refused(false).is_some());
+        set("ACL SETUSER default off");
+        assert!(refused(false).is_none(), "only named users get in");
+        set("ACL SETUSER default on");
+        set("CONFIG SET protected-mode no");
+        assert!(refused(false).is_none());
+    }
 }

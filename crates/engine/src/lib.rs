@@ -91,9 +91,11 @@ pub mod fuzzing;
 mod geo_search;
 mod geohash;
 mod guard;
+mod held;
 mod help;
 mod hll;
 mod log;
+mod logins;
 mod lua;
 mod many_pop;
 mod notify;
@@ -120,10 +122,11 @@ use std::sync::Arc;
 
 pub use aof::{Fsync, OpenError, Opened};
 pub use aof_load::LoadError;
-pub use aof_repair::{Aside, FileReport, LogReport, Repaired, check_log, repair_log};
+pub use aof_repair::{Aside, FileReport, LogReport, Repaired, check_log, has_log, repair_log};
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use door_direct::Connection;
+pub use door_direct::{Connection, Turn};
 pub use door_tcp::Listener;
+pub use held::Place;
 pub use unit::{Next, Unit};
 
 use crate::command::Run;
@@ -194,6 +197,8 @@ pub struct Options {
     pub script_memory: usize,
     /// Ends a script that has run this long without writing. Without it only `SCRIPT KILL` does.
     pub script_time: Option<std::time::Duration>,
+    /// Closes a client of a listening door that takes nothing of what it is owed for so long.
+    pub write_stall: std::time::Duration,
 }
 
 /// What the program around the engine does when a client says `SHUTDOWN`.
@@ -229,6 +234,7 @@ impl Default for Options {
             debug: false,
             script_memory: lua::watch::MEMORY,
             script_time: None,
+            write_stall: std::time::Duration::from_secs(10),
         }
     }
 }
@@ -237,6 +243,8 @@ impl Default for Options {
 #[derive(Clone)]
 pub struct Engine {
     shared: Hold,
+    owner: bool,
+    write_stall: std::time::Duration,
 }
 
 impl std::fmt::Debug for Engine {
@@ -253,8 +261,22 @@ impl Engine {
 
     /// An engine with options; loads what its directory has.
     pub fn open(options: Options) -> Result<(Self, Opened), OpenError> {
+        let write_stall = options.write_stall;
         let (shared, opened) = Shared::start(options)?;
-        Ok((Engine { shared: Hold::new(shared) }, opened))
+        Ok((Engine { shared: Hold::new(shared), owner: false, write_stall }, opened))
+    }
+
+    /// The same engine for the program around it: connections made from this one need no login and no rule of users
+    /// binds them, whatever `requirepass` and `ACL SETUSER` say. Sockets are not made from here, and log in.
+    #[must_use]
+    pub fn as_owner(&self) -> Self {
+        Engine { owner: true, ..self.clone() }
+    }
+
+    /// The same engine, whose doors opened from this one give clients another [`Options::write_stall`].
+    #[must_use]
+    pub fn with_write_stall(&self, write_stall: std::time::Duration) -> Self {
+        Engine { write_stall, ..self.clone() }
     }
 
     /// Starts writing the log anew, in the background. False when that is under way or there is no log.
@@ -273,24 +295,41 @@ impl Engine {
         self.shared.lock().log.as_ref().map_or(Ok(()), aof::Log::sync)
     }
 
+    /// Changes how much memory scripts may take from now on, see [`Options::script_memory`].
+    pub fn set_script_memory(&self, bytes: usize) {
+        self.shared.watch.set_memory(bytes);
+    }
+
+    /// How long somebody has kept the engine to himself, such as a script without an end; none while it can be had. Does not
+    /// wait for the engine.
+    pub fn busy_for(&self) -> Option<std::time::Duration> {
+        self.shared.busy_for()
+    }
+
+    /// Why writes are refused, such as a full disk; none while they are taken. Does not wait for the engine, and is at most
+    /// a tenth of a second old.
+    pub fn refusal(&self) -> Option<String> {
+        self.shared.refusal()
+    }
+
     /// A new connection by direct call: a session of its own.
     pub fn connect(&self) -> Connection {
-        Connection::new(&self.shared)
+        Connection::new(&self.shared, self.owner)
     }
 
     /// A new connection as a byte stream in memory, speaking RESP. Needs a tokio runtime.
     pub fn duplex(&self) -> tokio::io::DuplexStream {
-        door_stream::duplex(&self.shared)
+        door_stream::duplex(&self.shared, self.owner)
     }
 
     /// Listens for RESP clients on a TCP address, on a thread of the engine's own.
     pub fn listen(&self, addr: std::net::SocketAddr) -> std::io::Result<Listener> {
-        Listener::tcp(&self.shared, addr)
+        Listener::tcp(&self.shared, addr, self.write_stall)
     }
 
     /// Listens for RESP clients on a Unix socket, which must not be there yet and goes with the [`Listener`].
     pub fn listen_unix(&self, path: &std::path::Path) -> std::io::Result<Listener> {
-        Listener::unix(&self.shared, path)
+        Listener::unix(&self.shared, path, self.write_stall)
     }
 
     /// Ends what is due now. The engine does this by itself; a test with a [`ManualClock`] calls it after

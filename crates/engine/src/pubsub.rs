@@ -141,7 +141,7 @@ pub(crate) fn deliver(core: &mut Core, id: u64, write: impl FnOnce(&mut Out)) {
     let max = core.config.pubsub_buffer_max;
     let Some(client) = core.clients.get_mut(id) else { return };
     write(&mut client.out);
-    if max > 0 && client.out.buf.len() > max {
+    if max > 0 && client.waiting_bytes() > max {
         client.out.buf = Vec::new();
         client.closing = true;
     }

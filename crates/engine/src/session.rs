@@ -2,6 +2,7 @@
 //! owed. Replies stay with the client until everything changed so far is in the log.
 
 use crate::client::Seat;
+use crate::ctx::is;
 use crate::door_busy::Absent;
 use crate::exec::Inner;
 use crate::resp::{self, Argv, Bounds, Parsed};
@@ -23,6 +24,11 @@ pub(crate) enum After {
     Close,
 }
 
+/// Whether a call is a line of an HTTP request. A page in a browser can have one sent anywhere, with commands for a body.
+pub(crate) fn is_http(argv: &[&[u8]]) -> bool {
+    argv.first().is_some_and(|word| is(word, "post") || is(word, "host:"))
+}
+
 /// Runs the whole calls in `input`. True when something must be settled before replies leave.
 pub(crate) fn run_calls(
     inner: &mut Inner,
@@ -32,6 +38,11 @@ pub(crate) fn run_calls(
 ) -> bool {
     state.catch_up(inner.core(), seat.id);
     state.more = false;
+    state.input_max = inner.core().config.query_buffer_max;
+    if input.len() > state.input_max {
+        inner.core().turn_away(seat, "more arrived than client-query-buffer-limit allows");
+        input.clear();
+    }
     let mut used = 0;
     let mut broken = None;
     let mut space = Vec::new();
@@ -60,6 +71,10 @@ pub(crate) fn run_calls(
         };
         let mut argv = Argv::new();
         match resp::parse(&input[used..], bounds, &mut space, &mut argv) {
+            Parsed::Call(_) if is_http(&argv) => {
+                inner.core().turn_away(seat, "possible attack: POST or Host: came instead of RESP");
+                used = input.len();
+            }
             Parsed::Call(len) => {
                 inner.run_seated(seat, &argv);
                 used += len;

@@ -1,5 +1,6 @@
 //! The settings Redis 7.0.15 has: names, kinds and values at start are data in `settings.tsv`. A value is
-//! checked and brought to the form in which `CONFIG GET` shows it; what it changes is `config.rs`'s business.
+//! checked and brought to the form in which `CONFIG GET` shows it; what it changes is `config.rs`'s business. A setting that
+//! the engine does not act on keeps its value: `CONFIG SET` refuses another one and says why.
 
 use std::sync::LazyLock;
 
@@ -22,6 +23,30 @@ pub(crate) enum Kind {
     Special,
 }
 
+/// The effect of `CONFIG SET` on a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// The engine acts on it.
+    Obeyed,
+    /// It is taken, because programs set it and nothing here depends on it.
+    Idle,
+    /// It keeps its value, for this reason.
+    Refused(&'static str),
+}
+
+/// Why settings keep their value, by the word in the table.
+const REASONS: &[(&str, &str)] = &[
+    ("cluster", "this engine is no node of a Cluster"),
+    ("door", "the program around the engine opens its doors"),
+    ("log", "the log is written and read in one way only"),
+    ("memory", "this engine leaves memory to the allocator and evicts keys only"),
+    ("process", "this belongs to the program around the engine"),
+    ("replication", "this engine has no replicas and is none"),
+    ("snapshots", "this engine writes no snapshots, its log has every change"),
+    ("tls", "this engine speaks no TLS"),
+    ("work", "this engine does it in one way only"),
+];
+
 /// One setting.
 #[derive(Debug)]
 pub(crate) struct Setting {
@@ -36,6 +61,7 @@ pub(crate) struct Setting {
     pub(crate) hidden: bool,
     /// Never shown in the slow log or to monitors.
     pub(crate) secret: bool,
+    pub(crate) effect: Effect,
     pub(crate) default: &'static str,
 }
 
@@ -47,7 +73,7 @@ pub(crate) static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
 
 fn parse(line: &'static str) -> Setting {
     let mut parts = line.split('\t');
-    let mut next = || parts.next().expect("a line of settings.tsv has five fields");
+    let mut next = || parts.next().expect("a line of settings.tsv has six fields");
     let (name, alias, kind, flags) = (next(), next(), next(), next());
     let mut words = kind.split(' ');
     let word = words.next().unwrap_or_default();
@@ -72,7 +98,20 @@ fn parse(line: &'static str) -> Setting {
         protected: flagged("protected"),
         hidden: flagged("hidden"),
         secret: flagged("secret"),
+        effect: effect(next()),
         default: next(),
+    }
+}
+
+fn effect(word: &'static str) -> Effect {
+    match word {
+        "obeyed" => Effect::Obeyed,
+        "idle" => Effect::Idle,
+        "-" => Effect::Refused("it is fixed"),
+        word => {
+            let reason = REASONS.iter().find(|(known, _)| *known == word);
+            Effect::Refused(reason.expect("a word of settings.tsv has its reason").1)
+        }
     }
 }
 
@@ -259,7 +298,7 @@ impl OutputLimits {
     /// Whether more waits for the client than is ever allowed.
     pub(crate) fn over_hard(&self, client: &crate::client::Client) -> bool {
         let hard = self.0[if client.subscribed() { 2 } else { 0 }].hard;
-        hard > 0 && client.out.buf.len() as u64 > hard
+        hard > 0 && client.waiting_bytes() as u64 > hard
     }
 
     /// Reads the form in which the value is kept.

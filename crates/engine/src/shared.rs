@@ -1,20 +1,21 @@
 //! The one lock, and the thread that lets time pass: it ends waits and lives that are due.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::Options;
-use crate::aof::{Log, OpenError, Opened};
+use crate::aof::{self, Log, OpenError, Opened};
 use crate::client::{Client, Seat};
 use crate::config::Config;
 use crate::core::Core;
 use crate::door_conn::Socket;
 use crate::door_loop::Door;
 use crate::exec::Inner;
+use crate::held::{Held, Line};
 use crate::lua::host::LuaHost;
 use crate::lua::watch::Watch;
 use crate::wake::Wake;
@@ -22,8 +23,16 @@ use crate::wake::Wake;
 /// What all doors share.
 pub(crate) struct Shared {
     inner: Mutex<Inner>,
-    /// How many wait for the lock.
+    /// How many threads wait for the lock.
     waiting: AtomicUsize,
+    /// Tasks that wait for it.
+    pub(crate) line: Line,
+    /// The present holder has kept the lock for longer than a moment: no task waits another one for it.
+    kept_long: AtomicBool,
+    /// Clients that left while somebody else held the lock.
+    leaving: Mutex<Vec<Seat>>,
+    any_leaving: AtomicBool,
+    condition: Condition,
     ticker: Arc<Ticker>,
     /// The running script, to be seen and stopped without the lock.
     pub(crate) watch: Arc<Watch>,
@@ -36,6 +45,31 @@ pub(crate) struct Shared {
     listening: Mutex<Vec<Weak<Door>>>,
     /// The last rewrite of the log that was begun.
     pub(crate) rewriter: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// How the engine is, to be seen without the lock. The ticking thread keeps it.
+struct Condition {
+    epoch: Instant,
+    /// Milliseconds since `epoch` at which the ticking thread began to wait for the lock; 0 when it has it.
+    waits_since: AtomicU64,
+    /// Why writes are refused.
+    refusal: Mutex<Option<String>>,
+}
+
+impl Default for Condition {
+    fn default() -> Self {
+        Condition {
+            epoch: Instant::now(),
+            waits_since: AtomicU64::new(0),
+            refusal: Mutex::default(),
+        }
+    }
+}
+
+impl Condition {
+    fn now(&self) -> u64 {
+        u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)
+    }
 }
 
 /// Wakes the ticking thread early when a nearer deadline appears.
@@ -53,11 +87,14 @@ struct TickerState {
 
 /// How often lives that are over are looked for.
 const TICK: Duration = Duration::from_millis(100);
+/// How long a task may hold its thread for the lock. Holders that work in memory are done long before.
+const MOMENT: Duration = Duration::from_millis(1);
 
 impl Shared {
     pub(crate) fn start(options: Options) -> Result<(Arc<Self>, Opened), OpenError> {
         let mut config = Config::opened(options.databases, options.cluster);
         config.set_text("enable-debug-command", if options.debug { b"yes" } else { b"no" });
+        config.set_text("appendfsync", options.fsync.word().as_bytes());
         config.set_text("appendonly", if options.dir.is_some() { b"yes" } else { b"no" });
         let mut core = Core::new(options.clock, config);
         core.admin.on_shutdown = options.on_shutdown;
@@ -76,6 +113,11 @@ impl Shared {
         let shared = Arc::new(Shared {
             inner: Mutex::new(inner),
             waiting: AtomicUsize::new(0),
+            line: Line::default(),
+            kept_long: AtomicBool::new(false),
+            leaving: Mutex::default(),
+            any_leaving: AtomicBool::new(false),
+            condition: Condition::default(),
             ticker: Arc::default(),
             watch,
             runtimes: Mutex::default(),
@@ -98,8 +140,44 @@ impl Shared {
         Ok((shared, opened))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.try_lock().unwrap_or_else(|| self.wait_with(|| self.inner.lock()))
+    /// The lock. Blocks the thread until it is there: for threads of the engine's own and callers without a runtime.
+    pub(crate) fn lock(&self) -> Held<'_> {
+        let guard = self.inner.try_lock();
+        self.held(guard.unwrap_or_else(|| self.wait_with(|| self.inner.lock())))
+    }
+
+    /// The lock, unless its holder keeps it for longer than a moment: then a task waits in the line.
+    pub(crate) fn lock_soon(&self) -> Option<Held<'_>> {
+        if let Some(guard) = self.inner.try_lock() {
+            return Some(self.held(guard));
+        }
+        if self.kept_long.load(Ordering::Relaxed) {
+            return None;
+        }
+        let guard = self.wait_with(|| self.inner.try_lock_for(MOMENT));
+        if guard.is_none() {
+            self.kept_long.store(true, Ordering::Relaxed);
+        }
+        guard.map(|guard| self.held(guard))
+    }
+
+    fn held<'a>(&'a self, guard: MutexGuard<'a, Inner>) -> Held<'a> {
+        if self.kept_long.load(Ordering::Relaxed) {
+            self.kept_long.store(false, Ordering::Relaxed);
+        }
+        let mut held = Held::new(guard, &self.line);
+        if self.any_leaving.load(Ordering::Acquire) {
+            self.see_off(&mut held);
+        }
+        held
+    }
+
+    #[cold]
+    fn see_off(&self, inner: &mut Inner) {
+        self.any_leaving.store(false, Ordering::Release);
+        for seat in std::mem::take(&mut *self.leaving.lock()) {
+            Self::unseat_in(inner, seat);
+        }
     }
 
     fn wait_with<T>(&self, wait: impl FnOnce() -> T) -> T {
@@ -127,14 +205,17 @@ impl Shared {
     }
 
     /// The lock for the ticking thread, which sees to the doors while it has to wait.
-    fn lock_and_attend(&self) -> MutexGuard<'_, Inner> {
+    fn lock_and_attend(&self) -> Held<'_> {
         const BUSY: Duration = Duration::from_millis(10);
+        self.condition.waits_since.store(self.condition.now(), Ordering::Relaxed);
         loop {
             let busy = self.watch.busy();
             let wait = if busy { BUSY } else { TICK };
             if let Some(inner) = self.wait_with(|| self.inner.try_lock_for(wait)) {
-                return inner;
+                self.condition.waits_since.store(0, Ordering::Relaxed);
+                return self.held(inner);
             }
+            self.line.wake_all();
             for runtime in self.runtimes.lock().iter() {
                 runtime.spawn(async {});
             }
@@ -148,58 +229,67 @@ impl Shared {
         }
     }
 
+    /// How long the lock has been held by somebody who keeps it, a script or a long command; none when it can be had.
+    pub(crate) fn busy_for(&self) -> Option<Duration> {
+        let since = self.condition.waits_since.load(Ordering::Relaxed);
+        let waited = if since == 0 { 0 } else { self.condition.now().saturating_sub(since) };
+        (waited > 0).then(|| Duration::from_millis(waited))
+    }
+
+    /// Why writes are refused, as of the last tick.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        self.condition.refusal.lock().clone()
+    }
+
     /// The lock, or nothing while a slow script holds it.
-    pub(crate) fn lock_unless_busy(&self) -> Option<MutexGuard<'_, Inner>> {
+    pub(crate) fn lock_unless_busy(&self) -> Option<Held<'_>> {
         const LOOK: Duration = Duration::from_millis(1);
         if let Some(inner) = self.inner.try_lock() {
-            return Some(inner);
+            return Some(self.held(inner));
         }
         self.wait_with(|| {
             while !self.watch.busy() {
                 if let Some(inner) = self.inner.try_lock_for(LOOK) {
-                    return Some(inner);
+                    return Some(self.held(inner));
                 }
             }
             None
         })
     }
 
-    /// Seats a new client.
-    pub(crate) fn seat(&self, addr: String) -> Seat {
-        Self::seat_in(&mut self.lock(), addr)
+    /// Seats a client of this process.
+    pub(crate) fn seat(inner: &mut Inner, owner: bool) -> Seat {
+        Self::seat_in(inner, "in-process:0".into(), owner)
     }
 
-    fn seat_in(inner: &mut Inner, addr: String) -> Seat {
+    fn seat_in(inner: &mut Inner, addr: String, owner: bool) -> Seat {
         let core = inner.core();
         let id = core.clients.next_id();
         core.stats.connections += 1;
         let now = core.clock.now_ms();
-        let user = Arc::clone(core.admin.users.default_user());
+        let users = &core.admin.users;
+        let user = Arc::clone(if owner { users.owner() } else { users.default_user() });
         let mut client = Client::new(id, addr, user, now);
-        client.in_process = true;
+        (client.in_process, client.owner) = (true, owner);
         core.clients.add(Box::new(client))
     }
 
-    /// Seats a client of an in-memory stream; not while a slow script holds the lock.
-    pub(crate) fn seat_stream(&self) -> Option<(Seat, Arc<tokio::sync::Notify>)> {
-        let mut inner = self.lock_unless_busy()?;
-        let seat = Self::seat_in(&mut inner, "in-process:0".into());
-        let client = inner.core().clients.at(seat)?;
-        Some((seat, client.wake.notify()?))
-    }
-
-    /// Seats a client that came over a socket, unless there are as many as the configuration allows.
-    pub(crate) fn seat_socket(inner: &mut Inner, socket: &Socket, wake: Wake) -> Option<Seat> {
-        let core = inner.core();
-        if core.clients.len() >= core.config.maxclients {
-            core.stats.rejected_connections += 1;
-            return None;
+    /// Seats a client that came over a socket, or says why it is not let in.
+    pub(crate) fn seat_socket(
+        inner: &mut Inner,
+        socket: &Socket,
+        wake: Wake,
+    ) -> Result<Seat, &'static str> {
+        if let Some(why) = inner.core().turns_away(socket) {
+            inner.core().stats.rejected_connections += 1;
+            return Err(why);
         }
-        let seat = Self::seat_in(inner, socket.addr.clone());
-        let client = inner.core().clients.at(seat)?;
-        client.laddr.clone_from(&socket.laddr);
-        (client.fd, client.in_process, client.wake) = (socket.fd, false, wake);
-        Some(seat)
+        let seat = Self::seat_in(inner, socket.addr.clone(), false);
+        if let Some(client) = inner.core().clients.at(seat) {
+            client.laddr.clone_from(&socket.laddr);
+            (client.fd, client.in_process, client.wake) = (socket.fd, false, wake);
+        }
+        Ok(seat)
     }
 
     /// Whether a client that has not logged in may do something.
@@ -207,9 +297,13 @@ impl Shared {
         self.open_to_all.load(Ordering::Relaxed)
     }
 
-    /// A connection ended: nothing of it stays.
+    /// A connection ended: nothing of it stays. Never waits; whoever holds the lock, the next one sees it off.
     pub(crate) fn unseat(&self, seat: Seat) {
-        Self::unseat_in(&mut self.lock(), seat);
+        if let Some(guard) = self.inner.try_lock() {
+            return Self::unseat_in(&mut self.held(guard), seat);
+        }
+        self.leaving.lock().push(seat);
+        self.any_leaving.store(true, Ordering::Release);
     }
 
     pub(crate) fn unseat_in(inner: &mut Inner, seat: Seat) {
@@ -250,8 +344,14 @@ impl Shared {
         }
         self.look_after_log(&mut inner);
         let core = inner.core();
+        let refusal = core.write_refusal.as_ref().map(aof::reason);
+        let mut told = self.condition.refusal.lock();
+        if *told != refusal {
+            *told = refusal;
+        }
+        drop(told);
         if core.blocked_clients == 0 {
-            return TICK;
+            return core.config.tick;
         }
         let now = core.clock.now_ms();
         let next = core.clients.iter().filter_map(|c| c.blocked.as_ref()?.until_ms).min();

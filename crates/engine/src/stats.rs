@@ -86,6 +86,8 @@ pub(crate) struct Stats {
     pub(crate) misses: u64,
     pub(crate) expired_keys: u64,
     pub(crate) evicted_keys: u64,
+    /// Keys that were freed on a thread of their own.
+    pub(crate) lazyfreed: u64,
     pub(crate) connections: u64,
     pub(crate) rejected_connections: u64,
     pub(crate) commands: u64,
@@ -107,6 +109,7 @@ impl Stats {
             misses: 0,
             expired_keys: 0,
             evicted_keys: 0,
+            lazyfreed: 0,
             connections: 0,
             rejected_connections: 0,
             commands: 0,

@@ -4,9 +4,10 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use redis::{Value, cmd};
+use testkit::wait_until;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::aof_file::{Disk, LogFile};
@@ -92,15 +93,6 @@ fn ask(connection: &Connection, line: &str) -> String {
     }
 }
 
-fn until(what: &str, mut done: impl FnMut() -> bool) -> Duration {
-    let started = Instant::now();
-    while !done() {
-        assert!(started.elapsed() < Duration::from_secs(20), "{what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    started.elapsed()
-}
-
 #[test]
 fn a_full_disk_refuses_writes_and_comes_back_by_itself() {
     for torn in [false, true] {
@@ -123,8 +115,7 @@ fn a_full_disk_refuses_writes_and_comes_back_by_itself() {
         assert_eq!(ask(&connection, "GET c"), "");
         disk.torn.store(false, Ordering::SeqCst);
         disk.full.store(false, Ordering::SeqCst);
-        let took = until("writes are taken again", || ask(&connection, "SET after 1") == "OK");
-        assert!(took < Duration::from_secs(5), "{took:?}");
+        wait_until("writes are taken again", || ask(&connection, "SET after 1") == "OK");
         drop(connection);
         drop(engine);
         let again = open(dir.path(), Fsync::No).connect();
@@ -149,8 +140,8 @@ fn a_rewrite_beside_refused_writes_counts_none_twice() {
     disk.full.store(true, Ordering::SeqCst);
     assert!(ask(&connection, "INCR n").starts_with("MISCONF"));
     assert!(engine.rewrite());
-    until("the rewrite ends", || !engine.is_rewriting());
-    until("writes are taken again", || ask(&connection, "SET after 1") == "OK");
+    wait_until("the rewrite ends", || !engine.is_rewriting());
+    wait_until("writes are taken again", || ask(&connection, "SET after 1") == "OK");
     assert_eq!(ask(&connection, "GET n"), "2");
     drop(connection);
     drop(engine);
@@ -173,7 +164,7 @@ fn a_rewrite_that_fails_leaves_the_old_files_valid() {
     std::fs::create_dir(&block).unwrap();
     for n in 0..3 {
         assert!(engine.rewrite());
-        until("the rewrite ends", || !engine.is_rewriting());
+        wait_until("the rewrite ends", || !engine.is_rewriting());
         assert_eq!(ask(&connection, &format!("SET after{n} 1")), "OK");
         let copy = tempfile::tempdir().unwrap();
         copy_log(dir.path(), copy.path());
@@ -182,7 +173,7 @@ fn a_rewrite_that_fails_leaves_the_old_files_valid() {
     assert!(ask(&connection, "INFO persistence").contains("aof_last_bgrewrite_status:err"));
     std::fs::remove_dir(&block).unwrap();
     assert!(engine.rewrite());
-    until("the rewrite ends", || !engine.is_rewriting());
+    wait_until("the rewrite ends", || !engine.is_rewriting());
     assert!(ask(&connection, "INFO persistence").contains("aof_last_bgrewrite_status:ok"));
     drop(connection);
     drop(engine);
@@ -210,15 +201,14 @@ fn after_a_failed_sync_only_new_files_count() {
         let block = dir.path().join("appendonlydir/temp-rewrite.aof");
         std::fs::create_dir(&block).unwrap();
         disk.unsynced.store(true, Ordering::SeqCst);
-        until("the failure is noticed", || ask(&connection, "INCR n").starts_with("MISCONF"));
+        wait_until("the failure is noticed", || ask(&connection, "INCR n").starts_with("MISCONF"));
         disk.unsynced.store(false, Ordering::SeqCst);
         // The disk syncs again, and that is no reason to trust the old file.
         std::thread::sleep(Duration::from_millis(300));
         assert!(ask(&connection, "INCR n").starts_with("MISCONF"));
         assert_eq!(ask(&connection, "GET a"), "1");
         std::fs::remove_dir(&block).unwrap();
-        let took = until("new files are complete", || ask(&connection, "SET b 1") == "OK");
-        assert!(took < Duration::from_secs(5), "{took:?}");
+        wait_until("new files are complete", || ask(&connection, "SET b 1") == "OK");
         let n = ask(&connection, "GET n");
         drop(connection);
         drop(engine);
@@ -322,7 +312,7 @@ fn one_write_of_the_log_serves_all_that_are_ready_and_fails_for_all() {
     drop(streams);
     disk.full.store(false, Ordering::SeqCst);
     let connection = engine.connect();
-    until("writes are taken again", || ask(&connection, "SET after 1") == "OK");
+    wait_until("writes are taken again", || ask(&connection, "SET after 1") == "OK");
     let n: usize = ask(&connection, "GET n").parse().unwrap();
     drop((connection, door, engine));
     let again = open(dir.path(), Fsync::No).connect();
@@ -350,7 +340,7 @@ async fn a_rewrite_between_a_call_and_its_reply_counts_nothing_twice() {
             }
         }
     }
-    until("the rewrite ends", || !engine.is_rewriting());
+    wait_until("the rewrite ends", || !engine.is_rewriting());
     drop(streams);
     tokio::task::yield_now().await;
     let connection = engine.connect();
@@ -408,11 +398,10 @@ fn a_real_full_disk_loses_nothing_acknowledged() {
     assert_eq!(ask(&connection, "GET k0"), value);
     // A rewrite finds no room either, and harms nothing.
     engine.rewrite();
-    until("the rewrite ends", || !engine.is_rewriting());
+    wait_until("the rewrite ends", || !engine.is_rewriting());
     assert!(ask(&connection, "SET x 1").starts_with("MISCONF"));
     std::fs::remove_file(&filler).unwrap();
-    let took = until("writes are taken again", || ask(&connection, "SET x 1") == "OK");
-    assert!(took < Duration::from_secs(5), "{took:?}");
+    wait_until("writes are taken again", || ask(&connection, "SET x 1") == "OK");
     drop(connection);
     drop(engine);
     let again = open(dir, Fsync::No).connect();
@@ -421,5 +410,26 @@ fn a_real_full_disk_loses_nothing_acknowledged() {
     }
     assert_eq!(ask(&again, "GET x"), "1");
     drop(again);
-    println!("PASS disk: {done} acknowledged on 1 MiB, 0 lost, back after {took:?}");
+    println!("PASS disk: {done} acknowledged on 1 MiB, 0 lost");
+}
+
+#[test]
+fn the_log_is_synced_as_appendfsync_says_while_it_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, disk) = moody(dir.path(), Fsync::No);
+    let connection = engine.connect();
+    let syncs = || disk.syncs.load(Ordering::SeqCst);
+    let set = |value: &str| {
+        assert_eq!(ask(&connection, &format!("CONFIG SET appendfsync {value}")), "OK");
+    };
+    assert_eq!(ask(&connection, "INCR n"), "1");
+    let before = syncs();
+    assert_eq!(ask(&connection, "INCR n"), "2");
+    assert_eq!(syncs(), before, "nothing is synced");
+    set("always");
+    assert_eq!(ask(&connection, "INCR n"), "3");
+    assert_eq!(syncs(), before + 1);
+    set("everysec");
+    assert_eq!(ask(&connection, "INCR n"), "4");
+    wait_until("a sync within a second or so", || syncs() > before + 1);
 }

@@ -2,7 +2,7 @@
 //! happens with the engine's lock held; a ring is never lost, several may become one.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -28,6 +28,14 @@ impl Wake {
         }
     }
 
+    /// Bytes that a loop has for the client and that the client has not taken.
+    pub(crate) fn owed(&self) -> usize {
+        match self {
+            Wake::Task(_) => 0,
+            Wake::Loop(ring) => ring.owed.load(Ordering::Relaxed),
+        }
+    }
+
     /// What a task sleeps on; nothing for a client of a loop.
     pub(crate) fn notify(&self) -> Option<Arc<Notify>> {
         match self {
@@ -44,17 +52,28 @@ pub(crate) struct Ring {
     slot: usize,
     /// In the list already.
     rung: AtomicBool,
+    /// Bytes of replies that the connection has and that the peer has not taken.
+    owed: AtomicUsize,
 }
 
 impl Ring {
     pub(crate) fn new(bell: &Arc<Bell>, slot: usize) -> Self {
-        Ring { bell: Arc::clone(bell), slot, rung: AtomicBool::new(false) }
+        Ring {
+            bell: Arc::clone(bell),
+            slot,
+            rung: AtomicBool::new(false),
+            owed: AtomicUsize::new(0),
+        }
     }
 
     fn ring(&self) {
         if !self.rung.swap(true, Ordering::AcqRel) {
             self.bell.ring(self.slot);
         }
+    }
+
+    pub(crate) fn owes(&self, bytes: usize) {
+        self.owed.store(bytes, Ordering::Relaxed);
     }
 
     /// The loop is about to look: what happens from now on rings again.

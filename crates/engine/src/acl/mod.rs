@@ -292,12 +292,14 @@ impl User {
 #[derive(Debug)]
 pub(crate) struct Users {
     by_name: BTreeMap<Vec<u8>, Arc<User>>,
+    /// Not by name: nobody can log in as it, and no command changes it.
+    owner: Arc<User>,
 }
 
 impl Default for Users {
     fn default() -> Self {
         let by_name = BTreeMap::from([(b"default".to_vec(), User::unrestricted())]);
-        Users { by_name }
+        Users { by_name, owner: User::unrestricted() }
     }
 }
 
@@ -309,6 +311,11 @@ impl Users {
     /// The user of a connection that has not logged in.
     pub(crate) fn default_user(&self) -> &Arc<User> {
         self.by_name.get(b"default".as_slice()).expect("the default user cannot be removed")
+    }
+
+    /// The user of the program around the engine.
+    pub(crate) fn owner(&self) -> &Arc<User> {
+        &self.owner
     }
 
     pub(crate) fn put(&mut self, user: Arc<User>) {

@@ -59,8 +59,6 @@ pub struct Limits {
     pub zset_max_listpack_entries: usize,
     /// Longest member of a packed sorted set.
     pub zset_max_listpack_value: usize,
-    /// Size of a list's chunks in Redis; ours are 8 KB, whatever this says.
-    pub list_max_listpack_size: i64,
     /// Most bytes of one node of a stream.
     pub stream_node_max_bytes: usize,
     /// Most entries of one node of a stream.
@@ -76,7 +74,6 @@ impl Default for Limits {
             set_max_intset_entries: 512,
             zset_max_listpack_entries: 128,
             zset_max_listpack_value: 64,
-            list_max_listpack_size: -2,
             stream_node_max_bytes: 4096,
             stream_node_max_entries: 100,
         }

@@ -216,7 +216,11 @@ impl LuaHost {
             Ended::Failed(failed) => Err(error_reply(&mut core, call, failed)),
             Ended::Broken(text) => {
                 let text = &text[..text.len().min(100)];
-                let text = [b"ERR Error running script ", call.name, b", ", text].concat();
+                let mut text = [b"ERR Error running script ", call.name, b", ", text].concat();
+                if full {
+                    let limit = format!("; scripts may take {} bytes", self.watch.memory());
+                    text.extend_from_slice(limit.as_bytes());
+                }
                 Err(ReplyError(text.into()))
             }
             Ended::Panicked => {

@@ -14,8 +14,10 @@ use crate::out::Out;
 
 /// Chunk name of the prelude; its frames are not shown.
 pub(crate) const PRELUDE: &str = "=redis";
-/// Instructions between two looks at the watch, about a tenth of a millisecond.
-const LOOK_EVERY: u32 = 10_000;
+/// Instructions between two looks at the watch: some ten microseconds, or much longer where each makes a long string.
+const LOOK_EVERY: u32 = 2_000;
+/// The part of its limit that a script may leave behind before its garbage is collected.
+const LEFT_BEHIND: usize = 8;
 
 /// Base functions that scripts do not have.
 const REMOVED: &[&str] = &[
@@ -117,7 +119,7 @@ impl Sandbox {
         let watch = self.watch.clone();
         let triggers = HookTriggers::new().every_nth_instruction(every);
         self.lua.set_global_hook(triggers, move |lua, _| match watch.check() {
-            Ok(()) => Ok(VmState::Continue),
+            Ok(()) => watch.room_when_slow(lua.used_memory()).map(|()| VmState::Continue),
             Err(error) => {
                 // A script could catch this and go on: from now on every instruction raises it.
                 let watch = watch.clone();
@@ -137,7 +139,7 @@ impl Sandbox {
             self.hook(LOOK_EVERY)?;
         }
         let limit = self.watch.memory();
-        if out_of_memory || (limit > 0 && self.lua.used_memory() > limit / 2) {
+        if out_of_memory || (limit > 0 && self.lua.used_memory() > limit / LEFT_BEHIND) {
             self.lua.gc_collect()?;
             self.lua.gc_collect()?;
         }

@@ -183,6 +183,11 @@ impl Watch {
         self.memory.store(memory, Relaxed);
     }
 
+    /// Bytes that end a script from now on; 0 means no limit.
+    pub(crate) fn set_memory(&self, bytes: usize) {
+        self.memory.store(bytes, Relaxed);
+    }
+
     /// Bytes the Lua state may take (0: no limit).
     pub(crate) fn memory(&self) -> usize {
         self.memory.load(Relaxed)
@@ -215,6 +220,16 @@ impl Watch {
     /// Whether the running script has been told to end.
     pub(crate) fn stopping(&self) -> bool {
         self.stop.load(Relaxed)
+    }
+
+    /// Fails when a script that others wait for has taken more than a quarter of its memory: one that goes on to take all of
+    /// it may need minutes for that.
+    pub(crate) fn room_when_slow(&self, used: usize) -> Result<(), Error> {
+        let limit = self.memory();
+        if limit > 0 && used > limit / 4 && !self.wrote.load(Relaxed) && self.busy() {
+            return Err(raise::bare("not enough memory for a script that takes so long"));
+        }
+        Ok(())
     }
 
     /// Fails when `bytes` more of our own memory would pass the limit of a script.

@@ -49,9 +49,7 @@ fn a_pause_holds_writes_back_until_it_is_lifted() {
     assert_eq!(writer.say("GET k"), "nil");
     writer.send("SET k v");
     // Its own reply shows that the write arrived and waits.
-    while !say(&connection, "CLIENT LIST").contains("flags=b") {
-        std::thread::yield_now();
-    }
+    testkit::wait_until("the write waits", || say(&connection, "CLIENT LIST").contains("flags=b"));
     assert_eq!(say(&connection, "GET k"), "nil");
     assert_eq!(say(&connection, "CLIENT UNPAUSE"), "OK");
     assert_eq!(writer.read(), "OK");

@@ -293,9 +293,7 @@ fn a_real_server_reads_the_streams_of_a_log() {
             }
             if rewritten {
                 assert!(engine.rewrite());
-                while engine.is_rewriting() {
-                    std::thread::yield_now();
-                }
+                testkit::wait_until("the rewrite ends", || !engine.is_rewriting());
             }
             QUESTIONS.iter().map(|line| run(&connection, line)).collect()
         };

@@ -88,7 +88,7 @@ fn feed(to: &mut dyn Ask) {
         to.ask(&["SADD", "lots", &format!("member {i}")]);
     }
     // So that the short life is over on both sides, and the log says so.
-    while to.ask(&["EXISTS", "short"]) != Value::Int(0) {}
+    testkit::wait_until("the short life is over", || to.ask(&["EXISTS", "short"]) == Value::Int(0));
 }
 
 fn serve(program: Program, dir: &Path) -> Server {
@@ -133,16 +133,12 @@ fn rewrite_on_server(to: &mut dyn Ask) {
         let info: String = redis::from_redis_value(to.ask(&["INFO", "persistence"])).unwrap();
         !info.contains("aof_rewrite_in_progress:0") || !info.contains("aof_rewrite_scheduled:0")
     };
-    while running(to) {
-        std::thread::yield_now();
-    }
+    testkit::wait_until("the server's rewrite ends", || !running(to));
 }
 
 fn rewrite_on_engine(engine: &engine::Engine) {
     assert!(engine.rewrite());
-    while engine.is_rewriting() {
-        std::thread::yield_now();
-    }
+    testkit::wait_until("the rewrite ends", || !engine.is_rewriting());
 }
 
 fn there_and_back(program: Program) {

@@ -20,6 +20,7 @@ mod info;
 mod listening;
 mod repair;
 mod scripts;
+mod settings;
 mod streams;
 mod talk;
 mod unsynced;

@@ -21,9 +21,7 @@ fn sample(dir: &Path) -> Vec<Vec<String>> {
         connection.ask(&["RPUSH", &format!("l{}", n % 7), &format!("element {n}")]);
     }
     assert!(engine.rewrite());
-    while engine.is_rewriting() {
-        std::thread::yield_now();
-    }
+    testkit::wait_until("the rewrite ends", || !engine.is_rewriting());
     let mut states = vec![everything(&mut connection)];
     for n in 0..60 {
         connection.ask(&["RPUSH", &format!("l{}", n % 7), &format!("later {n}")]);

@@ -274,9 +274,7 @@ fn effects_and_libraries_are_there_after_a_restart_and_a_rewrite() {
         assert_eq!(run(&connection, &["FCALL", "f", "0"]), "7");
         if rewrite {
             engine.rewrite();
-            while engine.is_rewriting() {
-                std::thread::yield_now();
-            }
+            testkit::wait_until("the rewrite ends", || !engine.is_rewriting());
         }
     }
 }
@@ -304,14 +302,13 @@ async fn a_slow_script_is_told_of_and_killed_from_another_connection() {
     slow.write_all(call.as_bytes()).await.unwrap();
     let mut other = tokio::net::TcpStream::connect(door.addr()).await.unwrap();
     // Until the script has run for that long, the other is answered as usual or waits.
-    loop {
+    testkit::eventually("the script is told of", async || {
         other.write_all(b"PING\r\n").await.unwrap();
         let answer = line(&mut other).await;
-        if answer.starts_with("-BUSY ") {
-            break;
-        }
-        assert_eq!(answer, "+PONG");
-    }
+        assert!(answer == "+PONG" || answer.starts_with("-BUSY "), "{answer}");
+        answer != "+PONG"
+    })
+    .await;
     other.write_all(b"FUNCTION KILL\r\n").await.unwrap();
     assert!(line(&mut other).await.starts_with("-BUSY "));
     other.write_all(b"SCRIPT KILL\r\n").await.unwrap();
@@ -324,7 +321,7 @@ async fn a_slow_script_is_told_of_and_killed_from_another_connection() {
 async fn line(stream: &mut tokio::net::TcpStream) -> String {
     let mut text = Vec::new();
     while !text.ends_with(b"\r\n") {
-        text.push(stream.read_u8().await.unwrap());
+        text.push(testkit::within("a line comes", stream.read_u8()).await.unwrap());
     }
     text.truncate(text.len() - 2);
     String::from_utf8(text).unwrap()

@@ -18,19 +18,17 @@ async fn wait_with(engine: &Engine, line: &str) -> DuplexStream {
     let mut pipe = engine.duplex();
     pipe.write_all(format!("{line}\r\n").as_bytes()).await.unwrap();
     let watcher = engine.connect();
-    loop {
+    testkit::eventually("the reader waits", async || {
         let info = watcher.call(cmd("INFO").arg("clients")).expect("does not block");
-        let info: String = redis::from_redis_value(info).unwrap();
-        if info.contains("blocked_clients:1") {
-            return pipe;
-        }
-        tokio::task::yield_now().await;
-    }
+        redis::from_redis_value::<String>(info).unwrap().contains("blocked_clients:1")
+    })
+    .await;
+    pipe
 }
 
 async fn expect(pipe: &mut DuplexStream, reply: &str) {
     let mut bytes = vec![0; reply.len()];
-    pipe.read_exact(&mut bytes).await.unwrap();
+    testkit::within(reply, pipe.read_exact(&mut bytes)).await.unwrap();
     assert_eq!(String::from_utf8_lossy(&bytes), reply);
 }
 

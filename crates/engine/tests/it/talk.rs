@@ -30,7 +30,8 @@ pub(crate) fn show(value: &Value) -> String {
 fn command(line: &str) -> Cmd {
     let mut cmd = Cmd::new();
     for word in line.split(' ') {
-        cmd.arg(if word == "''" { "" } else { word });
+        // A space inside a word is written as one that does not break.
+        cmd.arg(if word == "''" { String::new() } else { word.replace('\u{a0}', " ") });
     }
     cmd
 }
