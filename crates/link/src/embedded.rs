@@ -1,17 +1,20 @@
-//! The store inside the process. A call runs on the caller's thread and its answer is ready at once; only
-//! blocking commands and subscriptions wait. No network, so nothing is ever unavailable or unknown.
+//! The store inside the process. A call runs on the caller's thread and its answer is ready at once; blocking commands and
+//! subscriptions wait. While a long script has the engine a call waits in line without holding its thread, and is given up
+//! at its deadline: nothing of it was done.
 
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use engine::{Connection, Engine, Fsync};
+use engine::{Connection, Engine, Fsync, Turn};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use kernel::{
     Answer, Calls, Cmd, Deadline, Fault, Here, Kind, Message, Next, Packed, Script, Session,
     Status, Store, Topic, Value, Words,
 };
+use parking_lot::Mutex;
 use tokio::time::timeout_at;
 
 use crate::OpenError;
@@ -27,9 +30,29 @@ use crate::wire::Wire;
 pub struct Embedded {
     engine: Engine,
     place: String,
-    since_ms: u64,
+    health: Arc<Health>,
     persistence: &'static str,
     warnings: Vec<String>,
+}
+
+/// Since when the engine can be had, or cannot.
+#[derive(Debug)]
+struct Health(Mutex<(bool, u64)>);
+
+impl Default for Health {
+    fn default() -> Self {
+        Health(Mutex::new((true, crate::wall_ms())))
+    }
+}
+
+impl Health {
+    fn since(&self, up: bool) -> u64 {
+        let mut known = self.0.lock();
+        if known.0 != up {
+            *known = (up, crate::wall_ms());
+        }
+        known.1
+    }
 }
 
 impl Embedded {
@@ -37,9 +60,9 @@ impl Embedded {
     pub fn memory() -> Self {
         let warning = "the data is in memory only and ends with the process: name a directory";
         Embedded {
-            engine: Engine::memory(),
+            engine: Engine::memory().as_owner(),
             place: "memory".to_owned(),
-            since_ms: crate::wall_ms(),
+            health: Arc::default(),
             persistence: "none",
             warnings: vec![warning.to_owned()],
         }
@@ -48,6 +71,12 @@ impl Embedded {
     /// Durable in a directory, which has one owner at a time; the log is synced every second.
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
         Self::open_with(dir, Fsync::EverySecond)
+    }
+
+    /// The same for a directory that holds a store already: where there is none, none is made.
+    pub fn open_existing(dir: &Path) -> Result<Self, OpenError> {
+        existing(dir)?;
+        Self::open(dir)
     }
 
     /// The same with a choice of when the log is forced to the disk.
@@ -70,7 +99,8 @@ impl Embedded {
             Fsync::No => "append-only log, synced when the system likes",
         };
         let place = dir.display().to_string();
-        Ok(Embedded { engine, place, since_ms: crate::wall_ms(), persistence, warnings })
+        let engine = engine.as_owner();
+        Ok(Embedded { engine, place, health: Arc::default(), persistence, warnings })
     }
 
     /// As a store.
@@ -78,9 +108,14 @@ impl Embedded {
         Arc::new(Direct { shared: self.engine.connect(), embedded: self.clone() })
     }
 
-    /// Lets other programs in: RESP on a TCP address, for as long as the listener is kept.
-    pub fn listen(&self, addr: SocketAddr) -> std::io::Result<engine::Listener> {
-        self.engine.listen(addr)
+    /// Lets other programs in: RESP on a TCP address, for as long as the listener is kept. A client that takes nothing of
+    /// what it is owed for as long as `write_stall` is closed.
+    pub fn listen(
+        &self,
+        addr: SocketAddr,
+        write_stall: Duration,
+    ) -> std::io::Result<engine::Listener> {
+        self.engine.with_write_stall(write_stall).listen(addr)
     }
 
     /// The engine itself.
@@ -91,12 +126,25 @@ impl Embedded {
 
 /// Reads every file of a directory's log and says what is wrong. Changes nothing.
 pub fn check_log(dir: &Path) -> Result<engine::LogReport, OpenError> {
+    existing(dir)?;
     engine::check_log(dir).map_err(|error| explain(dir, &error))
 }
 
 /// Cuts a damaged log where its good part ends; what is cut out stays beside it.
 pub fn repair_log(dir: &Path) -> Result<engine::Repaired, OpenError> {
+    existing(dir)?;
     engine::repair_log(dir).map_err(|error| explain(dir, &error))
+}
+
+fn existing(dir: &Path) -> Result<(), OpenError> {
+    if engine::has_log(dir) {
+        return Ok(());
+    }
+    let path = dir.display().to_string();
+    let reason = format!(
+        "there is no store in it; correct the directory, or make one with `worldkeep serve --data {path}`"
+    );
+    Err(OpenError::Directory { path, reason })
 }
 
 fn explain(dir: &Path, error: &engine::OpenError) -> OpenError {
@@ -127,26 +175,79 @@ fn late() -> Fault {
     Fault::Unavailable("the deadline had passed already".to_owned())
 }
 
+/// How long the engine may be kept by one caller before the store counts as busy.
+const BUSY_AFTER: Duration = Duration::from_secs(1);
+
+/// What keeps everybody else waiting, in words.
+fn keeps_waiting(held: Duration) -> String {
+    format!(
+        "{} a script or a long command has kept the engine for {:.1} s; SCRIPT KILL ends a script that wrote \
+         nothing, and a restart any: nothing of it is stored",
+        Fault::BUSY,
+        held.as_secs_f64()
+    )
+}
+
+fn busy(engine: &Engine) -> Fault {
+    Fault::Unavailable(keeps_waiting(engine.busy_for().unwrap_or_default()))
+}
+
+/// Does `work` in a turn of its own: at once, or as soon as the engine is free.
+fn in_turn<'a, T: Unpin + Send + 'a>(
+    engine: &'a Engine,
+    connection: &'a Connection,
+    by: Deadline,
+    work: impl FnOnce(Turn<'_>) -> Result<T, Fault> + Send + 'a,
+) -> Answer<'a, T> {
+    if by.left().is_zero() {
+        return Answer::ready(Err(late()));
+    }
+    match connection.try_turn() {
+        Some(turn) => Answer::ready(work(turn)),
+        None => Answer::Later(Box::pin(when_free(engine, connection, by, work))),
+    }
+}
+
+async fn when_free<T>(
+    engine: &Engine,
+    connection: &Connection,
+    by: Deadline,
+    work: impl FnOnce(Turn<'_>) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let line = connection.line();
+    loop {
+        if let Some(turn) = connection.try_turn() {
+            return work(turn);
+        }
+        if timeout_at(by.instant().into(), line.called()).await.is_err() {
+            return Err(busy(engine));
+        }
+    }
+}
+
+fn run(turn: &mut Turn<'_>, cmd: &Cmd) -> Result<Value, Fault> {
+    turn.call(cmd).map_or_else(|| Err(stateful()), reply::outcome)
+}
+
 impl Direct {
-    fn run(&self, cmd: &Cmd, by: Deadline) -> Result<Value, Fault> {
-        if by.left().is_zero() {
-            return Err(late());
-        }
-        match self.shared.call(cmd) {
-            Some(value) => reply::outcome(value),
-            None => Err(stateful()),
-        }
+    fn in_turn<'a, T: Unpin + Send + 'a>(
+        &'a self,
+        by: Deadline,
+        work: impl FnOnce(Turn<'_>) -> Result<T, Fault> + Send + 'a,
+    ) -> Answer<'a, T> {
+        in_turn(&self.embedded.engine, &self.shared, by, work)
     }
 
     fn alone(&self) -> Alone {
-        Alone { connection: Some(self.embedded.engine.connect()) }
+        let engine = self.embedded.engine.clone();
+        Alone { connection: Some(engine.connect()), engine }
     }
 }
 
 impl Store for Direct {
     fn call<'a>(&'a self, cmd: &'a Cmd, by: Deadline) -> Answer<'a, Value> {
         match manner(cmd) {
-            Manner::Plain => Answer::ready(self.run(cmd, by)),
+            Manner::Plain => self.in_turn(by, |mut turn| run(&mut turn, cmd)),
             Manner::Blocking => {
                 let mut session = self.alone();
                 Answer::Later(Box::pin(async move { session.call(cmd, by).await }))
@@ -163,11 +264,10 @@ impl Store for Direct {
         if cmds.iter().any(|cmd| manner(cmd) != Manner::Plain) {
             return Answer::ready(Err(stateful()));
         }
-        if by.left().is_zero() {
-            return Answer::ready(Err(late()));
-        }
-        let values = self.shared.call_all(cmds.iter()).ok_or_else(stateful);
-        Answer::ready(values.map(|values| values.into_iter().map(reply::outcome).collect()))
+        self.in_turn(by, |mut turn| {
+            let values = turn.call_all(cmds.iter()).ok_or_else(stateful)?;
+            Ok(values.into_iter().map(reply::outcome).collect())
+        })
     }
 
     fn script<'a>(
@@ -177,17 +277,19 @@ impl Store for Direct {
         args: &'a [&'a [u8]],
         by: Deadline,
     ) -> Answer<'a, Value> {
-        let eval = |name: &str, text: &str| {
+        let eval = move |name: &str, text: &str| {
             let size = keys.iter().chain(args).map(|word| word.len()).sum::<usize>() + text.len();
             let mut cmd = Cmd::with_capacity(keys.len() + args.len() + 3, size + 16);
             cmd.arg(name).arg(text).arg(keys.len());
             for word in keys.iter().chain(args) {
                 cmd.arg(*word);
             }
-            self.run(&cmd, by)
+            cmd
         };
-        Answer::ready(match eval("EVALSHA", script.sha()) {
-            Err(Fault::Refused { code, .. }) if code == "NOSCRIPT" => eval("EVAL", script.source()),
+        self.in_turn(by, move |mut turn| match run(&mut turn, &eval("EVALSHA", script.sha())) {
+            Err(Fault::Refused { code, .. }) if code == "NOSCRIPT" => {
+                run(&mut turn, &eval("EVAL", script.source()))
+            }
             outcome => outcome,
         })
     }
@@ -209,13 +311,17 @@ impl Store for Direct {
     }
 
     fn status(&self) -> Status {
+        let engine = &self.embedded.engine;
+        let kept = engine.busy_for().filter(|held| *held >= BUSY_AFTER);
+        let up = kept.is_none();
         Status {
             kind: Kind::Embedded,
             place: self.embedded.place.clone(),
             server: format!("worldkeep engine {}", env!("CARGO_PKG_VERSION")),
-            up: true,
-            since_ms: self.embedded.since_ms,
-            reason: None,
+            up,
+            since_ms: self.embedded.health.since(up),
+            reason: kept.map(keeps_waiting),
+            refuses_writes: engine.refusal(),
             reconnects: 0,
             persistence: self.embedded.persistence.to_owned(),
             eviction: "noeviction".to_owned(),
@@ -246,7 +352,7 @@ impl Here for Direct {
         if by.left().is_zero() {
             return Some(Err(late()));
         }
-        let ran = self.shared.alone(&mut |unit| work(&mut Unit(unit)))?;
+        let ran = self.shared.try_turn()?.alone(&mut |unit| work(&mut Unit(unit)))?;
         Some(ran.or_else(|error| reply::outcome(error).map(|_| ())))
     }
 
@@ -264,7 +370,7 @@ impl Here for Direct {
             Next::Skip => engine::Next::Skip,
             Next::Stop => engine::Next::Stop,
         };
-        let ran = self.shared.unit(cmds, &mut look)?;
+        let ran = self.shared.try_turn()?.unit(cmds, &mut look)?;
         Some(ran.or_else(|error| reply::outcome(error).map(|_| ())))
     }
 }
@@ -291,6 +397,7 @@ impl Source for Pipes {
 
 /// A session; without a connection once a blocking call was given up.
 struct Alone {
+    engine: Engine,
     connection: Option<Connection>,
 }
 
@@ -302,13 +409,32 @@ impl Session for Alone {
         if by.left().is_zero() {
             return Answer::ready(Err(late()));
         }
-        if let Some(value) = connection.call(cmd) {
+        let ran = connection.try_turn().map(|mut turn| turn.call(cmd));
+        if let Some(Some(value)) = ran {
             return Answer::ready(reply::outcome(value));
         }
         // Whoever drops the answer gives the call up, and the connection with it.
         let connection = self.connection.take().expect("it was just used");
         Answer::Later(Box::pin(async move {
-            match timeout_at(by.instant().into(), connection.wait()).await {
+            let ran = match ran {
+                Some(replied) => Ok(replied),
+                None => {
+                    when_free(&self.engine, &connection, by, |mut turn| Ok(turn.call(cmd))).await
+                }
+            };
+            let replied = match ran {
+                Ok(replied) => replied,
+                Err(fault) => {
+                    // Nothing was done: the session is as it was.
+                    self.connection = Some(connection);
+                    return Err(fault);
+                }
+            };
+            let value = match replied {
+                Some(value) => Ok(value),
+                None => timeout_at(by.instant().into(), connection.wait()).await,
+            };
+            match value {
                 Ok(value) => {
                     self.connection = Some(connection);
                     reply::outcome(value)
@@ -322,14 +448,10 @@ impl Session for Alone {
         let Some(connection) = &self.connection else {
             return Answer::ready(Err(gone()));
         };
-        if by.left().is_zero() {
-            return Answer::ready(Err(late()));
-        }
-        let (multi, exec) = (redis::cmd("MULTI"), redis::cmd("EXEC"));
-        let all = std::iter::once(&multi).chain(cmds).chain([&exec]);
-        Answer::ready(match connection.call_all(all) {
-            Some(values) => crate::session::executed(values),
-            None => Err(stateful()),
+        in_turn(&self.engine, connection, by, move |mut turn| {
+            let (multi, exec) = (redis::cmd("MULTI"), redis::cmd("EXEC"));
+            let all = std::iter::once(&multi).chain(cmds).chain([&exec]);
+            turn.call_all(all).map_or_else(|| Err(stateful()), crate::session::executed)
         })
     }
 
@@ -341,15 +463,11 @@ impl Session for Alone {
         let Some(connection) = &self.connection else {
             return Answer::ready(Err(gone()));
         };
-        if by.left().is_zero() {
-            return Answer::ready(Err(late()));
-        }
-        let one = |word: &'static [u8]| std::iter::once(Words::from_slice(&[word]));
-        let all =
-            one(b"MULTI").chain(parts.iter().flat_map(|part| part.words())).chain(one(b"EXEC"));
-        Answer::ready(match connection.call_words(all) {
-            Some(values) => crate::session::executed(values),
-            None => Err(stateful()),
+        in_turn(&self.engine, connection, by, move |mut turn| {
+            let one = |word: &'static [u8]| std::iter::once(Words::from_slice(&[word]));
+            let all =
+                one(b"MULTI").chain(parts.iter().flat_map(|part| part.words())).chain(one(b"EXEC"));
+            turn.call_words(all).map_or_else(|| Err(stateful()), crate::session::executed)
         })
     }
 }

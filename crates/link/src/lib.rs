@@ -53,6 +53,8 @@ pub struct Options {
     pub connect: Duration,
     /// For TLS and login of one attempt.
     pub handshake: Duration,
+    /// Whether a directory without a store gets one; otherwise it is refused.
+    pub make: bool,
 }
 
 impl Default for Options {
@@ -61,6 +63,7 @@ impl Default for Options {
             patience: Duration::from_secs(2),
             connect: Duration::from_millis(300),
             handshake: Duration::from_secs(1),
+            make: true,
         }
     }
 }
@@ -77,7 +80,8 @@ pub async fn open_place(place: &Place, options: Options) -> Result<Arc<dyn Store
         Place::Directory(dir) => {
             // A long log takes its time to load.
             let dir = dir.clone();
-            let opened = tokio::task::spawn_blocking(move || Embedded::open(&dir)).await;
+            let open = if options.make { Embedded::open } else { Embedded::open_existing };
+            let opened = tokio::task::spawn_blocking(move || open(&dir)).await;
             Ok(opened.expect("opening does not panic")?.store())
         }
         Place::Servers(servers) => open_servers(servers, options).await,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use kernel::{Fault, Kind, Message, Script, Store, Topic, Value};
-use testkit::on_cluster;
+use testkit::{on_cluster, timed};
 
 use crate::{cmd, ms, soon};
 
@@ -142,10 +142,10 @@ on_cluster!(a_killed_primary_is_replaced_and_no_step_is_repeated, |store, cluste
     let healed = healed.elapsed();
     assert!(matches!(store.call(&cmd("DBSIZE"), ms(2000)).await, Ok(Value::Int(60..))));
     let (done, unknown, refused) = load.end().await;
+    timed("healthy after a failover", healed, Duration::from_secs(2));
     println!(
         "failover {whole:?}, healthy {healed:?} after that; {done} claimed, {unknown} unknown, {refused} refused"
     );
-    assert!(healed < Duration::from_secs(2), "{healed:?}");
     assert!(done > 0);
     assert_eq!(refused, 0, "15 s are enough for every call that was not sent");
     assert!(store.status().up);
@@ -169,10 +169,10 @@ on_cluster!(a_rebooted_cluster_is_found_again, |store, cluster| {
     }
     let healed = healed.elapsed();
     let (done, unknown, refused) = load.end().await;
+    timed("healthy after a reboot", healed, Duration::from_secs(2));
     println!(
         "healthy {healed:?} after a reboot; {done} claimed, {unknown} unknown, {refused} refused"
     );
-    assert!(healed < Duration::from_secs(2), "{healed:?}");
     assert_eq!(refused, 0);
 });
 

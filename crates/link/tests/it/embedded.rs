@@ -1,8 +1,10 @@
 //! The embedded engine as a store: ready at once, durable in a directory that has one owner, and open to
 //! other programs by RESP when asked.
 
-use futures_util::FutureExt as _;
-use kernel::{Kind, Value};
+use std::time::Duration;
+
+use futures_util::{FutureExt as _, StreamExt as _};
+use kernel::{Kind, Message, Topic, Value};
 use link::{Embedded, OpenError};
 
 use crate::{cmd, soon};
@@ -74,9 +76,89 @@ fn a_directory_that_cannot_be_used_is_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn other_programs_come_in_by_resp() {
     let embedded = Embedded::memory();
-    let listener = embedded.listen("127.0.0.1:0".parse().expect("an address")).expect("listens");
+    let (address, stall) = ("127.0.0.1:0".parse().expect("an address"), Duration::from_secs(10));
+    let listener = embedded.listen(address, stall).expect("listens");
     let store = testkit::open(&format!("redis://{}", listener.addr())).await;
     assert_eq!(store.call(&cmd("SET a 1"), soon()).await, Ok(Value::Okay));
     let inside = embedded.store().call(&cmd("GET a"), soon()).await;
     assert_eq!(inside, Ok(Value::BulkString(b"1".to_vec())));
+}
+
+#[test]
+fn while_a_script_runs_calls_wait_without_a_thread_and_are_given_up_as_not_sent() {
+    use kernel::{Deadline, Effects as _, Fault, Step};
+
+    static SCRIPT: kernel::Script = kernel::Script::new("one", "return 1");
+    let embedded = Embedded::memory();
+    let store = embedded.store();
+    let looping = embedded.engine().connect();
+    let (begun, begins) = std::sync::mpsc::channel();
+    let script = std::thread::spawn(move || {
+        begun.send(()).expect("somebody waits");
+        looping.call(&cmd_words(&["EVAL", "while true do end", "0"]))
+    });
+    begins.recv().expect("it begins");
+    // One thread: whoever holds it while it waits keeps all others from running.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("one");
+    let given_up = |fault: Fault| assert!(fault.is_busy(), "{fault}");
+    runtime.block_on(async {
+        while store.status().up {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let by = || Deadline::after(Duration::from_millis(50));
+        let get = cmd("GET a");
+        given_up(store.call(&get, by()).await.expect_err("busy"));
+        given_up(store.pipeline(std::slice::from_ref(&get), by()).await.expect_err("busy"));
+        given_up(store.script(&SCRIPT, &[], &[], by()).await.expect_err("busy"));
+        let step = Step::new("a").absent().write("1").zadd("z", 1, "a");
+        given_up(step.run(&*store, by()).await.expect_err("busy"));
+        let mut session = store.session(b"a", by()).await.expect("it needs no turn");
+        given_up(session.call(&get, by()).await.expect_err("busy"));
+        given_up(session.exec(std::slice::from_ref(&get), by()).await.expect_err("busy"));
+        let reason = store.status().reason.expect("a reason");
+        assert!(reason.starts_with(Fault::BUSY), "{reason}");
+        // Calls that may wait longer are done as soon as the script is over.
+        let waits = store.call(&get, soon());
+        let other = session.call(&get, soon());
+        let kill = async {
+            let mut pipe = embedded.engine().duplex();
+            let mut answer = [0; 64];
+            while !answer.starts_with(b"+OK") {
+                use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+                pipe.write_all(b"SCRIPT KILL\r\n").await.expect("open");
+                answer = [0; 64];
+                let _ = pipe.read(&mut answer).await.expect("open");
+            }
+        };
+        let (waited, other, ()) = tokio::join!(waits, other, kill);
+        assert_eq!((waited, other), (Ok(Value::Nil), Ok(Value::Nil)));
+        while !store.status().up {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    script.join().expect("it was ended");
+}
+
+fn cmd_words(words: &[&str]) -> kernel::Cmd {
+    let mut cmd = kernel::Cmd::new();
+    for word in words {
+        cmd.arg(*word);
+    }
+    cmd
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_for_other_programs_does_not_lock_us_out() {
+    let embedded = Embedded::memory();
+    let store = embedded.store();
+    store.call(&cmd("CONFIG SET requirepass secret"), soon()).await.expect("set");
+    store.call(&cmd("ACL SETUSER default off"), soon()).await.expect("set");
+    let mut session = store.session(b"a", soon()).await.expect("a session");
+    assert_eq!(session.call(&cmd("SET a 1"), soon()).await, Ok(Value::Okay));
+    let pop = store.call(&cmd("BLPOP q 0.01"), soon()).await;
+    assert_eq!(pop, Ok(Value::Nil));
+    let topics = [Topic::Channel("news".into())];
+    let mut news = store.subscribe(&topics, soon()).await.expect("subscribed");
+    store.call(&cmd("PUBLISH news hello"), soon()).await.expect("published");
+    assert!(matches!(news.next().await, Some(Message::Payload { .. })));
 }
