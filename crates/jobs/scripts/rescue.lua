@@ -10,7 +10,7 @@
 -- ARGV 8  max_recoveries
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:result:{jobId} {ns}:jobs:lock:{jobId}
 -- BUILDS {ns}:jobs:progress:{jobId} {ns}:jobs:active {ns}:jobs:delayed {ns}:jobs:cron {ns}:jobs:deadletter
--- BUILDS {ns}:ratelimit:concurrent:{jobType} {ns}:events:stream
+-- BUILDS {ns}:ratelimit:concurrent:{jobType} {ns}:events:stream {ns}:workers:heartbeat:{serverId}
 -- BUILDS {ns}:x:claimed {ns}:x:recoveries {ns}:x:cancelled {ns}:x:wake
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
 -- GIVES id, type and what became of it, or nothing when the job is in good hands
@@ -28,7 +28,9 @@ local function main()
   local owner = redis.call('GET', lock)
   if ARGV[5] == 'active' then
     -- `expected` is the owner who was found dead; empty when there was no lock.
-    if (owner or '') ~= expected or redis.call('SREM', active, id) == 0 then return told end
+    if (owner or '') ~= expected then return told end
+    if owner and redis.call('EXISTS', ns .. 'workers:heartbeat:' .. owner) == 1 then return told end
+    if redis.call('SREM', active, id) == 0 then return told end
     redis.call('DEL', lock)
     redis.call('HDEL', ns .. 'x:claimed', id)
     kit.recover(id, told, tonumber(ARGV[8]))

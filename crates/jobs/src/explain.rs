@@ -13,8 +13,8 @@ use crate::wire::texts;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reason {
-    /// `unreadable`, `ended`, `running`, `delayed`, `cron`, `parked`, `paused`, `concurrent`, `minute`, `locked`,
-    /// `no_worker`, `lost`, `behind`.
+    /// `unreadable`, `ended`, `running`, `delayed`, `cron`, `parked`, `paused`, `concurrent`, `drifted`, `minute`,
+    /// `locked`, `no_worker`, `lost`, `behind`.
     pub code: &'static str,
     /// Whether it stops the job.
     pub stops: bool,
@@ -157,22 +157,48 @@ impl Jobs {
             let sentence = format!("the type {kind} is paused");
             found.add("paused", true, &sentence);
         }
+        if found.status.as_deref() == Some("active") {
+            return Ok(());
+        }
         let limit = job.rate_limit.unwrap_or_default();
         let number = |at: usize| reply::int(&values[at]).unwrap_or(0);
-        let reached = |max: Option<u64>, at: usize| {
-            max.and_then(|max| i64::try_from(max).ok()).is_some_and(|max| number(at) >= max)
-        };
-        if reached(limit.max_concurrent, 1) && found.status.as_deref() != Some("active") {
-            let sentence = format!("{} jobs of its type run, which is its limit", number(1));
-            found.add("concurrent", true, &sentence);
+        let most = |max: Option<u64>| max.and_then(|max| i64::try_from(max).ok());
+        if let Some(most) = most(limit.max_concurrent) {
+            self.explain_concurrent(&job.kind, most, number(1), found).await?;
         }
-        if reached(limit.max_per_minute, 2) && found.status.as_deref() != Some("active") {
+        if let Some(most) = most(limit.max_per_minute).filter(|most| number(2) >= *most) {
             let sentence = format!(
-                "{} jobs of its type were started in this minute, its limit; {} ms are left",
+                "{} jobs of its type were started in this minute, and its limit is {most}; {} ms are left",
                 number(2),
                 number(3)
             );
             found.add("minute", true, &sentence);
+        }
+        Ok(())
+    }
+
+    /// A claim goes by the counter. What really runs is counted beside it, so that a counter that drifted is told
+    /// apart from a limit that is reached.
+    async fn explain_concurrent(
+        &self,
+        kind: &str,
+        most: i64,
+        counter: i64,
+        found: &mut Explanation,
+    ) -> Result<(), Error> {
+        let compared = self.compare_counters(&[], &[kind.to_owned()]).await?;
+        let drifted = compared.into_iter().find(|one| one.kind == kind);
+        let runs = drifted.as_ref().map_or(counter, |one| one.active);
+        if runs >= most && counter >= most {
+            let sentence = format!("{runs} jobs of its type run, and its limit is {most}");
+            found.add("concurrent", true, &sentence);
+        }
+        if drifted.is_some() {
+            let sentence = format!(
+                "the counter of its type says {counter} and {runs} jobs run, with a limit of {most}: it drifted; \
+                 the scheduler sets it right, and so does `worldkeep jobs doctor --repair`"
+            );
+            found.add("drifted", counter >= most && runs < most, &sentence);
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kernel::keyspace::{Key, Layout};
+use kernel::keyspace::{Key, KeyDef, Layout};
 use kernel::{Clock, Cmd, Deadline, Fault, Kind, Script, Store, Value, reply};
 
 use crate::counts::Counts;
@@ -11,6 +11,8 @@ use crate::error::Error;
 use crate::keys;
 use crate::options::Options;
 use crate::space::Space;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 /// Where results are not kept, why a job failed stays that long.
 const FAILURE_TTL_S: u64 = 86_400;
@@ -38,6 +40,8 @@ struct Inner {
     nowhere: Option<String>,
     options: Options,
     counts: Counts,
+    /// Told whenever this process changes the queue.
+    used: Notify,
 }
 
 impl Jobs {
@@ -57,8 +61,8 @@ impl Jobs {
             return Err(Error::NeedsTag(namespace.to_owned()));
         }
         options.check()?;
-        let counts = Counts::default();
-        Ok(Jobs(Arc::new(Inner { store, clock, layout, space, nowhere, options, counts })))
+        let (counts, used) = (Counts::default(), Notify::new());
+        Ok(Jobs(Arc::new(Inner { store, clock, layout, space, nowhere, options, counts, used })))
     }
 
     /// Its namespace, as it was given.
@@ -156,9 +160,40 @@ impl Jobs {
         let keys = [self.space().waiting.as_bytes(), nowhere.unwrap_or_default().as_bytes()];
         let keys = if nowhere.is_some() { &keys[..] } else { &keys[..1] };
         match self.0.store.script(script, keys, args, by).await {
-            Ok(value) => Ok(value),
+            Ok(value) => {
+                self.0.used.notify_waiters();
+                Ok(value)
+            }
             Err(fault) => Err(self.explain_fault(fault).await),
         }
+    }
+
+    /// Whether nobody uses the queue: it holds no job and has no worker. One command, so that a queue that only
+    /// stands ready costs its store next to nothing.
+    pub async fn is_unused(&self) -> Result<bool, Error> {
+        let space = self.space();
+        let mut exists = redis::cmd("EXISTS");
+        for key in [
+            &space.waiting,
+            &space.delayed,
+            &space.cron,
+            &space.active,
+            &space.deadletter,
+            &space.workers_active,
+            &space.claimed,
+            &space.parked,
+            &space.paused_until,
+            &space.recoveries,
+            &space.cancelled,
+        ] {
+            exists.arg(key.as_str());
+        }
+        Ok(reply::int(&self.call(&exists).await?) == Some(0))
+    }
+
+    /// Waits until this process changes the queue; counts from the call.
+    pub fn used(&self) -> Notified<'_> {
+        self.0.used.notified()
     }
 
     /// The letters of what is switched on.
@@ -190,7 +225,10 @@ impl Jobs {
         if code != "WRONGTYPE" && !detail.contains("WRONGTYPE") {
             return fault.into();
         }
-        let fixed = self.space().fixed();
+        // Channels are no keys, and the server's user may not ask for their type.
+        let is_key = |name: &str| keys::TABLE.def(name).is_some_and(KeyDef::is_key);
+        let mut fixed = self.space().fixed();
+        fixed.retain(|(name, _)| is_key(name));
         let cmds: Vec<Cmd> = fixed.iter().map(|(_, key)| cmd("TYPE", key.as_str())).collect();
         let Ok(answers) = self.0.store.pipeline(&cmds, self.by()).await else {
             return fault.into();

@@ -39,7 +39,8 @@ kernel::keyspace! {
 
     /// A job: type, payload, schedule, retry, target, attempts.
     seed data(ns: Namespace, job_id: JobId) = "{ns}:jobs:data:{jobId}", Json, RETAINED,
-        secrecy = Secrecy::Payloads;
+        secrecy = Secrecy::Payloads,
+        remedy = Some("worldkeep jobs rm {job_id} --ns {ns}");
     /// A job's state, as a bare word.
     seed status(ns: Namespace, job_id: JobId) = "{ns}:jobs:status:{jobId}", String, RETAINED,
         belongs = Some(Belongs { to: "data", with: &[], drop: false }),

@@ -69,4 +69,4 @@ pub use scheduler::Scheduler;
 pub use scripts::SCRIPTS;
 pub use sweep::Sightings;
 pub use work::WORK_MAX;
-pub use workers::Asked;
+pub use workers::{Asked, Beat};

@@ -23,6 +23,8 @@ use rounds::Rounds;
 
 /// The longest sleep, unless [`Scheduler::tick`] says otherwise (seed: one second).
 const TICK: Duration = Duration::from_secs(1);
+/// While nobody uses the queue, it sleeps so many times as long.
+const QUIET: u32 = 5;
 /// Work of one kind in one call.
 const BATCH: u32 = 100;
 /// Calls of one kind in one round: a flood of one kind does not starve the others.
@@ -44,6 +46,8 @@ pub struct Scheduler {
     /// When the next delayed job is due, as far as is known.
     next_delayed: Option<u64>,
     next_cron: Option<u64>,
+    /// How many rounds found the queue unused.
+    unused: u32,
 }
 
 impl Scheduler {
@@ -73,6 +77,7 @@ impl Scheduler {
             dice: Dice::any(),
             next_delayed: None,
             next_cron: None,
+            unused: 0,
         }
     }
 
@@ -96,16 +101,19 @@ impl Scheduler {
     /// Serves until `stop`, then gives the lead back.
     pub async fn run_until(mut self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
+        let jobs = self.jobs.clone();
         loop {
+            // Made before the round, so that what is dispatched while it looks is heard.
+            let used = jobs.used();
             let wait = tokio::select! {
                 biased;
                 () = &mut stop => break,
                 wait = self.round() => wait,
             };
-            let clock = self.jobs.clock().clone();
             tokio::select! {
                 () = &mut stop => break,
-                () = clock.sleep(wait) => {}
+                () = jobs.clock().sleep(wait) => {}
+                () = used, if self.unused > 0 => {}
             }
         }
         if let Some(leader) = &mut self.leader {
@@ -117,11 +125,18 @@ impl Scheduler {
     /// Does everything that is due now and tells how long there is nothing to do. Each part that fails is
     /// tried again in the next round and keeps no other from being done.
     pub async fn round(&mut self) -> Duration {
-        let part = self.promote().await;
-        self.note("promote", part);
+        // A queue that cannot be asked counts as used.
+        let unused = self.jobs.is_unused().await.unwrap_or(false);
+        self.unused = if unused { self.unused.saturating_add(1) } else { 0 };
+        if !unused {
+            let part = self.promote().await;
+            self.note("promote", part);
+        }
         if self.rounds.reclaim.is_due(&self.jobs) {
-            let part = self.reclaim().await;
-            self.note("reclaim", part);
+            if !unused {
+                let part = self.reclaim().await;
+                self.note("reclaim", part);
+            }
             let part = self.jobs.flush_counts().await;
             self.note("counts", part);
         }
@@ -134,10 +149,13 @@ impl Scheduler {
             false
         });
         self.metrics.leader.store(leads, Ordering::Relaxed);
-        if leads {
+        if leads && !unused {
             self.lead().await;
         } else {
             self.next_cron = None;
+        }
+        if unused {
+            self.next_delayed = None;
         }
         self.until_next()
     }
@@ -146,12 +164,13 @@ impl Scheduler {
     fn until_next(&self) -> Duration {
         let now_ms = self.jobs.now_ms();
         let next = self.next_delayed.into_iter().chain(self.next_cron).min();
-        let due = next.map_or(self.tick, |at| Duration::from_millis(at.saturating_sub(now_ms)));
         let tick = if self.metrics.leader.load(Ordering::Relaxed) {
             self.tick
         } else {
             self.tick.mul_f64(0.9 + 0.1 * self.dice.unit())
         };
+        let tick = tick * self.unused.clamp(1, QUIET);
+        let due = next.map_or(tick, |at| Duration::from_millis(at.saturating_sub(now_ms)));
         // Never zero: what is due and could not be served must not spin.
         due.min(tick).max(Duration::from_millis(1))
     }

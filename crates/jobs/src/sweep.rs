@@ -49,22 +49,22 @@ impl Jobs {
     }
 
     /// Takes active jobs back that have no lock, or whose owner is dead: those of clients that know no leases.
-    /// A job is touched when it was seen so twice.
+    /// A job is touched when it was seen so twice. A lease is not judged here: it ends when its lock runs out.
     pub async fn sweep_active(&self, seen: &Sightings) -> Result<Vec<Recovered>, Error> {
         let space = self.space();
-        let workers = self.workers().await?;
-        let dead_owner =
-            |owner: &str| !workers.iter().any(|one| one.server_id == owner && one.alive);
         let mut found = HashMap::new();
         let mut cursor = b"0".to_vec();
         loop {
             let mut scan = cmd("SSCAN", space.active.as_str());
             scan.arg(&cursor).arg("COUNT").arg(500);
             let (next, ids) = scanned(&self.call(&scan).await?);
-            let gets: Vec<_> = ids.iter().map(|id| cmd("GET", space.lock(id))).collect();
-            for (id, lock) in ids.into_iter().zip(self.all(&gets).await?) {
-                let owner = reply::text(&lock).unwrap_or_default().to_owned();
-                if owner.is_empty() || dead_owner(&owner) {
+            let gets: Vec<_> = ids
+                .iter()
+                .flat_map(|id| [cmd("GET", space.lock(id)), cmd_on("HEXISTS", &space.claimed, id)])
+                .collect();
+            for (id, parts) in ids.into_iter().zip(self.all(&gets).await?.chunks_exact(2)) {
+                let owner = reply::text(&parts[0]).unwrap_or_default().to_owned();
+                if owner.is_empty() || reply::int(&parts[1]) != Some(1) {
                     found.insert(id, owner);
                 }
             }
@@ -73,6 +73,9 @@ impl Jobs {
                 break;
             }
         }
+        let owners = found.values().filter(|owner| !owner.is_empty()).cloned().collect();
+        let living = self.living(&owners).await?;
+        found.retain(|_, owner| !living.contains(owner));
         let due = seen_twice(&seen.active, found, self.now_ms(), SIGHTINGS_MS.0);
         self.rescue("active", due).await
     }

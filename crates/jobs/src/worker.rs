@@ -65,12 +65,12 @@ pub(crate) struct Shared {
     asking: RwLock<()>,
     metrics: Arc<Metrics>,
     dice: Dice,
+    registration: Registration,
 }
 
 /// A registered worker, ready to run. Made by [`Worker::builder`].
 pub struct Worker {
     shared: Arc<Shared>,
-    registration: Registration,
     grace: Duration,
     chores: bool,
 }
@@ -147,7 +147,7 @@ impl Worker {
         let mut tasks = JoinSet::new();
         tasks.spawn(shared.clone().listen());
         tasks.spawn(shared.clone().keep_leases());
-        tasks.spawn(shared.clone().keep_alive(self.registration.clone()));
+        tasks.spawn(shared.clone().keep_alive());
         if self.chores {
             let helper = Scheduler::helper(&shared.jobs, shared.metrics.clone());
             tasks.spawn(helper.run_until(std::future::pending()));
@@ -165,7 +165,7 @@ impl Worker {
         // Dropped, the tasks end: nothing is held any more that they could keep.
         drop(tasks);
         let flushed = shared.jobs.flush_counts().await;
-        shared.jobs.unregister(&shared.facts, &self.registration).await?;
+        shared.jobs.unregister(&shared.facts, &shared.registration).await?;
         flushed
     }
 

@@ -1,6 +1,6 @@
 //! The registry of workers: enter, signs of life, leave, who is alive, and telling one to be quiet or to stop.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use kernel::{Cmd, reply};
 
@@ -44,6 +44,15 @@ impl Asked {
     }
 }
 
+/// What a sign of life brings back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beat {
+    /// What the worker was asked to do.
+    pub asked: Option<Asked>,
+    /// Whether the registry had the worker; a store that lost its data has not.
+    pub was_known: bool,
+}
+
 impl Jobs {
     /// Enters a worker, with its first sign of life. Refused while another process lives under its id.
     pub async fn register(&self, facts: &WorkerFacts, entry: &Registration) -> Result<(), Error> {
@@ -72,19 +81,20 @@ impl Jobs {
         Ok(reply::text(&reply).unwrap_or_default().to_owned())
     }
 
-    /// A sign of life, every ten seconds. With an entry it also renews `lastSeen`, every thirty. Says what the
-    /// worker was asked to do.
+    /// A sign of life, every ten seconds. With an entry it also renews `lastSeen`, every thirty.
     pub async fn heartbeat(
         &self,
         facts: &WorkerFacts,
         entry: Option<&Registration>,
-    ) -> Result<Option<Asked>, Error> {
+    ) -> Result<Beat, Error> {
         let (space, now_ms) = (self.space(), self.now_ms());
         let mut beat = cmd("SET", space.heartbeat(&facts.server_id));
         beat.arg(now_ms).arg("EX").arg(30);
         let mut asked = cmd("HGET", space.asked.as_str());
         asked.arg(&facts.server_id);
-        let mut cmds: Vec<Cmd> = vec![beat, asked];
+        let mut known = cmd("SISMEMBER", space.workers_active.as_str());
+        known.arg(&facts.server_id);
+        let mut cmds: Vec<Cmd> = vec![beat, asked, known];
         if let Some(entry) = entry {
             let mut seen = cmd("SET", space.worker(&facts.server_id));
             seen.arg(entry.text(facts, now_ms));
@@ -93,7 +103,10 @@ impl Jobs {
             cmds.extend([seen, listed]);
         }
         let values = self.all(&cmds).await?;
-        Ok(reply::text(&values[1]).and_then(Asked::of))
+        Ok(Beat {
+            asked: reply::text(&values[1]).and_then(Asked::of),
+            was_known: reply::int(&values[2]) == Some(1),
+        })
     }
 
     /// Tells a worker to be quiet or to stop.
@@ -132,15 +145,29 @@ impl Jobs {
             .zip(values.chunks_exact(3))
             .map(|(id, parts)| {
                 let mut worker = Worker::read(id, reply::text(&parts[0]).unwrap_or_default());
-                worker.heartbeat = reply::int(&parts[1]);
-                // A foreign worker's first beat comes late: a young entry counts too.
-                let young = now_ms - worker.last_seen < ALIVE_MS;
-                worker.alive = worker.heartbeat.is_some() || young;
+                worker.note_life(reply::int(&parts[1]), now_ms);
                 worker.jobs = held.remove(id).unwrap_or_default();
                 worker.asked = reply::text(&parts[2]).map(str::to_owned);
                 worker
             })
             .collect())
+    }
+
+    /// Which of these workers live, whether or not the registry lists them: it may have lost its data.
+    pub(crate) async fn living(&self, ids: &HashSet<String>) -> Result<HashSet<String>, Error> {
+        let space = self.space();
+        let cmds: Vec<Cmd> = ids
+            .iter()
+            .flat_map(|id| [cmd("GET", space.worker(id)), cmd("GET", space.heartbeat(id))])
+            .collect();
+        let values = self.all(&cmds).await?;
+        let now_ms = i64::try_from(self.now_ms()).unwrap_or(i64::MAX);
+        let alive = ids.iter().zip(values.chunks_exact(2)).filter(|(id, parts)| {
+            let mut worker = Worker::read(id, reply::text(&parts[0]).unwrap_or_default());
+            worker.note_life(reply::int(&parts[1]), now_ms);
+            worker.alive
+        });
+        Ok(alive.map(|(id, _)| id.clone()).collect())
     }
 
     /// Ids of the jobs that each worker holds, sorted.

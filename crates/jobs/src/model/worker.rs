@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::raw::{Object, quote};
 use crate::error::Error;
+use crate::workers::ALIVE_MS;
 
 /// What a claim says of its worker. Clones share what the worker remembers of the queue's head.
 #[derive(Debug, Clone)]
@@ -234,5 +235,11 @@ impl Worker {
             jobs: Vec::new(),
             asked: None,
         }
+    }
+
+    /// Notes the last sign of life. A foreign worker's first beat comes late: a young entry counts too.
+    pub(crate) fn note_life(&mut self, heartbeat: Option<i64>, now_ms: i64) {
+        self.heartbeat = heartbeat;
+        self.alive = heartbeat.is_some() || now_ms - self.last_seen < ALIVE_MS;
     }
 }

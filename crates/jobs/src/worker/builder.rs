@@ -229,8 +229,9 @@ impl Builder {
             asking: tokio::sync::RwLock::default(),
             metrics: self.metrics,
             dice: self.seed.map_or_else(Dice::any, Dice::seeded),
+            registration,
         });
-        Ok(Worker { shared, registration, grace: self.grace, chores: self.chores })
+        Ok(Worker { shared, grace: self.grace, chores: self.chores })
     }
 }
 

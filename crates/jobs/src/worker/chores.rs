@@ -12,7 +12,6 @@ use super::cx::{Cancelled, JobCx};
 use super::phase::Phase;
 use crate::lease::Lease;
 use crate::metrics::bump;
-use crate::model::Registration;
 use crate::workers::Asked;
 
 /// A worker shows that it lives this often; its key lives three times as long (seed).
@@ -21,6 +20,9 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(500);
 /// Leases renewed in one call.
 const RENEW_BATCH: usize = 200;
+
+/// What was said of leases that were not renewed, by worker.
+static RENEWAL: kernel::Told = kernel::Told::new();
 
 impl Shared {
     /// Renews all leases every third of their time.
@@ -44,12 +46,15 @@ impl Shared {
             let ids: Vec<&str> = batch.iter().map(|(id, _)| id.as_str()).collect();
             match self.jobs.renew(&self.facts, &ids).await {
                 Ok(leases) => {
+                    RENEWAL.well(&self.facts.server_id);
                     for ((id, cx), lease) in batch.iter().zip(leases) {
                         self.note_lease(id, cx, lease);
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(%error, jobs = batch.len(), "leases were not renewed, again soon");
+                    if RENEWAL.is_news(&self.facts.server_id, &error) {
+                        tracing::warn!(%error, jobs = batch.len(), "leases were not renewed, again soon");
+                    }
                     bump(&self.metrics.faults);
                     all = false;
                     for (id, cx) in batch.iter().filter(|(_, cx)| cx.lease_is_over()) {
@@ -79,16 +84,21 @@ impl Shared {
     }
 
     /// Shows that the worker lives; every third time it renews its entry too.
-    pub(super) async fn keep_alive(self: Arc<Self>, registration: Registration) {
+    pub(super) async fn keep_alive(self: Arc<Self>) {
         for turn in 1u64.. {
             self.jobs.clock().sleep(HEARTBEAT).await;
-            self.beat((turn % 3 == 0).then_some(&registration)).await;
+            self.beat(turn % 3 == 0).await;
         }
     }
 
-    async fn beat(&self, entry: Option<&Registration>) {
+    async fn beat(&self, renews_entry: bool) {
+        let entry = renews_entry.then_some(&self.registration);
         match self.jobs.heartbeat(&self.facts, entry).await {
-            Ok(asked) => self.obey(asked),
+            Ok(beat) if !beat.was_known && !renews_entry => {
+                tracing::info!("the registry has lost this worker, which enters itself again");
+                Box::pin(self.beat(true)).await;
+            }
+            Ok(beat) => self.obey(beat.asked),
             Err(error) => {
                 bump(&self.metrics.faults);
                 tracing::debug!(%error, "the heartbeat was not written");
@@ -154,7 +164,7 @@ impl Shared {
     /// Messages may have been missed: jobs may wait, a heartbeat tells orders, a renewal cancellations.
     async fn catch_up(&self) {
         self.wake.notify_one();
-        self.beat(None).await;
+        self.beat(false).await;
         self.renew_all().await;
     }
 }

@@ -269,7 +269,7 @@ on_every_store!(layers_wrap_every_attempt_and_a_time_limit_ends_it, |store| {
     let worker = Worker::builder(&live)
         .server_id("w1")
         .layer(note("outer", &order))
-        .layer(timeout(Duration::from_millis(20)))
+        .layer(timeout(Duration::from_millis(500)))
         .layer(note("inner", &order))
         .handle("quick", |_: Job<Json>, _| async { Ok(()) })
         .handle("stuck", |_: Job<Json>, _| async {

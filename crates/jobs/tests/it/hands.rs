@@ -42,7 +42,8 @@ pub(crate) async fn ask(store: &dyn Store, words: &[&str]) -> Value {
     words[1..].iter().for_each(|word| {
         cmd.arg(*word);
     });
-    store.call(&cmd, Deadline::after(Duration::from_secs(5))).await.unwrap()
+    let by = Deadline::after(Duration::from_secs(5));
+    testkit::call_as_default(store, &cmd, by).await.unwrap()
 }
 
 pub(crate) async fn text(store: &dyn Store, words: &[&str]) -> Option<String> {
@@ -99,24 +100,8 @@ impl Live {
     }
 
     pub(crate) async fn ended(self) {
-        tokio::time::timeout(Duration::from_secs(40), self.task).await.unwrap().unwrap().unwrap();
+        testkit::within("the worker ends", self.task).await.unwrap().unwrap();
     }
 }
 
-/// Waits until it is so, at most fifteen seconds.
-pub(crate) async fn until<F: Future<Output = bool>>(what: &str, is: impl FnMut() -> F) {
-    until_in(Duration::from_secs(15), what, is).await;
-}
-
-/// Waits until it is so, at most that long.
-pub(crate) async fn until_in<F: Future<Output = bool>>(
-    most: Duration,
-    what: &str,
-    mut is: impl FnMut() -> F,
-) {
-    let start = std::time::Instant::now();
-    while !is().await {
-        assert!(start.elapsed() < most, "waited too long: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
+pub(crate) use testkit::{eventually as until, eventually_in as until_in};

@@ -225,6 +225,33 @@ on_every_store!(it_says_why_a_job_is_not_running, |store| {
     assert_eq!(codes(&bed, "odd").await, ["unreadable"]);
 });
 
+on_every_store!(a_limit_that_is_reached_is_told_apart_from_a_counter_that_drifted, |store| {
+    let bed = bed(store);
+    let facts = worker("w").types(["t"]);
+    bed.jobs.register(&facts, &Registration::default()).await.unwrap();
+    for id in ["a", "b"] {
+        bed.put(job("t", id)).await;
+    }
+    bed.put(job("t", "limited").max_concurrent(1)).await;
+    for _ in 0..2 {
+        bed.claim(&facts).await.unwrap();
+    }
+    let found = bed.jobs.explain("limited").await.unwrap();
+    assert_eq!(found.summary, "2 jobs of its type run, and its limit is 1");
+    // Both have ended, and the counter does not know.
+    bed.line("SREM bridge:jobs:active a b").await;
+    let found = bed.jobs.explain("limited").await.unwrap();
+    assert_eq!(codes(&bed, "limited").await, ["drifted"]);
+    let says = "the counter of its type says 2 and 0 jobs run, with a limit of 1";
+    assert!(found.summary.starts_with(says), "{}", found.summary);
+    assert!(found.summary.contains("jobs doctor --repair"), "{}", found.summary);
+    // Too low a count holds nothing back, and is told all the same.
+    bed.line("SADD bridge:jobs:active a b").await;
+    bed.line("SET bridge:ratelimit:concurrent:t 0").await;
+    let found = bed.jobs.explain("limited").await.unwrap();
+    assert!(found.reasons.iter().any(|one| one.code == "drifted" && !one.stops), "{found:?}");
+});
+
 on_every_store!(what_happens_is_read_as_it_happens, |store| {
     let bed = bed(store);
     bed.put(job("t", "before")).await;

@@ -154,6 +154,44 @@ on_every_store!(a_foreign_claimers_job_is_taken_back_when_seen_lost_twice, |stor
     assert_eq!(bed.line("GET bridge:ratelimit:concurrent:t").await, "0");
 });
 
+// A store came back empty under a running worker. Its next job was taken away after 20 s and started twice, because
+// the sweep asked the registry, which knew nobody.
+on_every_store!(a_worker_that_lives_keeps_its_job_though_the_registry_lost_it, |store| {
+    let bed = bed(store);
+    let (facts, seen) = (worker("w1"), Sightings::default());
+    bed.put(job("t", "leased")).await;
+    assert_eq!(bed.claimed_id(&facts).await, "leased");
+    // As the seed's script claims, by a worker that shows its life.
+    bed.put(job("t", "foreign")).await;
+    bed.line("LREM bridge:jobs:waiting 1 foreign").await;
+    bed.line("SADD bridge:jobs:active foreign").await;
+    bed.line("SET bridge:jobs:lock:foreign py-1").await;
+    bed.line("SET bridge:workers:heartbeat:py-1 1").await;
+    for _ in 0..4 {
+        assert!(bed.jobs.sweep_active(&seen).await.unwrap().is_empty());
+        bed.pass(10_000);
+    }
+    // The last word is the lock's: an owner that was silent and is back before the rescue keeps its job.
+    bed.line("DEL bridge:workers:heartbeat:py-1").await;
+    assert!(bed.jobs.sweep_active(&seen).await.unwrap().is_empty(), "first sighting");
+    bed.pass(10_000);
+    bed.line("SET bridge:workers:heartbeat:py-1 1").await;
+    assert!(bed.jobs.sweep_active(&seen).await.unwrap().is_empty(), "it lives again");
+    assert_eq!(bed.line("SMISMEMBER bridge:jobs:active leased foreign").await, "[1 1]");
+});
+
+on_every_store!(a_worker_that_the_registry_lost_is_told_so_by_its_heartbeat, |store| {
+    let bed = bed(store);
+    let facts = worker("w1");
+    bed.jobs.register(&facts, &entry(7)).await.unwrap();
+    assert!(bed.jobs.heartbeat(&facts, None).await.unwrap().was_known);
+    bed.line("FLUSHALL").await;
+    assert!(!bed.jobs.heartbeat(&facts, None).await.unwrap().was_known);
+    bed.jobs.heartbeat(&facts, Some(&entry(7))).await.unwrap();
+    assert!(bed.jobs.heartbeat(&facts, None).await.unwrap().was_known);
+    assert_eq!(bed.jobs.workers().await.unwrap().len(), 1);
+});
+
 on_every_store!(a_job_that_nothing_holds_is_put_back_when_seen_twice, |store| {
     let bed = bed(store);
     let seen = Sightings::default();
@@ -254,9 +292,10 @@ on_every_store!(a_worker_registers_beats_and_leaves, |store| {
     bed.jobs.register(&facts, &entry(7)).await.unwrap();
     let error = bed.jobs.register(&facts, &entry(8)).await.unwrap_err();
     assert_eq!(error, Error::WorkerInUse("w1".into()));
-    assert_eq!(bed.jobs.heartbeat(&facts, None).await.unwrap(), None);
+    assert_eq!(bed.jobs.heartbeat(&facts, None).await.unwrap().asked, None);
     bed.jobs.ask_worker("w1", Asked::Quiet).await.unwrap();
-    assert_eq!(bed.jobs.heartbeat(&facts, Some(&entry(7))).await.unwrap(), Some(Asked::Quiet));
+    let beat = bed.jobs.heartbeat(&facts, Some(&entry(7))).await.unwrap();
+    assert_eq!(beat.asked, Some(Asked::Quiet));
     assert!(bed.jobs.ask_worker("nobody", Asked::Stop).await.is_err());
     assert_eq!(Asked::read("stop w1", "w1"), Some(Asked::Stop));
     assert_eq!(Asked::read("stop w2", "w1"), None);

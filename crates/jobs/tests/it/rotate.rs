@@ -145,7 +145,8 @@ async fn ask(store: &dyn Store, words: &[&str]) -> kernel::Value {
     for word in words {
         cmd.arg(*word);
     }
-    store.call(&cmd, Deadline::after(Duration::from_secs(10))).await.unwrap()
+    let by = Deadline::after(Duration::from_secs(10));
+    testkit::call_as_default(store, &cmd, by).await.unwrap()
 }
 
 on_cluster!(guard_and_rotation_keep_to_one_slot, |store, _cluster| {

@@ -40,7 +40,8 @@ impl Bed {
         for word in words {
             cmd.arg(*word);
         }
-        self.store.call(&cmd, Deadline::after(Duration::from_secs(10))).await.unwrap()
+        let by = Deadline::after(Duration::from_secs(10));
+        testkit::call_as_default(&*self.store, &cmd, by).await.unwrap()
     }
 
     /// One line of words, split at spaces; the answer as text.

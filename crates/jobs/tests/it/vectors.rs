@@ -23,7 +23,7 @@ fn command(words: &[Json]) -> Cmd {
 
 async fn ask(store: &dyn Store, words: &[&str]) -> Value {
     let words: Vec<Json> = words.iter().map(|word| json!(word)).collect();
-    store.call(&command(&words), by()).await.unwrap()
+    testkit::call_as_default(store, &command(&words), by()).await.unwrap()
 }
 
 fn texts(value: &Value) -> Vec<String> {
@@ -127,7 +127,8 @@ pub(crate) async fn play(
     };
     ask(store, &["FLUSHALL"]).await;
     for before in vector["before"].as_array().unwrap() {
-        store.call(&command(before.as_array().unwrap()), by()).await.unwrap();
+        let before = command(before.as_array().unwrap());
+        testkit::call_as_default(store, &before, by()).await.unwrap();
     }
     let script = *scripts.iter().find(|s| Some(s.name()) == vector["script"].as_str()).unwrap();
     let (keys, args) = (words("keys"), words("args"));
