@@ -7,18 +7,19 @@
 -- KEYS 6 events    wk:monsters:{tenantId}:events
 -- KEYS 7 due       wk:monsters:{tenantId}:due
 -- KEYS 8 data      wk:monsters:{tenantId}:due:data
--- KEYS 9 monsters  atlas:monster:{tenantId}:
--- KEYS 10 timers   atlas:drop-timer:{tenantId}:
 -- ARGV 1 now_ms
 -- ARGV 2 limit
 -- ARGV 3 member
 -- ARGV 4 value
--- ARGV 5.. parts
+-- ARGV 5 monsters
+-- ARGV 6 timers
+-- ARGV 7.. parts
 -- BUILDS atlas:monster:{tenantId}:{uniqueId} atlas:drop-timer:{tenantId}:{uniqueId}
 -- GIVES full | lost | busy | list of ids and controllers
 local next, free, map, present, hidden = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local events, due, data, monsters, timers = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local events, due, data = KEYS[6], KEYS[7], KEYS[8]
 local now_ms, limit, member, value = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local monsters, timers = ARGV[5], ARGV[6]
 local MIN, MAX, PARTS = 1000000000, 2000000000, 7
 
 -- A write that fails halfway would leave the ones before it. Look at all of them first.
@@ -39,7 +40,7 @@ if member ~= '' and redis.call('HGET', data, member) ~= value then return 'lost'
 if limit > 0 and redis.call('SCARD', map) >= limit then return 'full' end
 
 local ids, taken = {}, {}
-for _ = 1, (#ARGV - 4) / PARTS do
+for _ = 1, (#ARGV - 6) / PARTS do
   for _ = 1, 64 do
     local id = redis.call('LPOP', free)
     if not id then
@@ -55,7 +56,7 @@ for _ = 1, (#ARGV - 4) / PARTS do
     end
   end
 end
-if #ids < (#ARGV - 4) / PARTS then
+if #ids < (#ARGV - 6) / PARTS then
   for at = #ids, 1, -1 do redis.call('LPUSH', free, ids[at]) end
   return 'busy'
 end
@@ -78,7 +79,7 @@ for n, id in ipairs(ids) do
     crowd[slot + 1] = least + 1
     redis.call('HINCRBY', present, crowd[slot], 1)
   end
-  local at = 5 + (n - 1) * PARTS
+  local at = 7 + (n - 1) * PARTS
   redis.call('SET', monsters .. id, '{"uniqueId":' .. id .. ARGV[at] .. best .. ARGV[at + 1])
   redis.call('SADD', map, id)
   if ARGV[at + 4] ~= '' then

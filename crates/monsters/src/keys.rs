@@ -15,7 +15,8 @@ kernel::keyspace! {
 
     /// One monster: field, hp and mp, controller, position, damage entries, status effects.
     seed monster(tenant_id: Uuid, unique_id: U32) = "atlas:monster:{tenantId}:{uniqueId}", Json,
-        Life::None;
+        Life::None, decoder = Some(crate::model::check_monster),
+        remedy = Some("worldkeep monsters destroy {unique_id} --tenant {tenant_id}");
     /// Unique ids of the monsters in one field.
     seed map(tenant_id: Uuid, world_id: U8, channel_id: U8, map_id: U32, instance: Uuid)
         = "atlas:monster-map:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}", Set, Life::None,
@@ -41,7 +42,8 @@ kernel::keyspace! {
         belongs = Some(Belongs { to: "monster", with: &[("unique_id", "monster_id")], drop: true });
     /// When a friendly monster drops next.
     seed drop_timer(tenant_id: Uuid, unique_id: U32) = "atlas:drop-timer:{tenantId}:{uniqueId}",
-        Json, Life::None, belongs = Some(Belongs { to: "monster", with: &[], drop: true });
+        Json, Life::None, belongs = Some(Belongs { to: "monster", with: &[], drop: true }),
+        decoder = Some(crate::model::check_drop_timer);
 
     /// Work to come (expiry, ticks, drops, delayed skills, recovery): score = Unix ms at which it is due.
     own due(tenant_id: Uuid) = "wk:monsters:{tenantId}:due", Zset, Life::None;

@@ -120,6 +120,24 @@ struct Stored<'a> {
     spawn_source_id: u32,
 }
 
+/// Why the verbs could not use this text, for the check.
+pub(crate) fn check_monster(text: &[u8]) -> Result<(), String> {
+    let monster = Monster::read("", text).map_err(why)?;
+    monster.tenant().map(drop).map_err(|_| "tenantId is no UUID".to_owned())
+}
+
+/// The same for the timer of a friendly monster.
+pub(crate) fn check_drop_timer(text: &[u8]) -> Result<(), String> {
+    DropTimer::read("", text).map(drop).map_err(why)
+}
+
+fn why(fault: Fault) -> String {
+    match fault {
+        Fault::Corrupt { detail, .. } => detail,
+        other => other.to_string(),
+    }
+}
+
 impl Monster {
     /// Reads the stored text of `key`.
     pub fn read(key: &str, text: &[u8]) -> Result<Self, Fault> {

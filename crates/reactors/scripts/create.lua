@@ -1,14 +1,13 @@
 -- create: a reactor appears, unless its spot cools down or is held: id, value, indexes, timer and event at once.
 -- KEYS 1 next_id   reactors:next_id
--- KEYS 2 prefix    reactor:
--- KEYS 3 all       reactors:all
--- KEYS 4 map       reactors:map:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}
--- KEYS 5 cooldown  reactor:cd:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}:{classification}:{x}:{y}
--- KEYS 6 spots     wk:reactors:{tenantId}:spots
--- KEYS 7 due       wk:reactors:{tenantId}:due
--- KEYS 8 due_data  wk:reactors:{tenantId}:due:data
--- KEYS 9 events    wk:reactors:{tenantId}:events
--- KEYS 10 commands wk:reactors:{tenantId}:commands
+-- KEYS 2 all       reactors:all
+-- KEYS 3 map       reactors:map:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}
+-- KEYS 4 cooldown  reactor:cd:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}:{classification}:{x}:{y}
+-- KEYS 5 spots     wk:reactors:{tenantId}:spots
+-- KEYS 6 due       wk:reactors:{tenantId}:due
+-- KEYS 7 due_data  wk:reactors:{tenantId}:due:data
+-- KEYS 8 events    wk:reactors:{tenantId}:events
+-- KEYS 9 commands  wk:reactors:{tenantId}:commands
 -- ARGV 1 spot
 -- ARGV 2 value_head
 -- ARGV 3 value_tail
@@ -19,12 +18,13 @@
 -- ARGV 8 due_payload
 -- ARGV 9 group
 -- ARGV 10 entry
+-- ARGV 11 prefix
 -- BUILDS reactor:{id}
 -- GIVES a word and a number: made and its id, on_cooldown and the ms left, spot_taken and who, id_space_busy, answered
-local next_id, prefix, all, map, cooldown = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local spots, due, due_data, events, commands = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local next_id, all, map, cooldown = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local spots, due, due_data, events, commands = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local spot, value_head, value_tail, event_head, event_tail = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local now_ms, due_ms, due_payload, group, entry = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local now_ms, due_ms, due_payload, group, entry, prefix = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
 
 if group ~= '' then
   local waits = redis.pcall('XPENDING', commands, group, entry, entry, 1)

@@ -1,10 +1,10 @@
 -- forget: claims on spots of one field are given up where their reactor is gone.
 -- KEYS 1 spots   wk:reactors:{tenantId}:spots
--- KEYS 2 prefix  reactor:
 -- ARGV 1 field
+-- ARGV 2 prefix
 -- BUILDS reactor:{id}
 -- GIVES how many
-local spots, prefix, field = KEYS[1], KEYS[2], ARGV[1]
+local spots, field, prefix = KEYS[1], ARGV[1], ARGV[2]
 local all, gone = redis.call('HGETALL', spots), 0
 for i = 1, #all, 2 do
   local spot, holder = all[i], all[i + 1]

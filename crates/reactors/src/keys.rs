@@ -22,7 +22,8 @@ kernel::keyspace! {
         });
     /// One reactor: tenant, field, classification, game data, state.
     seed reactor(tenant_id: Uuid, id: U32) = "reactor:{id}", Json, Life::None,
-        tagged = Some("reactor:{tenantId}:{id}");
+        tagged = Some("reactor:{tenantId}:{id}"),
+        decoder = Some(|text| crate::store::decode(text).map(drop)), drop_unreadable = true;
     /// Ids of the reactors in one field of a tenant.
     seed map(tenant_id: Uuid, world_id: U8, channel_id: U8, map_id: U32, instance: Uuid)
         = "reactors:map:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}", Set, Life::None,

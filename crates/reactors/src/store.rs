@@ -7,6 +7,7 @@ mod field_wide;
 mod hit;
 mod read;
 mod timers;
+mod unreadable;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,7 @@ pub use create::{Created, New};
 pub use drops::Drop;
 pub use hit::{Hit, Struck};
 pub use read::Listing;
+pub(crate) use unreadable::decode;
 
 /// How long one call of the store may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -96,7 +98,12 @@ impl Reactors {
 
     /// Takes a reactor away and lets its spot cool down. Refuses what is not there.
     pub async fn destroy(&self, tenant: Uuid, id: u32) -> Result<(), ReactorError> {
-        self.remove(tenant, id, true, None).await.map(|_| ())
+        match self.remove(tenant, id, true, None).await {
+            Err(ReactorError::Fault(Fault::Corrupt { .. })) => {
+                self.remove_unreadable(tenant, id).await
+            }
+            done => done.map(|_| ()),
+        }
     }
 
     /// Takes a reactor away; only the caller that did so tells of it and sets the cooldown.

@@ -7,17 +7,17 @@
 -- KEYS 6 game      room:{code}:game
 -- KEYS 7 deadline  room:{code}:vote_deadline
 -- KEYS 8 online    wk:rooms:{code}:online
--- KEYS 9 prefix    room:{code}:
--- KEYS 10 last     wk:rooms:{code}:last
+-- KEYS 9 last      wk:rooms:{code}:last
 -- ARGV 1 parts
 -- ARGV 2 now
+-- ARGV 3 prefix
 -- BUILDS room:{code}:round:{round_id}
 -- BUILDS room:{code}:votes:{round_id}:{item_id}
 -- BUILDS room:{code}:round_delta:{round_id}
 -- GIVES remaining life, then meta, game and the parts asked for, in the order of the code below
 local meta, senders, players, claims, scores = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local game, deadline, online, prefix, ended = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local parts, now = ARGV[1], ARGV[2]
+local game, deadline, online, ended = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local parts, now, prefix = ARGV[1], ARGV[2], ARGV[3]
 
 local life = redis.call('PTTL', meta)
 if life == -2 then return { life } end

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::error::Refused;
+use crate::error::{Refused, word};
 use crate::ids;
 use crate::seen::Parts;
 
@@ -128,6 +128,26 @@ const DELAY_MS: u64 = 10_000;
 const MAX_DELAY_MS: u64 = 60_000;
 
 impl Command {
+    /// The names of all of them.
+    pub const NAMES: &'static [&'static str] = &[
+        "TAKE_PLAYER",
+        "RENAME_PLAYER",
+        "UPDATE_AVATAR",
+        "TOGGLE_PLAYER",
+        "START_GAME",
+        "REEL_OPENED",
+        "SUBMIT_VOTE",
+        "END_ITEM",
+        "START_NEXT_ROUND",
+        "ROOM_CLOSED",
+        "RELEASE_PLAYER",
+        "FREE_PLAYER",
+        "RESET_CLAIMS",
+        "ADD_PLAYER",
+        "DELETE_PLAYER",
+        "FORCE_CLOSE_VOTE",
+    ];
+
     /// The message's name.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -199,17 +219,17 @@ impl Ask {
     /// Reads a frame's text. The `id` comes along with a refusal when it could be read.
     pub fn read(text: &str) -> Result<Ask, (Refused, Option<String>)> {
         let Ok(whole) = serde_json::from_str::<&RawValue>(text) else {
-            return Err((Refused::bad("invalid_json"), None));
+            return Err((Refused::new(word::INVALID_JSON), None));
         };
         // A list would be taken for the members in their order.
         let envelope = Some(whole.get()).filter(|text| text.starts_with('{'));
         let envelope = envelope.and_then(|text| serde_json::from_str::<Envelope<'_>>(text).ok());
         let Some(envelope) = envelope else {
-            return Err((Refused::bad("invalid_envelope"), None));
+            return Err((Refused::new(word::INVALID_ENVELOPE), None));
         };
         let id = envelope.id;
         if id.as_ref().is_some_and(|id| id.chars().count() > 64) {
-            return Err((Refused::bad("invalid_envelope"), None));
+            return Err((Refused::new(word::INVALID_ENVELOPE), None));
         }
         let payload = envelope.payload.map_or("{}", RawValue::get);
         match Fields::read(payload).and_then(|fields| fields.ask(&envelope.kind, payload)) {
@@ -224,7 +244,7 @@ struct Fields<'a>(Vec<kernel::json::Member<'a>>);
 
 impl<'a> Fields<'a> {
     fn read(payload: &'a str) -> Result<Self, Refused> {
-        kernel::json::members(payload).map(Fields).map_err(|_| Refused::bad("invalid_envelope"))
+        kernel::json::members(payload).map(Fields).map_err(|_| Refused::new(word::INVALID_ENVELOPE))
     }
 
     /// A member; null counts as left out.
@@ -279,7 +299,7 @@ impl<'a> Fields<'a> {
         let command = match kind {
             "CREATE_ROOM" => {
                 let payload = RawValue::from_string(payload.to_owned());
-                return Ok(Wish::Create(payload.map_err(|_| Refused::bad("invalid_json"))?));
+                return Ok(Wish::Create(payload.map_err(|_| Refused::new(word::INVALID_JSON))?));
             }
             "JOIN_ROOM" => return Ok(Wish::Join),
             "STATE_SYNC" => return Ok(Wish::Sync),
@@ -322,7 +342,7 @@ impl<'a> Fields<'a> {
                 }
                 Command::ForceCloseVote { place: self.place()?, delay_ms }
             }
-            _ => return Err(Refused::bad("unknown_type")),
+            _ => return Err(Refused::new(word::UNKNOWN_TYPE)),
         };
         Ok(Wish::Do(command))
     }

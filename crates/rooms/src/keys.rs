@@ -3,7 +3,12 @@
 
 use kernel::keyspace::{Life, Secrecy};
 
+use crate::model::{Game, Meta, Round, Sender};
+use crate::seen::{check, check_players};
+
 const ROOM: Life = Life::Inherited("meta");
+/// An operator may close a room that nobody can read.
+const CLOSE: Option<&str> = Some("worldkeep rooms close {code}");
 
 kernel::keyspace! {
     module = "rooms" by "code",
@@ -13,11 +18,14 @@ kernel::keyspace! {
     ;
 
     /// Room facts: phase, version, hash of the master key.
-    seed meta(code: Code) = "room:{code}:meta", Json, Life::Secs(43_200);
+    seed meta(code: Code) = "room:{code}:meta", Json, Life::Secs(43_200),
+        decoder = Some(check::<Meta>), remedy = CLOSE;
     /// All senders, active or not.
-    seed senders(code: Code) = "room:{code}:senders", Json, ROOM;
+    seed senders(code: Code) = "room:{code}:senders", Json, ROOM,
+        decoder = Some(check::<Vec<Sender>>), remedy = CLOSE;
     /// All players, active or not, with names and avatars.
-    seed players(code: Code) = "room:{code}:players", Json, ROOM;
+    seed players(code: Code) = "room:{code}:players", Json, ROOM,
+        decoder = Some(check_players), remedy = CLOSE;
     /// Who holds which player: field = player id, value = device id, which is a bearer secret.
     seed claims(code: Code) = "room:{code}:claims", Hash, ROOM, secrecy = Secrecy::Secret;
     /// Points so far: field = player id.
@@ -25,10 +33,11 @@ kernel::keyspace! {
     /// Points won in one round: field = player id.
     seed round_delta(code: Code, round_id: Word) = "room:{code}:round_delta:{round_id}", Hash, ROOM;
     /// How far the game is: round, item, status, who is expected to vote.
-    seed game(code: Code) = "room:{code}:game", Json, ROOM;
+    seed game(code: Code) = "room:{code}:game", Json, ROOM, decoder = Some(check::<Game>),
+        remedy = CLOSE;
     /// The items of one round with their true senders; never rewritten.
     seed round(code: Code, round_id: Word) = "room:{code}:round:{round_id}", Json, ROOM,
-        secrecy = Secrecy::Secret;
+        secrecy = Secrecy::Secret, decoder = Some(check::<Round>), remedy = CLOSE;
     /// Votes for one item of a round: field = player id, value = JSON of the selections.
     seed votes(code: Code, round_id: Word, item_id: Word)
         = "room:{code}:votes:{round_id}:{item_id}", Hash, ROOM;

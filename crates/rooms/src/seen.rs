@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha1::Digest as _;
 
-use crate::error::{Refused, Result};
+use crate::error::{Refused, Result, word};
 use crate::keys::Keys;
 use crate::model::{Ballot, Game, Item, Meta, Player, Round, Sender, Status, Vote};
 
@@ -126,7 +126,7 @@ impl<'a> Room<'a> {
         if now_ms >= meta.expires_at {
             return Err(Refused::expired().into());
         }
-        let incomplete = || Refused::new(crate::Family::RoomNotFound, "room_incomplete");
+        let incomplete = || Refused::new(word::ROOM_INCOMPLETE);
         let game_text = seen.game.as_deref().ok_or_else(incomplete)?;
         let list = |wanted: bool, text: &'a Option<String>| match (wanted, text.as_deref()) {
             (true, None) => Err(incomplete()),
@@ -214,6 +214,18 @@ fn numbers(pairs: &[(String, String)]) -> HashMap<&str, i64> {
 
 fn parse<'a, T: Deserialize<'a>>(key: impl AsRef<str>, text: &'a str) -> Result<T> {
     serde_json::from_str(text).map_err(|error| corrupt(key, &error.to_string()).into())
+}
+
+/// Why the verbs could not read a document, for the check.
+pub(crate) fn check<T: serde::de::DeserializeOwned>(
+    text: &[u8],
+) -> std::result::Result<(), String> {
+    serde_json::from_slice::<T>(text).map(drop).map_err(|error| error.to_string())
+}
+
+/// The same for players, which borrow from their text.
+pub(crate) fn check_players(text: &[u8]) -> std::result::Result<(), String> {
+    serde_json::from_slice::<Vec<Player<'_>>>(text).map(drop).map_err(|error| error.to_string())
 }
 
 pub(crate) fn corrupt(key: impl AsRef<str>, detail: &str) -> Fault {

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::error::{Family, Refused};
+use crate::error::{Refused, Word, word};
 use crate::ids;
 use crate::model::{Game, Item, Meta, Phase, Player, Reel, Round, Sender, Status};
 
@@ -109,8 +109,8 @@ pub(crate) struct Plan {
     pub(crate) game: Game,
 }
 
-fn refuse(word: &'static str, path: &str) -> Refused {
-    Refused::with(Family::BadRequest, word, json!({ "path": path }))
+fn refuse(word: Word, path: &str) -> Refused {
+    Refused::with(word, json!({ "path": path }))
 }
 
 impl Setup {
@@ -120,7 +120,7 @@ impl Setup {
             let text = error.to_string();
             let field = text.split('`').nth(1).unwrap_or("senders").to_owned();
             let details = json!({ "field": field });
-            Refused::with(Family::BadRequest, "invalid_field", details)
+            Refused::with(word::INVALID_FIELD, details)
         })
     }
 
@@ -154,7 +154,7 @@ impl Setup {
 
     fn senders(&self, sizes: &Sizes) -> Result<Vec<Sender>, Refused> {
         if !(2..=sizes.senders).contains(&self.senders.len()) {
-            return Err(refuse("senders_count", "senders"));
+            return Err(refuse(word::SENDERS_COUNT, "senders"));
         }
         let mut ids = HashSet::new();
         let mut senders = Vec::with_capacity(self.senders.len());
@@ -163,17 +163,17 @@ impl Setup {
             // A player's id may be two characters longer, and becomes part of keys too.
             let player_id = ids::player_of_sender(&given.sender_id);
             if !ids::is_id(&given.sender_id) || !ids::is_id(&player_id) {
-                return Err(refuse("sender_id_invalid", &path("sender_id")));
+                return Err(refuse(word::SENDER_ID_INVALID, &path("sender_id")));
             }
             if !ids.insert(given.sender_id.as_str()) {
-                return Err(refuse("sender_id_duplicate", &path("sender_id")));
+                return Err(refuse(word::SENDER_ID_DUPLICATE, &path("sender_id")));
             }
             let name = ids::read_name(&given.name)
-                .ok_or_else(|| refuse("sender_name_invalid", &path("name")))?;
+                .ok_or_else(|| refuse(word::SENDER_NAME_INVALID, &path("name")))?;
             let reels_count = u64::try_from(given.reels_count)
                 .ok()
                 .filter(|count| *count <= 1_000_000_000)
-                .ok_or_else(|| refuse("reels_count_invalid", &path("reels_count")))?;
+                .ok_or_else(|| refuse(word::REELS_COUNT_INVALID, &path("reels_count")))?;
             senders.push(Sender {
                 sender_id: given.sender_id.clone(),
                 name,
@@ -182,7 +182,7 @@ impl Setup {
             });
         }
         if senders.iter().filter(|sender| sender.active).count() < 2 {
-            return Err(refuse("too_few_active_senders", "senders"));
+            return Err(refuse(word::TOO_FEW_ACTIVE_SENDERS, "senders"));
         }
         Ok(senders)
     }
@@ -194,10 +194,10 @@ impl Setup {
         now_ms: u64,
     ) -> Result<Vec<Round>, Refused> {
         if !(1..=sizes.rounds).contains(&self.rounds.len()) {
-            return Err(refuse("rounds_count", "rounds"));
+            return Err(refuse(word::ROUNDS_COUNT, "rounds"));
         }
         if self.rounds.iter().map(|round| round.items.len()).sum::<usize>() > sizes.items {
-            return Err(refuse("too_large", "rounds"));
+            return Err(refuse(word::TOO_LARGE, "rounds"));
         }
         let known: HashSet<&str> = senders.iter().map(|sender| sender.sender_id.as_str()).collect();
         let (mut ids, mut urls) = (HashSet::new(), HashSet::new());
@@ -205,24 +205,24 @@ impl Setup {
         for (at, given) in self.rounds.iter().enumerate() {
             let path = |field: &str| format!("rounds[{at}].{field}");
             if !ids::is_id(&given.round_id) {
-                return Err(refuse("round_id_invalid", &path("round_id")));
+                return Err(refuse(word::ROUND_ID_INVALID, &path("round_id")));
             }
             if !ids.insert(given.round_id.as_str()) {
-                return Err(refuse("round_id_duplicate", &path("round_id")));
+                return Err(refuse(word::ROUND_ID_DUPLICATE, &path("round_id")));
             }
             if !(1..=sizes.items_per_round).contains(&given.items.len()) {
-                return Err(refuse("round_items_count", &path("items")));
+                return Err(refuse(word::ROUND_ITEMS_COUNT, &path("items")));
             }
             let mut item_ids = HashSet::new();
             let mut items = Vec::with_capacity(given.items.len());
             for (n, item) in given.items.iter().enumerate() {
                 let place = path(&format!("items[{n}]"));
                 if ids::is_id(&item.item_id) && !item_ids.insert(item.item_id.as_str()) {
-                    return Err(refuse("item_id_duplicate", &format!("{place}.item_id")));
+                    return Err(refuse(word::ITEM_ID_DUPLICATE, &format!("{place}.item_id")));
                 }
                 let item = item.check(&place, &known, sizes)?;
                 if !urls.insert(item.reel.url.clone()) {
-                    return Err(refuse("reel_url_duplicate", &format!("{place}.reel.url")));
+                    return Err(refuse(word::REEL_URL_DUPLICATE, &format!("{place}.reel.url")));
                 }
                 items.push(item);
             }
@@ -240,7 +240,7 @@ impl Setup {
         if left == right {
             Ok(order.clone())
         } else {
-            Err(refuse("round_order_invalid", "round_order"))
+            Err(refuse(word::ROUND_ORDER_INVALID, "round_order"))
         }
     }
 }
@@ -249,25 +249,25 @@ impl ItemSetup {
     fn check(&self, place: &str, known: &HashSet<&str>, sizes: &Sizes) -> Result<Item, Refused> {
         let at = |field: &str| format!("{place}.{field}");
         if !ids::is_id(&self.item_id) {
-            return Err(refuse("item_id_invalid", &at("item_id")));
+            return Err(refuse(word::ITEM_ID_INVALID, &at("item_id")));
         }
         if !ids::is_id(&self.reel.reel_id) {
-            return Err(refuse("reel_id_invalid", &at("reel.reel_id")));
+            return Err(refuse(word::REEL_ID_INVALID, &at("reel.reel_id")));
         }
         if !is_url(&self.reel.url, sizes.url_chars) {
-            return Err(refuse("reel_url_invalid", &at("reel.url")));
+            return Err(refuse(word::REEL_URL_INVALID, &at("reel.url")));
         }
         let truth = &self.true_sender_ids;
         let distinct: HashSet<&str> = truth.iter().map(String::as_str).collect();
         if truth.is_empty() || distinct.len() != truth.len() || !distinct.is_subset(known) {
-            return Err(refuse("true_senders_invalid", &at("true_sender_ids")));
+            return Err(refuse(word::TRUE_SENDERS_INVALID, &at("true_sender_ids")));
         }
         let k = match self.k {
             None => truth.len(),
             Some(k) => usize::try_from(k)
                 .ok()
                 .filter(|k| (1..=truth.len()).contains(k))
-                .ok_or_else(|| refuse("k_invalid", &at("k")))?,
+                .ok_or_else(|| refuse(word::K_INVALID, &at("k")))?,
         };
         Ok(Item {
             item_id: self.item_id.clone(),

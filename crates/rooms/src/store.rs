@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::command::Command;
-use crate::error::{Family, Refused, Result};
+use crate::error::{Refused, Result, word};
 use crate::events::Fact;
 use crate::ids;
 use crate::keys::Keys;
@@ -184,7 +184,7 @@ impl Rooms {
                 tokio::time::sleep(Duration::from_millis(pause)).await;
             }
         }
-        Err(Refused::conflict("busy").into())
+        Err(Refused::new(word::BUSY).into())
     }
 
     /// One look, one decision, one step. `None`: something changed in between.
@@ -254,17 +254,16 @@ impl Rooms {
             keys.game(code),
             keys.vote_deadline(code),
             keys.online(code),
+            keys.last(code),
         ];
         let built =
             built.into_iter().collect::<std::result::Result<Vec<Key>, _>>().map_err(bad_id)?;
         let meta = built[0].as_str();
         let prefix = meta.strip_suffix("meta").unwrap_or(meta).as_bytes();
-        let last = keys.last(code).map_err(bad_id)?;
-        let others = [prefix, last.as_bytes()];
-        let names: Vec<&[u8]> = built.iter().map(Key::as_bytes).chain(others).collect();
+        let names: Vec<&[u8]> = built.iter().map(Key::as_bytes).collect();
         let now = self.clock.now_ms().to_string();
-        let answer =
-            self.store.script(&LOOK, &names, &[parts.0.as_bytes(), now.as_bytes()], by).await;
+        let args = [parts.0.as_bytes(), now.as_bytes(), prefix];
+        let answer = self.store.script(&LOOK, &names, &args, by).await;
         // Nothing was written, so a lost answer leaves no doubt.
         let answer = answer.map_err(|fault| match fault {
             kernel::Fault::Unknown(why) => kernel::Fault::Unavailable(why),
@@ -315,7 +314,7 @@ impl Rooms {
 
 /// Whether the caller is the Master; refuses where it must be and is not, and a wrong key in any case.
 fn prove(room: &Room<'_>, caller: &Caller<'_>, needed: bool) -> Result<bool> {
-    let bad = || Refused::forbidden("bad_master_key");
+    let bad = || Refused::new(word::BAD_MASTER_KEY);
     if !needed {
         return Ok(false);
     }
@@ -360,7 +359,7 @@ impl Desk<'_> {
             return Ok(());
         }
         let details = json!({ "phase": phase });
-        Err(Refused::with(Family::NotInPhase, "not_in_phase", details).into())
+        Err(Refused::with(word::NOT_IN_PHASE, details).into())
     }
 
     fn in_status(&self, wanted: Status) -> Result<()> {
@@ -369,11 +368,11 @@ impl Desk<'_> {
             return Ok(());
         }
         let details = json!({ "status": status });
-        Err(Refused::with(Family::Conflict, "bad_status", details).into())
+        Err(Refused::with(word::BAD_STATUS, details).into())
     }
 
     fn device(&self) -> Result<&str> {
-        Ok(self.caller.device.ok_or(Refused::forbidden("not_joined"))?)
+        Ok(self.caller.device.ok_or(Refused::new(word::NOT_JOINED))?)
     }
 
     /// The player this device holds; a player that is named must be that one.

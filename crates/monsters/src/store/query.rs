@@ -29,7 +29,14 @@ impl Monsters {
     /// Its text and what it says.
     pub(crate) async fn fetch(&self, tenant: uuid::Uuid, id: u32) -> Result<(String, Monster)> {
         let key = self.keys.monster(tenant, id)?;
-        let answer = self.store.call(kernel::Cmd::new().arg("GET").arg(&key), self.by()).await?;
+        let answer = self.store.call(kernel::Cmd::new().arg("GET").arg(&key), self.by()).await;
+        let answer = match answer {
+            Err(Fault::Refused { code, .. }) if code == "WRONGTYPE" => {
+                let detail = "holds no text".to_owned();
+                return Err(Fault::Corrupt { key: key.into(), detail }.into());
+            }
+            answer => answer?,
+        };
         match answer {
             Value::Nil => Err(MonsterError::NotFound),
             Value::BulkString(bytes) => {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use field::{Field, Point, Tenant};
 use futures_util::StreamExt as _;
 use kernel::keyspace::{Classifier, KeyDef, scan_glob};
-use kernel::{Cmd, Effects as _, Pending, Scan, Step, Swap, Value, reply};
+use kernel::{Cmd, Effects as _, Fault, Pending, Scan, Step, Swap, Value, reply};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -47,7 +47,7 @@ impl Monster {
     /// Whose it is.
     pub(crate) fn tenant(&self) -> Result<Tenant> {
         let id: Uuid = self.tenant_id.parse().map_err(|_| {
-            MonsterError::Fault(kernel::Fault::Corrupt {
+            MonsterError::Fault(Fault::Corrupt {
                 key: format!("monster {}", self.unique_id),
                 detail: "tenantId is no UUID".to_owned(),
             })
@@ -164,7 +164,31 @@ impl Monsters {
 
     /// Removes a monster. Of many who try, one succeeds.
     pub async fn destroy(&self, tenant: &Tenant, id: u32) -> Result<()> {
-        self.destroy_for(tenant, id, 0, None).await.map(|_| ())
+        match self.destroy_for(tenant, id, 0, None).await {
+            Err(MonsterError::Fault(Fault::Corrupt { .. })) => {
+                let fields = self.fields_of(tenant.id, id).await?;
+                self.destroy_ruined(tenant.id, &fields, id).await
+            }
+            done => done.map(|_| ()),
+        }
+    }
+
+    /// The tenant's fields that list this id.
+    async fn fields_of(&self, tenant: Uuid, id: u32) -> Result<Vec<Field>> {
+        let (scope, member) = (tenant.to_string(), id.to_string());
+        let maps = self.scan(&def::map, &[("tenant_id", &scope)]).await?;
+        let mut fields = Vec::new();
+        for (_, field) in maps.iter().filter_map(place) {
+            let map = self.of(tenant)?.map(field)?;
+            let mut ask = Cmd::new();
+            ask.arg("SISMEMBER").arg(&map).arg(&member);
+            // A key of another type lists nothing.
+            if reply::int(&self.store.call(&ask, self.by()).await.unwrap_or(Value::Nil)) == Some(1)
+            {
+                fields.push(field);
+            }
+        }
+        Ok(fields)
     }
 
     pub(crate) async fn destroy_for(
@@ -237,7 +261,7 @@ impl Monsters {
             return Ok(cleared);
         }
         for (id, _) in &listed.ruined {
-            cleared.note(*id, self.destroy_ruined(tenant.id, field, *id).await);
+            cleared.note(*id, self.destroy_ruined(tenant.id, &[field], *id).await);
         }
         let known = |id: &&u32| {
             !listed.monsters.iter().any(|m| m.unique_id == **id)
@@ -252,18 +276,23 @@ impl Monsters {
         Ok(cleared)
     }
 
-    /// Removes what cannot be read; its field is the one that listed it.
-    async fn destroy_ruined(&self, tenant: Uuid, field: Field, id: u32) -> Result<()> {
+    /// Removes what cannot be read; its fields are those that list it.
+    async fn destroy_ruined(&self, tenant: Uuid, fields: &[Field], id: u32) -> Result<()> {
         let keys = self.of(tenant)?;
         let key = self.keys.monster(tenant, id)?;
-        let answer = self.store.call(Cmd::new().arg("GET").arg(&key), self.by()).await?;
-        let Value::BulkString(text) = answer else { return Ok(()) };
-        let step = Step::new(&key)
-            .expect(&text)
-            .delete()
-            .srem(keys.map(field)?, id.to_string())
-            .lpush(&keys.free, id.to_string())
-            .del(self.keys.drop_timer(tenant, id)?);
+        let step = match self.store.call(Cmd::new().arg("GET").arg(&key), self.by()).await {
+            Ok(Value::BulkString(text)) => Step::new(&key).expect(&text).delete(),
+            Err(Fault::Refused { code, .. }) if code == "WRONGTYPE" => {
+                self.store.call(Cmd::new().arg("DEL").arg(&key), self.by()).await?;
+                Step::new(&key).absent()
+            }
+            answer => return answer.map(drop).map_err(Into::into),
+        };
+        let mut step =
+            step.lpush(&keys.free, id.to_string()).del(self.keys.drop_timer(tenant, id)?);
+        for field in fields {
+            step = step.srem(keys.map(*field)?, id.to_string());
+        }
         step.run(&*self.store, self.by()).await?;
         self.slots.forget(tenant, id);
         Ok(())
@@ -285,11 +314,7 @@ impl Monsters {
                 continue;
             };
             let (Ok(tenant), Ok(id)) = (tenant.parse(), id.parse()) else { continue };
-            let mut result = self.destroy(&Tenant::of(tenant), id).await;
-            if let Err(MonsterError::Fault(kernel::Fault::Corrupt { .. })) = result {
-                result = self.destroy_ruined(tenant, Field::default(), id).await;
-            }
-            cleared.note(id, result);
+            cleared.note(id, self.destroy(&Tenant::of(tenant), id).await);
         }
         for def in [&def::present, &def::hidden, &def::puppets, &def::due, &def::due_data] {
             for values in self.scan(def, &[]).await? {

@@ -119,7 +119,10 @@ impl Monsters {
     }
 
     async fn run_spawn(&self, keys: &SpawnKeys, args: &[String]) -> Result<Drawn> {
-        let args: Vec<&[u8]> = args.iter().map(String::as_bytes).collect();
+        let (facts, parts) = args.split_at(4);
+        let prefixes = [&keys.of.monsters, &keys.of.drop_timers];
+        let args = facts.iter().chain(prefixes).chain(parts);
+        let args: Vec<&[u8]> = args.map(String::as_bytes).collect();
         let answer = self.store.script(&scripts::SPAWN, &keys.all(), &args, self.by()).await?;
         match reply::bytes(&answer) {
             Some(b"full") => return Ok(Drawn::Full),
@@ -161,7 +164,7 @@ impl SpawnKeys {
         Ok(SpawnKeys { of, map, present, hidden })
     }
 
-    fn all(&self) -> [&[u8]; 10] {
+    fn all(&self) -> [&[u8]; 8] {
         [
             self.of.next.as_bytes(),
             self.of.free.as_bytes(),
@@ -171,8 +174,6 @@ impl SpawnKeys {
             self.of.events.as_bytes(),
             self.of.timers.due.as_bytes(),
             self.of.timers.data.as_bytes(),
-            self.of.monsters.as_bytes(),
-            self.of.drop_timers.as_bytes(),
         ]
     }
 }

@@ -21,6 +21,8 @@ use crate::model::Monster;
 pub(crate) const RECOVER_MS: i64 = 10_000;
 /// Damage entries that are idle for longer than ten seconds shrink this often.
 const DECAY_MS: u64 = 1_500;
+/// What was said of monsters that cannot be read.
+static UNREAD: kernel::Told = kernel::Told::new();
 const IDLE_MS: i64 = 10_000;
 /// What is done at once by who armed it waits so long for its timer.
 pub(crate) const GRACE_MS: u64 = 2_000;
@@ -94,7 +96,9 @@ impl Monsters {
             Err(MonsterError::NotFound) => Verdict::Done,
             // Looked at again when somebody mends it: a broken text must not keep the loop busy.
             Err(MonsterError::Fault(kernel::Fault::Corrupt { key, detail })) => {
-                tracing::warn!(key, detail, "a timer's monster cannot be read");
+                if UNREAD.is_news(&key, &detail) {
+                    tracing::warn!(key, detail, "a timer's monster cannot be read");
+                }
                 Verdict::Again(self.clock.now_ms() + 60_000)
             }
             Err(error) => {

@@ -105,9 +105,13 @@ on_every_store!(what_nobody_can_read_is_an_error_and_hides_nobody, |store| {
     let listed = world.monsters.list(&world.tenant, world.field).await.unwrap();
     assert_eq!(listed.monsters.iter().map(|m| m.unique_id).collect::<Vec<_>>(), [good]);
     assert_eq!(listed.ruined.len(), 6);
+    // One by one they can be destroyed, and leave no entry behind.
+    world.monsters.destroy(&world.tenant, 1_500_000_005).await.unwrap();
+    let map = format!("atlas:monster-map:{TENANT}:0:0:40000:{NIL}");
+    assert_eq!(world.int(&["SISMEMBER", &map, "1500000005"]).await, 0);
     // Clearing the field takes the ruins along.
     let cleared = world.monsters.destroy_field(&world.tenant, world.field).await.unwrap();
-    assert_eq!((cleared.destroyed, cleared.failed), (7, 0));
+    assert_eq!((cleared.destroyed, cleared.failed), (6, 0));
     assert_eq!(world.int(&["EXISTS", &world.key(1_500_000_000)]).await, 0);
 });
 
@@ -116,7 +120,9 @@ on_every_store!(a_value_of_another_type_is_refused_and_left, |store| {
     world.ask(&["SADD", &world.key(1_500_000_001), "x"]).await;
     assert!(world.monsters.get(&world.tenant, 1_500_000_001).await.is_err());
     assert!(world.monsters.damage(&world.tenant, 1_500_000_001, attack(1, &[1])).await.is_err());
-    assert!(world.monsters.destroy(&world.tenant, 1_500_000_001).await.is_err());
+    let before = world.monsters.destroy(&world.tenant, 1_500_000_001).await;
+    assert!(before.is_ok(), "what is no monster can be taken away: {before:?}");
+    assert_eq!(world.text(&["TYPE", &world.key(1_500_000_001)]).await, "none");
     // A field whose set is no set refuses a spawn and takes no id.
     let map = format!("atlas:monster-map:{TENANT}:0:0:40000:{NIL}");
     world.ask(&["SET", &map, "x"]).await;

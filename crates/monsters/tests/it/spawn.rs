@@ -127,7 +127,7 @@ on_every_store!(a_spawn_is_the_same_with_and_without_a_script, |store| {
         for words in [
             ["GET", &format!("atlas:monster-ids:{tenant}:next")].as_slice(),
             &["LRANGE", &free, "0", "-1"],
-            &["SORT", &map],
+            &["SMEMBERS", &map],
             &["HGETALL", &own(&format!("present:{place}"))],
             &["ZRANGE", &own("due"), "0", "-1", "WITHSCORES"],
             &["HGETALL", &own("due:data")],

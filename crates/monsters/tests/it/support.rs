@@ -152,7 +152,7 @@ impl World {
         for word in words {
             cmd.arg(*word);
         }
-        self.store.call(&cmd, soon()).await.unwrap()
+        testkit::call_as_default(&*self.store, &cmd, soon()).await.unwrap()
     }
 
     pub(crate) async fn text(&self, words: &[&str]) -> String {

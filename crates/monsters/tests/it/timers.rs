@@ -131,9 +131,10 @@ on_every_store!(
         world.clock.advance(Duration::from_millis(5_001));
         let serving = Arc::clone(&world.monsters).serve_timers(stop.notified());
         let watching = async {
-            while world.int(&["ZCARD", &world.own("due")]).await > 0 {
-                tokio::task::yield_now().await;
-            }
+            testkit::eventually("no timer is due", async || {
+                world.int(&["ZCARD", &world.own("due")]).await == 0
+            })
+            .await;
             stop.notify_one();
         };
         let _ = soon();

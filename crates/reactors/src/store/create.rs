@@ -127,9 +127,8 @@ impl Reactors {
     ) -> Result<(String, i64), ReactorError> {
         let (tenant, now_ms) = (reactor.tenant.id, self.clock.now_ms());
         let timers = self.due(tenant);
-        let keys: [String; 10] = [
+        let keys: [String; 9] = [
             self.keys.next_id(tenant).expect(TYPED).into(),
-            self.prefix(tenant),
             self.all(tenant).into(),
             self.map(tenant, reactor.field()).into(),
             self.cooldown(reactor).into(),
@@ -148,7 +147,7 @@ impl Reactors {
         let timeout = reactor.data.timeout(reactor.state);
         let due = timeout.map(|(wait, _)| (now_ms + u64::from(wait)).to_string());
         let word = |text: Option<&String>| text.cloned().unwrap_or_default();
-        let args: [String; 10] = [
+        let args: [String; 11] = [
             if guarded { reactor.spot() } else { String::new() },
             value_head,
             value_tail,
@@ -159,6 +158,7 @@ impl Reactors {
             reactor.state.to_string(),
             word(command.map(|command| &command.group)),
             word(command.map(|command| &command.entry)),
+            self.prefix(tenant),
         ];
         let (keys, args) = (keys.each_ref(), args.each_ref());
         let (keys, args) = (keys.map(String::as_bytes), args.map(String::as_bytes));
@@ -166,7 +166,7 @@ impl Reactors {
         let parts = reply::list(&answer).unwrap_or_default();
         match (parts.first().and_then(reply::text), parts.get(1).and_then(reply::int)) {
             (Some(word), Some(number)) => Ok((word.to_owned(), number)),
-            _ => Err(reply::unexpected(keys[1], "a word and a number", &answer).into()),
+            _ => Err(reply::unexpected(keys[0], "a word and a number", &answer).into()),
         }
     }
 }

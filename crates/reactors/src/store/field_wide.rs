@@ -24,9 +24,24 @@ impl Reactors {
     pub async fn destroy_in_field(&self, tenant: Uuid, field: Field) -> Result<u64, ReactorError> {
         let (all, _) = self.load_field(tenant, field).await?;
         let ids: Vec<(Uuid, u32)> = all.iter().map(|seen| (tenant, seen.reactor.id)).collect();
-        let gone = self.remove_all(ids, false).await?;
+        let gone = self.remove_all(ids, false).await? + self.drop_unreadable(tenant, field).await?;
         self.clear_cooldowns(tenant, field).await?;
         self.forget_spots(tenant, field).await?;
+        Ok(gone)
+    }
+
+    /// Takes away what a field still lists and nobody can read.
+    async fn drop_unreadable(&self, tenant: Uuid, field: Field) -> Result<u64, ReactorError> {
+        let set = self.map(tenant, field);
+        let answer = self.store.call(&cmd("SMEMBERS", [set.as_str()]), by()).await?;
+        let members = reply::list(&answer).unwrap_or_default().iter().filter_map(reply::text);
+        let mut gone = 0;
+        for id in members.filter_map(|member| member.parse().ok()) {
+            if let Err(ReactorError::Fault(Fault::Corrupt { .. })) = self.load(tenant, id).await {
+                self.remove_unreadable(tenant, id).await?;
+                gone += 1;
+            }
+        }
         Ok(gone)
     }
 
@@ -143,14 +158,14 @@ impl Reactors {
 
     async fn forget_spots(&self, tenant: Uuid, field: Field) -> Result<(), ReactorError> {
         let (spots, prefix) = (self.spots(tenant), self.prefix(tenant));
-        let keys = [spots.as_bytes(), prefix.as_bytes()];
         let field = format!("{field}:");
-        self.store.script(&FORGET, &keys, &[field.as_bytes()], by()).await?;
+        let args = [field.as_bytes(), prefix.as_bytes()];
+        self.store.script(&FORGET, &[spots.as_bytes()], &args, by()).await?;
         Ok(())
     }
 
     /// Keys of one definition, on every primary.
-    async fn scan(
+    pub(super) async fn scan(
         &self,
         def: &'static KeyDef,
         values: &[(&str, &str)],

@@ -5,7 +5,7 @@ use field::Field;
 use kernel::{Cmd, Fault, Value, reply};
 use uuid::Uuid;
 
-use super::{Reactors, Seen, by};
+use super::{Reactors, Seen, by, decode};
 use crate::error::ReactorError;
 use crate::model::Reactor;
 
@@ -127,7 +127,6 @@ pub(super) fn cmd<'a>(name: &str, words: impl IntoIterator<Item = &'a str>) -> C
 
 fn read(key: &str, value: &Value) -> Result<Seen, Fault> {
     let bad = |detail: String| Fault::Corrupt { key: key.to_owned(), detail };
-    let text = reply::text(value).ok_or_else(|| bad("is not UTF-8".to_owned()))?;
-    let reactor = serde_json::from_str(text).map_err(|error| bad(error.to_string()))?;
-    Ok(Seen { reactor, text: text.to_owned() })
+    let reactor = decode(reply::bytes(value).unwrap_or_default()).map_err(bad)?;
+    Ok(Seen { reactor, text: reply::text(value).unwrap_or_default().to_owned() })
 }

@@ -61,7 +61,32 @@ everywhere!(one_broken_value_does_not_hide_its_neighbours, |world| {
     }
     let missing = world.reactors.get(ONE, all[3].id).await.unwrap_err();
     assert_eq!(missing, ReactorError::NotFound(all[3].id));
-    assert_eq!(world.reactors.destroy_in_field(ONE, field(1_000_000)).await.unwrap(), 1);
+    assert_eq!(world.reactors.destroy_in_field(ONE, field(1_000_000)).await.unwrap(), 5);
+    for at in 0..6 {
+        assert_eq!(world.text(&["TYPE", &key(at)]).await, "none", "{at}");
+    }
+});
+
+everywhere!(what_nobody_can_read_can_be_destroyed_by_whom_it_belongs_to, |world| {
+    let bad = [None, Some("\u{1}not json"), Some("{\"tenant\":null}")];
+    for (x, bad) in bad.into_iter().enumerate() {
+        let one = world.create(New { x: i16::try_from(x).unwrap(), ..a_box() }).await;
+        let key = world.key(&format!("reactor:{}", one.id));
+        world.ask(&["DEL", &key]).await;
+        match bad {
+            Some(text) => world.ask(&["SET", &key, text]).await,
+            None => world.ask(&["HSET", &key, "state", "0"]).await,
+        };
+        let stranger = world.reactors.destroy(TWO, one.id).await;
+        assert_eq!(stranger, Err(ReactorError::NotFound(one.id)));
+        world.reactors.destroy(ONE, one.id).await.unwrap();
+        assert_eq!(world.text(&["TYPE", &key]).await, "none");
+        let again = world.reactors.destroy(ONE, one.id).await;
+        assert_eq!(again, Err(ReactorError::NotFound(one.id)));
+        // The spot is free at once: nobody knows how long it would have cooled down.
+        world.create(New { x: i16::try_from(x).unwrap(), ..a_box() }).await;
+    }
+    world.is_clean().await;
 });
 
 everywhere!(names_and_texts_of_all_kinds_come_back_as_they_were, |world| {

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Decision, Desk, Done};
 use crate::command::Place;
 use crate::document;
-use crate::error::{Family, Refused, Result};
+use crate::error::{Refused, Result, word};
 use crate::model::{Ballot, Phase, Round, Status};
 use crate::push::Audience;
 use crate::seen::corrupt;
@@ -117,7 +117,7 @@ impl Desk<'_> {
         self.in_phase(&[Phase::Lobby])?;
         let room = self.room;
         if room.active_players().count() < 2 {
-            return Err(Refused::forbidden("not_enough_players").into());
+            return Err(Refused::new(word::NOT_ENOUGH_PLAYERS).into());
         }
         let unclaimed: Vec<&str> = room
             .active_players()
@@ -126,7 +126,7 @@ impl Desk<'_> {
             .collect();
         if !unclaimed.is_empty() {
             let details = json!({ "player_ids": unclaimed });
-            return Err(Refused::with(Family::Forbidden, "unclaimed_players", details).into());
+            return Err(Refused::with(word::UNCLAIMED_PLAYERS, details).into());
         }
         let first = self.next_round_of()?;
         let version = room.game.version + 1;
@@ -153,7 +153,7 @@ impl Desk<'_> {
         let current = self.room.item().filter(|(round, _, item)| {
             round.round_id == place.round_id && item.item_id == place.item_id
         });
-        let (round, _, item) = current.ok_or(Refused::bad("not_current_item"))?;
+        let (round, _, item) = current.ok_or(Refused::new(word::NOT_CURRENT_ITEM))?;
         let expected: Vec<String> = self
             .room
             .active_players()
@@ -161,7 +161,7 @@ impl Desk<'_> {
             .filter(|player| self.room.claims.contains_key(player.as_str()))
             .collect();
         if expected.is_empty() {
-            return Err(Refused::conflict("no_voters").into());
+            return Err(Refused::new(word::NO_VOTERS).into());
         }
         let ballot = Ballot {
             round_id: round.round_id.clone(),
@@ -202,7 +202,7 @@ impl Desk<'_> {
             self.room.game.vote.as_ref().filter(|ballot| {
                 ballot.round_id == place.round_id && ballot.item_id == place.item_id
             });
-        ballot.ok_or(Refused::bad("not_current_item"))?;
+        ballot.ok_or(Refused::new(word::NOT_CURRENT_ITEM))?;
         let missing = || corrupt(format!("room:{}:round", self.code), "the round is missing");
         let round = self.room.round.as_ref().ok_or_else(missing)?;
         let next = self.room.game.current_item_index.unwrap_or(0) + 1;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Decision, Desk, Done, Seat};
 use crate::document;
-use crate::error::{Refused, Result};
+use crate::error::{Refused, Result, word};
 use crate::ids;
 use crate::model::{Phase, Player, Sender};
 use crate::push::{Audience, Reply, Told};
@@ -133,7 +133,7 @@ impl Desk<'_> {
 
     fn player_index(&self, player_id: &str) -> Result<usize> {
         let place = self.room.players.iter().position(|player| player.player_id == player_id);
-        Ok(place.ok_or(Refused::bad("unknown_player"))?)
+        Ok(place.ok_or(Refused::new(word::UNKNOWN_PLAYER))?)
     }
 
     /// Tells everybody how a player looks now.
@@ -223,7 +223,7 @@ impl Desk<'_> {
         self.in_phase(&[Phase::Lobby])?;
         let own = self.own_player(named)?;
         let index = self.player_index(own)?;
-        let name = ids::read_name(new_name).ok_or(Refused::bad("invalid_name"))?;
+        let name = ids::read_name(new_name).ok_or(Refused::new(word::INVALID_NAME))?;
         let player = &self.room.players[index];
         let sender_index = player
             .sender_id
@@ -266,7 +266,7 @@ impl Desk<'_> {
         let senders = room.senders.iter().enumerate().filter(|(n, _)| Some(*n) != sender);
         let mut names = players.map(|(_, p)| &p.name).chain(senders.map(|(_, s)| &s.name));
         if names.any(|other| ids::fold_name(other) == folded) {
-            return Err(Refused::conflict("name_taken").into());
+            return Err(Refused::new(word::NAME_TAKEN).into());
         }
         Ok(())
     }
@@ -276,7 +276,7 @@ impl Desk<'_> {
         let own = self.own_player(named)?;
         let index = self.player_index(own)?;
         if image.is_some_and(|url| !ids::is_avatar(url, self.rooms.sizes.avatar_chars)) {
-            return Err(Refused::bad("invalid_avatar").into());
+            return Err(Refused::new(word::INVALID_AVATAR).into());
         }
         let raw = serde_json::value::to_raw_value(&image).expect("a string is always JSON");
         let keys = self.rooms.keys;
@@ -334,10 +334,10 @@ impl Desk<'_> {
 
     pub(super) fn add(&self, name: &str) -> Result<Decision> {
         self.in_phase(&[Phase::Lobby])?;
-        let name = ids::read_name(name).ok_or(Refused::bad("invalid_name"))?;
+        let name = ids::read_name(name).ok_or(Refused::new(word::INVALID_NAME))?;
         self.name_is_free(&name, None, None)?;
         if self.room.players.len() >= self.rooms.sizes.players {
-            return Err(Refused::conflict("room_full").into());
+            return Err(Refused::new(word::ROOM_FULL).into());
         }
         let player = Player {
             player_id: ids::draw_player_id(),
@@ -366,7 +366,7 @@ impl Desk<'_> {
         self.in_phase(&[Phase::Lobby])?;
         let index = self.player_index(player_id)?;
         if self.room.players[index].is_sender_bound {
-            return Err(Refused::forbidden("not_manual").into());
+            return Err(Refused::new(word::NOT_MANUAL).into());
         }
         let keys = self.rooms.keys;
         let players = self.key(keys.players(self.code))?;

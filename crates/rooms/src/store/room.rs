@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::game::text;
 use super::{Caller, Desk, Ended, Proof, Rooms, prove};
-use crate::error::{Family, Refused, Result};
+use crate::error::{Refused, Result, word};
 use crate::events::Fact;
 use crate::ids;
 use crate::keys::def;
@@ -99,7 +99,7 @@ impl Rooms {
                 return Ok(created(meta, key, &plan));
             }
         }
-        Err(Refused::new(Family::InternalError, "no_free_code").into())
+        Err(Refused::new(word::NO_FREE_CODE).into())
     }
 
     /// Writes all documents, unless the code is in use.
@@ -198,7 +198,7 @@ impl Rooms {
                 expires_at: room.meta.expires_at,
             });
         }
-        Err(Refused::conflict("busy").into())
+        Err(Refused::new(word::BUSY).into())
     }
 
     /// Whether this is the room's key.
@@ -301,7 +301,7 @@ impl Rooms {
                 Ended::Gone => return Err(self.gone(caller).into()),
             }
         }
-        Err(Refused::conflict("busy").into())
+        Err(Refused::new(word::BUSY).into())
     }
 
     async fn clear(&self, code: &str) -> Result<Closed> {

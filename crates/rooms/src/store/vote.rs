@@ -8,7 +8,7 @@ use serde_json::json;
 use super::game::text;
 use super::{Caller, Decision, Desk, Done, Rooms};
 use crate::command::Place;
-use crate::error::{Refused, Result, RoomError};
+use crate::error::{Refused, Result, RoomError, word};
 use crate::events::Fact;
 use crate::model::{Phase, Status, Vote};
 use crate::push::{Audience, Reply, line};
@@ -17,6 +17,8 @@ use crate::seen::{Parts, Room, corrupt};
 
 /// What is looked at to close a vote.
 const CLOSING: Parts = Parts("rvf");
+/// What was said of votes that could not be closed in time.
+static WAITS: kernel::Told = kernel::Told::new();
 
 /// A vote on its way to the script.
 pub(super) struct Casting {
@@ -144,7 +146,7 @@ impl Desk<'_> {
         self.in_status(Status::Vote)?;
         let ballot = self.room.game.vote.as_ref();
         if !ballot.is_some_and(|b| b.round_id == place.round_id && b.item_id == place.item_id) {
-            return Err(Refused::bad("not_current_item").into());
+            return Err(Refused::new(word::NOT_CURRENT_ITEM).into());
         }
         let wanted = self.now_ms + delay_ms;
         let forced = |ends_at_ms| Forced {
@@ -228,7 +230,9 @@ impl Rooms {
             // Nothing is open any more, or the room is gone.
             Ok(None) | Err(RoomError::Refused(_)) => Verdict::Done,
             Err(RoomError::Fault(fault)) => {
-                tracing::warn!(%fault, code, "a forced close has to wait");
+                if WAITS.is_news(code, &fault) {
+                    tracing::warn!(%fault, code, "a forced close has to wait");
+                }
                 Verdict::Failed
             }
         }

@@ -18,7 +18,7 @@ pub(crate) async fn ask(store: &dyn Store, words: &[&str]) -> Value {
     for word in words {
         cmd.arg(*word);
     }
-    store.call(&cmd, soon()).await.unwrap()
+    testkit::call_as_default(store, &cmd, soon()).await.unwrap()
 }
 
 pub(crate) async fn text(store: &dyn Store, words: &[&str]) -> String {
@@ -179,7 +179,8 @@ impl Party {
 
     /// All keys of the room.
     pub(crate) async fn keys(&self) -> Vec<String> {
-        let mut session = self.store.session(self.k("meta").as_bytes(), soon()).await.unwrap();
+        let store = testkit::as_default(&self.store);
+        let mut session = store.session(self.k("meta").as_bytes(), soon()).await.unwrap();
         let mut cmd = Cmd::new();
         cmd.arg("KEYS").arg(format!("room:*{}*", self.code));
         let answer = session.call(&cmd, soon()).await.unwrap();

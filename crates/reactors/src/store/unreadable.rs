@@ -1,0 +1,85 @@
+//! Reactors that nobody can read: a foreign writer left no JSON, or another type, under the key. They can be taken
+//! away like any other, without a cooldown and without a word: what they were is not known.
+
+use kernel::keyspace::Layout;
+use kernel::{Cmd, Effects as _, Fault, Step, Swap, Value, reply};
+use uuid::Uuid;
+
+use super::read::cmd;
+use super::{Reactors, by, item_timer, state_timer};
+use crate::error::ReactorError;
+use crate::keys::def;
+use crate::model::Reactor;
+
+/// Reads a stored text, as the verbs and the check do.
+pub(crate) fn decode(text: &[u8]) -> Result<Reactor, String> {
+    let text = std::str::from_utf8(text).map_err(|_| "is not UTF-8".to_owned())?;
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+impl Reactors {
+    /// Takes away what cannot be read, with all that lists it. In the plain layout a key does not say whose it is:
+    /// only a tenant whose fields list the id may do so.
+    pub(super) async fn remove_unreadable(
+        &self,
+        tenant: Uuid,
+        id: u32,
+    ) -> Result<(), ReactorError> {
+        let lists = self.lists_of(tenant, id).await?;
+        if lists.is_empty() && self.keys.layout() == Layout::Plain {
+            return Err(ReactorError::NotFound(id));
+        }
+        let (key, id_text) = (self.reactor_key(tenant, id), id.to_string());
+        let mut step = match self.store.call(&cmd("GET", [key.as_str()]), by()).await {
+            Ok(Value::BulkString(text)) if decode(&text).is_err() => {
+                Step::new(&key).expect(text).delete()
+            }
+            Err(Fault::Refused { code, .. }) if code == "WRONGTYPE" => {
+                self.store.call(&cmd("DEL", [key.as_str()]), by()).await?;
+                Step::new(&key).absent()
+            }
+            // Somebody took it away, or made it readable.
+            answer => return answer.map(drop).map_err(Into::into),
+        };
+        step = step.srem(self.all(tenant), &id_text);
+        for list in &lists {
+            step = step.srem(list, &id_text);
+        }
+        for spot in self.spots_of(tenant, &id_text).await? {
+            step = step.release(self.spots(tenant), spot, &id_text);
+        }
+        let timers = self.due(tenant);
+        step = step.ops(timers.cancel(&state_timer(id))).ops(timers.cancel(&item_timer(id)));
+        match step.run(&*self.store, by()).await? {
+            Swap::Swapped | Swap::Gone => Ok(()),
+            Swap::Changed => Err(self.contended(tenant, id)),
+        }
+    }
+
+    /// The tenant's fields that list this id.
+    async fn lists_of(&self, tenant: Uuid, id: u32) -> Result<Vec<String>, ReactorError> {
+        let tenant = tenant.to_string();
+        let maps = self.scan(&def::map, &[("tenant_id", &tenant)]).await?;
+        let id = id.to_string();
+        let asks: Vec<Cmd> = maps.iter().map(|map| cmd("SISMEMBER", [map, id.as_str()])).collect();
+        let answers = self.store.pipeline(&asks, by()).await?;
+        let lists = |answer: &Result<Value, Fault>| {
+            answer.as_ref().is_ok_and(|answer| reply::int(answer) == Some(1))
+        };
+        Ok(maps
+            .into_iter()
+            .zip(&answers)
+            .filter(|(_, answer)| lists(answer))
+            .map(|(map, _)| map)
+            .collect())
+    }
+
+    /// The spots that this id holds.
+    async fn spots_of(&self, tenant: Uuid, id: &str) -> Result<Vec<String>, ReactorError> {
+        let spots = self.spots(tenant);
+        let answer = self.store.call(&cmd("HGETALL", [spots.as_str()]), by()).await?;
+        let pairs = reply::pairs(&answer).unwrap_or_default();
+        let held = pairs.into_iter().filter(|(_, holder)| reply::text(holder) == Some(id));
+        Ok(held.filter_map(|(spot, _)| reply::text(spot).map(str::to_owned)).collect())
+    }
+}
