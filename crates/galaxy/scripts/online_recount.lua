@@ -2,12 +2,12 @@
 -- KEYS 1 online  connections:online
 -- KEYS 2 count   {{connections:online}}:count
 -- KEYS 3 leases  {{connections:online}}:leases
--- KEYS 4 prefix  {{connections:online}}:inst:
 -- ARGV 1 repair
+-- ARGV 2 prefix
 -- BUILDS {{connections:online}}:inst:{instance}
 -- GIVES the players whose total was wrong
-local online, count, leases, prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local repair = ARGV[1] == 'true'
+local online, count, leases = KEYS[1], KEYS[2], KEYS[3]
+local repair, prefix = ARGV[1] == 'true', ARGV[2]
 
 local sockets = {}
 for _, instance in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', '+inf')) do

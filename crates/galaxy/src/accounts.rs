@@ -12,16 +12,20 @@ use sqlx::Row as _;
 use uuid::Uuid;
 
 use crate::database::{self, Database, DatabaseError, Place, on};
-use crate::tokens::{BadToken, Claims, LIFE_S, ShortKey, Signer};
+use crate::tokens::{ShortKey, Signer};
 
 mod error;
 mod fleet;
+mod logins;
 mod passwords;
 mod ships;
+mod tie;
+mod unfinished;
 
 pub use error::AccountError;
 pub use fleet::{Fleet, FleetError, Fleets};
 pub use ships::{SHIPS_MOST, ShipRow};
+pub use tie::TieError;
 
 use passwords::Passwords;
 
@@ -89,7 +93,7 @@ impl Accounts {
             None => Signer::new(stored_key(&database).await?.as_bytes()),
         };
         let signer = signer.map_err(|ShortKey| AccountError::ShortKey(ShortKey))?;
-        Ok(Accounts { database, clock, signer, passwords: Passwords::new().await? })
+        Ok(Accounts { database, clock, signer, passwords: Passwords::new() })
     }
 
     /// The database they are in, for snapshots.
@@ -165,6 +169,13 @@ impl Accounts {
                     .bind(database::time_text(player.created_at))
                     .execute(&mut *step)
                     .await?;
+                // Those who are adopted come with their ships.
+                if hash != passwords::NONE {
+                    sqlx::query(self.database.sql(unfinished::INSERT))
+                        .bind(player.id.to_string())
+                        .execute(&mut *step)
+                        .await?;
+                }
                 sqlx::query(self.database.sql(ships::INSERT))
                     .bind(ship.id.to_string())
                     .bind(ship.player_id.to_string())
@@ -212,37 +223,6 @@ impl Accounts {
             })
             .transpose()
         })
-    }
-
-    /// A token that says who the player is, for a day.
-    pub fn token(&self, player: &Player) -> String {
-        let now_s = self.clock.now_ms() / 1_000;
-        self.signer.issue(&Claims {
-            player_id: player.id,
-            username: player.username.clone(),
-            is_admin: player.is_admin,
-            iat: now_s,
-            exp: now_s + LIFE_S,
-        })
-    }
-
-    /// What a token says, if it is ours and still good. The player may be gone meanwhile: see [`Accounts::whose`].
-    pub fn verify(&self, token: &str) -> Result<Claims, BadToken> {
-        self.signer.verify(token, self.clock.now_ms() / 1_000)
-    }
-
-    /// The player whose token this is; refused when the account is gone.
-    pub async fn whose(&self, token: &str) -> Result<Player, AccountError> {
-        let claims = self.verify(token)?;
-        let player = self.player(claims.player_id).await?;
-        player.ok_or(AccountError::Token(BadToken::Invalid))
-    }
-
-    /// A new token for one that is still good, with what is true of the player now.
-    pub async fn refresh(&self, token: &str) -> Result<(Player, String), AccountError> {
-        let player = self.whose(token).await?;
-        let token = self.token(&player);
-        Ok((player, token))
     }
 
     /// One player.

@@ -5,6 +5,7 @@
 //! bytes that are sent.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use kernel::keyspace::Key;
 use kernel::{Cmd, Packed};
@@ -30,7 +31,12 @@ pub struct Batch {
     pub entities: Vec<Packed>,
     /// `game:tick` and the word that it is done: after all else.
     pub last: Packed,
+    /// `EXISTS` of everything that the tick writes to: it makes nothing that is not there.
+    pub guard: Packed,
 }
+
+/// Keys that come into being by a write beside the tick's own.
+pub type Born = HashSet<Vec<u8>>;
 
 impl Batch {
     /// All of it in order, for `MULTI`.
@@ -47,11 +53,11 @@ type Changed = Vec<(CraftId, Stored)>;
 impl World {
     /// The write of the tick that was just stepped.
     pub fn batch(&mut self, keys: Keys) -> Batch {
-        self.batch_in(keys, Batch::default(), true)
+        self.batch_in(keys, Batch::default(), &Born::new(), true)
     }
 
     /// The same in the memory of an older one; `shared` when there are cores with nothing else to do.
-    pub fn batch_in(&mut self, keys: Keys, mut batch: Batch, shared: bool) -> Batch {
+    pub fn batch_in(&mut self, keys: Keys, mut batch: Batch, born: &Born, shared: bool) -> Batch {
         let pieces = self.ships.len().div_ceil(PIECE);
         batch.entities.resize_with(pieces + 2, Packed::default);
         batch.entities.iter_mut().for_each(Packed::clear);
@@ -67,7 +73,35 @@ impl World {
         set(&mut batch.last, &keys.tick(), &tick);
         let channel = keys.tick_completed();
         batch.last.command(3).word("PUBLISH").word(channel.as_str()).word(tick);
+        batch.guard.clear();
+        let entities = self.entities(keys, born);
+        let mut exists = batch.guard.command(1 + entities.len());
+        exists.word("EXISTS");
+        for key in &entities {
+            exists.word(key);
+        }
+        drop(exists);
         batch
+    }
+
+    /// The keys that a tick writes to, and that must be there: `game:tick`, bodies, stations, ships.
+    pub(crate) fn entities(&self, keys: Keys, born: &Born) -> Vec<Vec<u8>> {
+        let bytes = |key: Key| key.as_bytes().to_vec();
+        let bodies = self.system.bodies().iter().filter_map(|body| keys.body(body.name).ok());
+        let stations = self
+            .stations
+            .iter()
+            .filter_map(|(id, station)| crate::keys::of_station(keys, station.kind, *id).ok());
+        let mut all: Vec<Vec<u8>> = Vec::with_capacity(self.ships.len() + 64);
+        all.push(bytes(keys.tick()));
+        all.extend(bodies.chain(stations).map(bytes));
+        if let Some(mut names) = Names::of(keys) {
+            all.extend(self.ships.keys().map(|id| names.of_ship(*id).to_vec()));
+        }
+        if !born.is_empty() {
+            all.retain(|key| !born.contains(key));
+        }
+        all
     }
 
     fn push_bodies(&self, keys: Keys, out: &mut Packed) {

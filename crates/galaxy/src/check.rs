@@ -169,11 +169,10 @@ impl Looking<'_> {
     async fn sockets(&self) -> Result<Vec<Finding>, Fault> {
         let keys = self.keys;
         let (online, count, leases) = (keys.online(), keys.online_count(), keys.online_leases());
-        let all: [&[u8]; 4] =
-            [online.as_ref(), count.as_ref(), leases.as_ref(), INSTANCES.as_bytes()];
-        let repair: [&[u8]; 1] = [text::flag(self.repair).as_bytes()];
+        let all: [&[u8]; 3] = [online.as_ref(), count.as_ref(), leases.as_ref()];
+        let args = [text::flag(self.repair).as_bytes(), INSTANCES.as_bytes()];
         let by = Deadline::after(PATIENCE);
-        let wrong = self.store.script(&scripts::RECOUNT, &all, &repair, by).await?;
+        let wrong = self.store.script(&scripts::RECOUNT, &all, &args, by).await?;
         let mut found = Vec::new();
         for player in reply::list(&wrong).unwrap_or_default().iter().filter_map(reply::text) {
             let detail = "counts other sockets than the servers have".to_owned();

@@ -275,6 +275,12 @@ const POSTGRES: &[&str] = &[
         created_at timestamptz NOT NULL DEFAULT now())",
     "CREATE INDEX IF NOT EXISTS snapshots_by_tick ON snapshots (tick_number DESC)",
     "CREATE TABLE IF NOT EXISTS worldkeep_secrets (name varchar(64) PRIMARY KEY, value text NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS ended_logins (login varchar(64) PRIMARY KEY, forget_at bigint NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS logins_since (
+        player_id uuid PRIMARY KEY REFERENCES players (id) ON DELETE CASCADE,
+        since_ms bigint NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS worldkeep_unfinished (
+        player_id uuid PRIMARY KEY REFERENCES players (id) ON DELETE CASCADE)",
 ];
 
 const SQLITE: &[&str] = &[
@@ -302,6 +308,12 @@ const SQLITE: &[&str] = &[
         created_at TEXT NOT NULL)",
     "CREATE INDEX IF NOT EXISTS snapshots_by_tick ON snapshots (tick_number DESC)",
     "CREATE TABLE IF NOT EXISTS worldkeep_secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS ended_logins (login TEXT PRIMARY KEY, forget_at INTEGER NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS logins_since (
+        player_id TEXT PRIMARY KEY REFERENCES players (id) ON DELETE CASCADE,
+        since_ms INTEGER NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS worldkeep_unfinished (
+        player_id TEXT PRIMARY KEY REFERENCES players (id) ON DELETE CASCADE)",
 ];
 
 #[cfg(test)]

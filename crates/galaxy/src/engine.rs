@@ -13,7 +13,7 @@ use kernel::{Clock, Cmd, Fault, Session, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Born};
 use crate::keys::Keys;
 use crate::load::Epoch;
 use crate::orders::{Command, Effect, OrderError};
@@ -23,20 +23,28 @@ use crate::snapshot::Snapshots;
 use crate::world::{Placement, World};
 
 mod alone;
+mod asker;
 mod commands;
+mod examine;
 mod find;
 mod flight;
+mod give;
 mod keep;
 mod lock;
 mod mend;
 mod obey;
 mod seen;
+mod send;
 mod show;
+mod standing;
 mod write;
 
 pub use commands::{Answer, Told, read_entry, send, send_asking};
+pub use give::{GiveError, Orders};
 pub use seen::{Numbers, Seen, ShipSeen, StationSeen};
+pub use standing::Standing;
 
+use asker::{Asker, Outcome};
 use flight::Flight;
 use keep::Keeper;
 use lock::Lock;
@@ -45,6 +53,8 @@ use mend::Mender;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long an engine without lock or world waits before it looks again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How long somebody waits for the outcome of an order: older ones are dropped.
+const ORDER_WAIT: Duration = Duration::from_secs(10);
 
 /// What the engine is told once.
 #[derive(Debug, Clone)]
@@ -61,6 +71,10 @@ pub struct Options {
     pub snapshots: Option<Arc<Snapshots>>,
     /// Where ships appear that name no station.
     pub spawn_place: Placement,
+    /// The store that the database belongs to; no other is ticked.
+    pub identity: Option<String>,
+    /// Whether a store that lost its world gets the newest snapshot without being asked.
+    pub restore: bool,
 }
 
 impl Options {
@@ -73,19 +87,18 @@ impl Options {
             id: id.into(),
             snapshots: None,
             spawn_place: Placement::default(),
+            identity: None,
+            restore: true,
         }
     }
 }
-
-/// Where the outcome of an order goes.
-type Asker = oneshot::Sender<Result<Effect, OrderError>>;
 
 /// An order with somebody who waits for what becomes of it.
 pub struct Ask {
     /// What is asked.
     pub command: Command,
-    /// Told once the order took effect, or why it did not.
-    pub answer: Asker,
+    /// Told once the order is stored, or why it was refused.
+    pub answer: oneshot::Sender<Result<Effect, OrderError>>,
 }
 
 /// How others reach an engine in their own process.
@@ -96,14 +109,22 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Gives an order and waits until it took effect; `None` when this engine does not lead.
+    /// Gives an order and waits until it is stored; `None`, and nothing was done, when this engine does not lead.
     pub async fn ask(&self, command: Command) -> Option<Result<Effect, OrderError>> {
         if !self.seen.borrow().leads {
             return None;
         }
         let (answer, outcome) = oneshot::channel();
-        self.asks.send(Ask { command, answer }).await.ok()?;
-        outcome.await.ok()
+        let sent = tokio::time::timeout(ORDER_WAIT, self.asks.send(Ask { command, answer })).await;
+        if !matches!(sent, Ok(Ok(()))) {
+            return None;
+        }
+        match tokio::time::timeout(ORDER_WAIT, outcome).await {
+            Ok(Ok(Err(OrderError::Away))) => None,
+            Ok(Ok(outcome)) => Some(outcome),
+            // The engine ended its turn, or is still at it.
+            Ok(Err(_)) | Err(_) => Some(Err(OrderError::Unconfirmed)),
+        }
     }
 
     /// The world after each tick.
@@ -125,7 +146,10 @@ pub struct Engine {
 /// Why a turn of leading ended.
 enum Ended {
     Stopped,
+    /// The lock is somebody else's, or nobody's any more.
     Lost,
+    /// There is nothing to tick, and this is how the engine stands to it.
+    Without(Standing),
 }
 
 /// What a leader holds while it leads.
@@ -136,10 +160,14 @@ struct Turn {
     beat: Beat,
     /// Writes of orders, until a batch with them was taken.
     extra: Vec<Cmd>,
-    /// Who waits for those writes.
-    askers: Vec<(Asker, Effect)>,
-    /// Answers to orders of other servers: told when those writes are in the store and can be seen here.
-    answers: Vec<Cmd>,
+    /// Keys that come into being by those writes.
+    born: Born,
+    /// Callers that wait for orders which the next batch stores.
+    askers: asker::Told,
+    /// Whether those writes count spawns.
+    recount: bool,
+    /// Whether a batch found that something is gone from the store which the world has.
+    gone: bool,
     /// The write that is under way.
     flight: Option<Flight>,
     /// The memory of the one before it, for the next.
@@ -150,7 +178,7 @@ struct Turn {
     rested: Duration,
     /// Orders of other servers that were read while the store had time.
     heard: Vec<commands::Sent>,
-    /// Where reading `galaxy:commands` goes on.
+    /// Where reading `galaxy:commands` goes on; set when the turn begins.
     after: String,
     failing_since: Option<Duration>,
     paused_at: Option<Duration>,
@@ -182,18 +210,35 @@ impl Engine {
         self
     }
 
+    /// The same for the store of this name alone.
+    #[must_use]
+    pub fn belonging(mut self, identity: &str) -> Engine {
+        self.options.identity = Some(identity.to_owned());
+        self
+    }
+
+    /// Lets everybody see that it is about to run: who gives an order waits until it knows how it stands.
+    pub fn starts(&self) {
+        self.stand(Standing::Looks, None);
+    }
+
     /// Ticks whenever it holds the lock, until `stop`.
     pub async fn run(mut self, stop: CancellationToken) {
         let key = self.keys.engine_lock();
+        self.starts();
         while !stop.is_cancelled() {
             let lock = Lock::take(&self.store, &self.clock, key.as_str(), &self.options.id).await;
-            if let Ok(Some(lock)) = lock {
-                match self.lead(lock, &stop).await {
-                    Ok(Ended::Stopped) => return,
-                    Ok(Ended::Lost) => tracing::warn!("another engine ticks this world now"),
-                    Err(fault) => tracing::warn!(%fault, "the engine starts over"),
-                }
-                self.seen.send_modify(|seen| Arc::make_mut(seen).leads = false);
+            match lock {
+                Ok(Some(lock)) => match self.lead(lock, &stop).await {
+                    Ok(Ended::Stopped) => break,
+                    Ok(Ended::Lost) => self.stand(Standing::Looks, None),
+                    Ok(Ended::Without(standing)) => self.stand(standing, None),
+                    Err(fault) => self.stand(Standing::Fails, Some(&fault)),
+                },
+                // An alarm stays until there is a world.
+                Ok(None) if self.seen.borrow().standing.alarm().is_some() => {}
+                Ok(None) => self.stand(Standing::Follows, None),
+                Err(fault) => self.stand(Standing::Fails, Some(&fault)),
             }
             self.rest(&stop).await;
         }
@@ -206,17 +251,21 @@ impl Engine {
             () = stop.cancelled() => {}
         }
         while let Ok(ask) = self.asks.try_recv() {
-            let _ =
-                ask.answer.send(Err(OrderError::Conflict("no engine ticks here now; try again")));
+            let _ = ask.answer.send(Err(OrderError::Away));
         }
     }
 
     async fn lead(&mut self, mut lock: Lock, stop: &CancellationToken) -> Result<Ended, Fault> {
-        let Some(world) = self.find_world(&mut lock).await? else {
-            lock.give_back().await;
-            return Ok(Ended::Lost);
+        let world = match self.find_world(&mut lock).await? {
+            Ok(world) => world,
+            Err(standing) => {
+                lock.give_back().await;
+                return Ok(Ended::Without(standing));
+            }
         };
         let mut turn = self.turn(world, lock);
+        turn.after = self.begin_to_hear().await?;
+        self.stand(Standing::Leads, None);
         self.show(&mut turn, false).await;
         loop {
             self.wait(&mut turn, stop).await;
@@ -226,17 +275,20 @@ impl Engine {
             }
             self.take_orders(&mut turn).await;
             if stop.is_cancelled() {
-                let stored = self.flush(&mut turn).await;
-                self.show(&mut turn, stored).await;
-                turn.keeper.finish(&turn.world, self.clock.monotonic()).await;
-                turn.lock.give_back().await;
+                self.finish(turn).await;
                 return Ok(Ended::Stopped);
+            }
+            if turn.gone
+                && let Some(standing) = self.examine(&mut turn).await?
+            {
+                turn.lock.give_back().await;
+                return Ok(Ended::Without(standing));
             }
             if let Some((id, asker)) = turn.keeper.restore.take() {
                 self.land(&mut turn).await;
                 turn = self.restore(turn, id, asker).await?;
             }
-            if !turn.world.pace.paused {
+            if !turn.world.pace.paused && !turn.gone {
                 self.tick_all_due(&mut turn).await;
             }
             let now = self.clock.monotonic();
@@ -250,16 +302,37 @@ impl Engine {
             if turn.world.pace.paused || (turn.failing_since.is_none() && turn.flight.is_none()) {
                 self.stand_still(&mut turn).await;
             }
-            if turn.failing_since.is_none() && turn.extra.is_empty() && turn.flight.is_none() {
-                turn.keeper.tend(&turn.world, self.clock.monotonic()).await;
-                if turn.keeper.failed() != turn.numbers.snapshots_failed {
-                    // A paused world shows nothing else, and an alarm must be seen.
-                    self.show(&mut turn, false).await;
-                }
-                let now = self.clock.monotonic();
-                turn.numbers.mended += turn.mender.tend(&self.store, now).await;
+            if turn.rests() {
+                self.tend(&mut turn).await;
             }
         }
+    }
+
+    /// Snapshots and the mending of indexes, while the store holds exactly this world.
+    async fn tend(&self, turn: &mut Turn) {
+        turn.keeper.tend(&turn.world, self.clock.monotonic()).await;
+        self.tell(std::mem::take(&mut turn.keeper.told)).await;
+        if turn.keeper.failed() != turn.numbers.snapshots_failed {
+            // A paused world shows nothing else, and an alarm must be seen.
+            self.show(turn, false).await;
+        }
+        let now = self.clock.monotonic();
+        turn.numbers.mended += turn.mender.tend(&self.store, now).await;
+    }
+
+    /// The last write, the last snapshot, and the lock for whoever comes next.
+    async fn finish(&mut self, mut turn: Turn) {
+        let stored = self.flush_whole(&mut turn).await.unwrap_or(false);
+        self.show(&mut turn, stored).await;
+        let told = if stored {
+            turn.keeper.finish(&turn.world, self.clock.monotonic()).await
+        } else {
+            tracing::error!("the last tick could not be written; no snapshot is taken of it");
+            Vec::new()
+        };
+        self.tell(told).await;
+        turn.lock.give_back().await;
+        self.stand(Standing::Off, None);
     }
 
     fn turn(&self, mut world: World, lock: Lock) -> Turn {
@@ -273,14 +346,16 @@ impl Engine {
             lock,
             session: None,
             extra: Vec::new(),
+            born: Born::new(),
             askers: Vec::new(),
-            answers: Vec::new(),
+            recount: false,
+            gone: false,
             flight: None,
             room: Batch::default(),
             unseen: None,
             rested: now,
             heard: Vec::new(),
-            after: commands::recent(self.clock.now_ms()),
+            after: String::new(),
             failing_since: None,
             numbers: Numbers::default(),
             recent: VecDeque::new(),
@@ -305,7 +380,7 @@ impl Engine {
             () = stop.cancelled() => {}
             ask = self.asks.recv(), if turn.world.pace.paused => {
                 if let Some(ask) = ask {
-                    self.obey(turn, &ask.command, Some(ask.answer));
+                    self.obey(turn, &ask.command, Some(Asker::Here(ask.answer)));
                 }
             }
         }
@@ -321,7 +396,7 @@ impl Engine {
                 return;
             }
             self.tick(turn, now).await;
-            if turn.failing_since.is_some() {
+            if turn.failing_since.is_some() || turn.gone {
                 return;
             }
         }
@@ -346,9 +421,10 @@ impl Engine {
         while turn.recent.len() > 50 {
             turn.recent.pop_front();
         }
-        // When more is due and nobody waits for an answer, it is computed while the store takes this.
+        // When more is due and nobody waits for a write of its own, it is computed while the store takes this.
         let late = turn.beat.behind(self.clock.monotonic()) > 0;
-        if late && turn.failing_since.is_none() && turn.askers.is_empty() {
+        let steers = |(_, outcome): &(Asker, Outcome)| *outcome == Ok(Effect::None);
+        if late && turn.failing_since.is_none() && turn.askers.iter().all(steers) {
             self.launch(turn, now).await;
         } else {
             let stored = self.flush(turn).await;
@@ -360,7 +436,7 @@ impl Engine {
 
     /// Without a tick, what orders changed is written as it comes.
     async fn stand_still(&mut self, turn: &mut Turn) {
-        if !turn.extra.is_empty() || !turn.answers.is_empty() {
+        if !turn.gone && (!turn.extra.is_empty() || !turn.askers.is_empty()) {
             let stored = self.flush(turn).await;
             self.show(turn, stored).await;
         }

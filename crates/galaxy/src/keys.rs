@@ -152,6 +152,11 @@ kernel::keyspace! {
     /// The snapshot that is being restored; whoever finds it repeats the restore.
     own restoring() = "game:restoring", String, Life::None,
         writers = &[TICK], readers = &[PHYSICS, GATEWAY];
+    /// Which database has the accounts and snapshots of this store.
+    own store() = "wk:galaxy:store", Hash, Life::None,
+        writers = &[TICK, GATEWAY], readers = &[PHYSICS, PLAYERS];
+    /// The last order of `galaxy:commands` that is carried out and stored; a new engine goes on after it.
+    own heard() = "wk:galaxy:heard", String, Life::None, writers = &[TICK];
     /// Which engine ticks this world.
     own engine_lock() = "game:engine_lock", String, Life::Secs(5), writers = &[TICK];
     /// What happened to ships.

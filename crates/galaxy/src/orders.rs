@@ -165,6 +165,12 @@ pub enum OrderError {
     /// E040.
     #[error("jump gates do not carry ships to other systems yet")]
     NoTransit,
+    /// It was not carried out, because the engine that was asked does not lead.
+    #[error("no engine ticks here now; try again")]
+    Away,
+    /// Nobody knows whether it was stored.
+    #[error("the order was not confirmed in time; look before you repeat it")]
+    Unconfirmed,
 }
 
 impl OrderError {

@@ -115,6 +115,13 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// Whether it was made of the same draft.
+    pub(crate) fn says_the_same(&self, other: &Rule) -> bool {
+        (&self.name, self.mode, self.priority) == (&other.name, other.mode, other.priority)
+            && self.trigger_json == other.trigger_json
+            && self.actions_json == other.actions_json
+    }
+
     /// A rule of a draft, or the first field that is wrong.
     pub fn of(id: Uuid, draft: &RuleDraft, created_at: String) -> Result<Rule, Unusable> {
         let name = draft.name.trim();

@@ -136,6 +136,8 @@ pub struct Snapshots {
     keys: Keys,
     /// The systems that were found, and when.
     systems: Mutex<Option<(Duration, BTreeSet<String>)>>,
+    /// Keys with fields that are in no snapshot, which was told.
+    odd: Mutex<BTreeSet<String>>,
 }
 
 impl fmt::Debug for Snapshots {
@@ -152,7 +154,14 @@ impl Snapshots {
         clock: Arc<dyn Clock>,
         keys: Keys,
     ) -> Arc<Self> {
-        Arc::new(Snapshots { database, store, clock, keys, systems: Mutex::default() })
+        Arc::new(Snapshots {
+            database,
+            store,
+            clock,
+            keys,
+            systems: Mutex::default(),
+            odd: Mutex::default(),
+        })
     }
 
     /// Takes one and forgets what is too old. `world` is the engine's copy at the tick it just wrote: where the store
@@ -171,7 +180,7 @@ impl Snapshots {
     pub async fn read(&self, world: &World) -> Result<State, SnapshotError> {
         let mut systems = self.systems().await?;
         systems.insert(world.system.id.to_owned());
-        Ok(read::read(&self.store, self.keys, &systems, world).await?)
+        Ok(read::read(&self.store, self.keys, &systems, world, &self.odd).await?)
     }
 
     async fn systems(&self) -> Result<BTreeSet<String>, Fault> {

@@ -33,6 +33,12 @@ pub struct Claims {
     pub iat: u64,
     /// Unix seconds from which on it is no good.
     pub exp: u64,
+    /// `iat` in milliseconds; tokens of other programs may lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iat_ms: Option<u64>,
+    /// The login it belongs to; a token without one is a login of its own.
+    #[serde(default, rename = "sid", skip_serializing_if = "Option::is_none")]
+    pub login: Option<Uuid>,
 }
 
 /// Why a token is refused.
@@ -44,6 +50,9 @@ pub enum BadToken {
     /// It was.
     #[error("the token has expired; log in again")]
     Expired,
+    /// By a logout, or by a new password.
+    #[error("this login has ended; log in again")]
+    Ended,
 }
 
 /// A key that is too short to be one.
@@ -111,7 +120,16 @@ mod tests {
 
     fn claims() -> Claims {
         let player_id = Uuid::from_u128(7);
-        Claims { player_id, username: "ann".into(), is_admin: false, iat: 100, exp: 200 }
+        let (iat_ms, login) = (Some(100_000), Some(Uuid::from_u128(8)));
+        Claims {
+            player_id,
+            username: "ann".into(),
+            is_admin: false,
+            iat: 100,
+            exp: 200,
+            iat_ms,
+            login,
+        }
     }
 
     #[test]

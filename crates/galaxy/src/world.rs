@@ -141,6 +141,8 @@ pub struct World {
     pub drift_s: f64,
     /// How many ships were ever spawned.
     pub total_spawns: u64,
+    /// Spawns that the store has not been told of.
+    pub(crate) new_spawns: u64,
     /// Where ships appear that name no station.
     pub spawn_place: Placement,
     /// Rules that were stored as enabled and cannot be read, by ship: the next tick disables and tells them.
@@ -162,6 +164,7 @@ impl World {
             pace: Pace::default(),
             drift_s: 0.0,
             total_spawns: 0,
+            new_spawns: 0,
             spawn_place: Placement::default(),
             broken: Vec::new(),
         }
@@ -222,6 +225,17 @@ impl World {
         for ship in self.ships.values_mut() {
             ship.stored = None;
         }
+    }
+
+    /// The `k`-th spawn is taken.
+    pub(crate) fn count_spawn(&mut self, k: u64) {
+        self.new_spawns += k.saturating_sub(self.total_spawns);
+        self.total_spawns = k;
+    }
+
+    /// Spawns since this was last asked.
+    pub(crate) fn take_spawns(&mut self) -> u64 {
+        std::mem::take(&mut self.new_spawns)
     }
 
     /// Lets a ship go.

@@ -12,10 +12,10 @@ use kernel::{Clock, Cmd, Deadline, Fault, Store, reply};
 use uuid::Uuid;
 
 use crate::accounts::{AccountError, Accounts, Player, ShipRow};
-use crate::engine::{self, Handle};
+use crate::engine::{GiveError, Orders, Told};
 use crate::keys::Keys;
 use crate::load::cmd;
-use crate::orders::{Command, Order, OrderError};
+use crate::orders::{Command, Order};
 use crate::text;
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -27,11 +27,27 @@ pub enum FleetError {
     #[error(transparent)]
     Account(#[from] AccountError),
     /// The engine says no.
-    #[error(transparent)]
-    Order(#[from] OrderError),
+    #[error("{}", .0.message)]
+    Order(Told),
     /// The store failed.
     #[error(transparent)]
     Fault(#[from] Fault),
+}
+
+impl FleetError {
+    /// Whether the world does not have what the order was about.
+    fn is_missing(&self) -> bool {
+        matches!(self, FleetError::Order(told) if told.code == "not_found")
+    }
+}
+
+impl From<GiveError> for FleetError {
+    fn from(error: GiveError) -> Self {
+        match error {
+            GiveError::Refused(told) => FleetError::Order(told),
+            GiveError::Fault(fault) => FleetError::Fault(fault),
+        }
+    }
 }
 
 /// A player as the game welcomes them.
@@ -51,19 +67,19 @@ pub struct Fleets {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     keys: Keys,
-    engine: Option<Handle>,
+    orders: Arc<Orders>,
 }
 
 impl Fleets {
-    /// `engine` is the one in this process, if there is one; orders go to whichever leads.
+    /// `orders` go to whichever engine leads.
     pub fn new(
         accounts: Arc<Accounts>,
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         keys: Keys,
-        engine: Option<Handle>,
+        orders: Arc<Orders>,
     ) -> Self {
-        Fleets { accounts, store, clock, keys, engine }
+        Fleets { accounts, store, clock, keys, orders }
     }
 
     /// The accounts.
@@ -71,7 +87,8 @@ impl Fleets {
         &self.accounts
     }
 
-    /// A new player with a first ship in the world; refused while registration is closed.
+    /// A new player with a first ship in the world; refused while registration is closed. One that was cut short before
+    /// anybody heard of it is completed when it is repeated with the same password.
     pub async fn register(
         &self,
         username: &str,
@@ -80,9 +97,26 @@ impl Fleets {
         if !self.registration_open().await? {
             return Err(AccountError::RegistrationClosed.into());
         }
-        let (player, _) = self.accounts.register(username, password).await?;
-        let fleet = self.restore(&player).await?;
+        self.orders.check()?;
+        let player = match self.accounts.register(username, password).await {
+            Ok((player, _)) => player,
+            Err(AccountError::UsernameTaken) => {
+                let unfinished = self.accounts.unfinished(username, password).await?;
+                unfinished.ok_or(AccountError::UsernameTaken)?
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let fleet = self.put_in_order(&player, true).await?;
         Ok((player, fleet))
+    }
+
+    /// Gives those a ship whose registration was cut short before they had one.
+    pub async fn complete(&self) -> Result<usize, FleetError> {
+        let unfinished = self.accounts.all_unfinished().await?;
+        for player in &unfinished {
+            self.put_in_order(player, true).await?;
+        }
+        Ok(unfinished.len())
     }
 
     /// Logs in and puts the player's fleet in order.
@@ -96,16 +130,28 @@ impl Fleets {
         Ok((player, fleet))
     }
 
-    /// Tells the store which ships are theirs, asks for those that are missing, and finds the one they fly.
+    /// Tells the store which ships are theirs, asks for those that are missing, and finds the one they fly. Without a world
+    /// to be asked, the ships come with a later login: nobody is kept out by that.
     pub async fn restore(&self, player: &Player) -> Result<Fleet, FleetError> {
+        self.put_in_order(player, false).await
+    }
+
+    /// The same; `whole` when a ship that is missing and cannot be had is a failure.
+    async fn put_in_order(&self, player: &Player, whole: bool) -> Result<Fleet, FleetError> {
         let ships = self.accounts.ships_of(player.id).await?;
         self.tell_ships(player.id, &ships).await?;
-        let mut respawned = 0;
+        let (mut respawned, mut lacking) = (0, false);
         for ship in self.missing(&ships).await? {
-            self.spawn(ship).await?;
-            respawned += 1;
+            match self.spawn(ship).await {
+                Ok(()) => respawned += 1,
+                Err(error) if !whole && error.is_missing() => lacking = true,
+                Err(error) => return Err(error),
+            }
         }
         let active = self.choose_active(player.id, &ships).await?;
+        if !lacking {
+            self.accounts.finish(player.id).await?;
+        }
         Ok(Fleet { ships, active, respawned })
     }
 
@@ -116,7 +162,14 @@ impl Fleets {
         name: &str,
         ship_class: Option<&str>,
     ) -> Result<ShipRow, FleetError> {
-        let ship = self.accounts.add_ship(player, name, ship_class).await?;
+        self.orders.check()?;
+        let ship = match self.accounts.add_ship(player, name, ship_class).await {
+            Err(AccountError::ShipNameTaken) => self
+                .unspawned(player, name, ship_class)
+                .await?
+                .ok_or(AccountError::ShipNameTaken)?,
+            made => made?,
+        };
         self.spawn(&ship).await?;
         let key = sure(self.keys.player_ships(player))?;
         self.call(&["SADD", key.as_str(), &ship.id.to_string()]).await?;
@@ -128,8 +181,8 @@ impl Fleets {
         let name = self.accounts.rename_ship(player, ship, name).await?;
         match self.order(player, ship, Order::Rename { name: name.clone() }).await {
             // It will have its new name when it is spawned again.
-            Ok(()) | Err(FleetError::Order(OrderError::Missing(_))) => Ok(name),
-            Err(error) => Err(error),
+            Err(error) if !error.is_missing() => Err(error),
+            _ => Ok(name),
         }
     }
 
@@ -152,8 +205,8 @@ impl Fleets {
     pub async fn delete_player(&self, player: Uuid) -> Result<Vec<ShipRow>, FleetError> {
         for ship in self.accounts.ships_of(player).await? {
             match self.order(player, ship.id, Order::Despawn).await {
-                Ok(()) | Err(FleetError::Order(OrderError::Missing(_))) => {}
-                Err(error) => return Err(error),
+                Err(error) if !error.is_missing() => return Err(error),
+                _ => {}
             }
         }
         for key in [self.keys.player_ships(player), self.keys.active_ship(player)] {
@@ -231,31 +284,29 @@ impl Fleets {
             ship_class: Some(ship.ship_class.clone()),
             station_id: None,
         };
-        match self.order(ship.player_id, ship.id, order.clone()).await {
-            // Another login was quicker, or the engine here just stopped to lead. Whichever leads now refuses a ship
-            // that exists, so it may as well be asked again.
-            Err(FleetError::Order(OrderError::Conflict(_))) => {
-                let command = self.command(ship.player_id, ship.id, order);
-                Ok(engine::send(&*self.store, self.keys, &command).await?)
-            }
-            outcome => outcome,
-        }
+        self.order(ship.player_id, ship.id, order).await
     }
 
-    fn command(&self, player: Uuid, ship: Uuid, order: Order) -> Command {
-        let (at_ms, player_id) = (self.clock.now_ms(), Some(player.to_string()));
-        Command { at_ms, player_id, ship_id: Some(ship), order }
+    /// A ship of that name and class that was cut short before it was in the world.
+    async fn unspawned(
+        &self,
+        player: Uuid,
+        name: &str,
+        ship_class: Option<&str>,
+    ) -> Result<Option<ShipRow>, FleetError> {
+        let ships = self.accounts.ships_of(player).await?;
+        let missing = self.missing(&ships).await?;
+        let same = |ship: &&&ShipRow| {
+            ship.name == name.trim() && ship_class.is_none_or(|class| class == ship.ship_class)
+        };
+        Ok(missing.iter().find(same).map(|ship| (*ship).clone()))
     }
 
-    /// To the engine here when it leads, otherwise by the stream to the one that does.
+    /// To whichever engine leads; back when what it did is stored.
     async fn order(&self, player: Uuid, ship: Uuid, order: Order) -> Result<(), FleetError> {
-        let command = self.command(player, ship, order);
-        if let Some(handle) = &self.engine
-            && let Some(outcome) = handle.ask(command.clone()).await
-        {
-            return Ok(outcome.map(drop)?);
-        }
-        Ok(engine::send(&*self.store, self.keys, &command).await?)
+        let (at_ms, player_id) = (self.clock.now_ms(), Some(player.to_string()));
+        let command = Command { at_ms, player_id, ship_id: Some(ship), order };
+        Ok(self.orders.give(command).await?)
     }
 
     async fn call(&self, words: &[&str]) -> Result<kernel::Value, Fault> {

@@ -18,9 +18,17 @@ const KEPT: &str = "100000";
 /// Entries read per tick.
 const AT_ONCE: &str = "1000";
 
-/// Where a new engine starts to read.
-pub(super) fn recent(now_ms: u64) -> String {
-    format!("{}-0", now_ms.saturating_sub(TOO_OLD_MS))
+/// Where a new engine starts to read: after what is stored already, and not before what is too old.
+pub(super) fn recent(now_ms: u64, heard: Option<&str>) -> String {
+    let oldest = (now_ms.saturating_sub(TOO_OLD_MS), 0);
+    let (ms, n) = heard.and_then(read_id).map_or(oldest, |heard| heard.max(oldest));
+    format!("{ms}-{n}")
+}
+
+/// The two numbers of an entry's id.
+fn read_id(id: &str) -> Option<(u64, u64)> {
+    let (ms, n) = id.split_once('-')?;
+    Some((ms.parse().ok()?, n.parse().ok()?))
 }
 
 pub(super) fn too_old(command: &Command, now_ms: u64) -> bool {
@@ -75,31 +83,31 @@ async fn append(
     store.call(&add, Deadline::after(PATIENCE)).await.map(drop)
 }
 
-/// An order of the stream, and the name under which somebody waits for its answer.
-pub(super) type Sent = (Command, Option<String>);
+/// An order of the stream.
+pub(super) struct Sent {
+    /// Its entry.
+    pub(super) entry: String,
+    /// `None` when it cannot be read.
+    pub(super) command: Option<Command>,
+    /// The name under which somebody waits for its answer.
+    pub(super) ask: Option<String>,
+}
 
-/// The orders after an entry, and where to go on. What cannot be read is passed over.
-pub(super) async fn read(
-    store: &dyn Store,
-    keys: Keys,
-    after: &str,
-) -> Result<(Vec<Sent>, String), Fault> {
+/// The orders after an entry.
+pub(super) async fn read(store: &dyn Store, keys: Keys, after: &str) -> Result<Vec<Sent>, Fault> {
     let stream = keys.commands();
     let read = cmd(&["XREAD", "COUNT", AT_ONCE, "STREAMS", stream.as_str(), after]);
     let answer = store.call(&read, Deadline::after(PATIENCE)).await?;
-    let mut last = after.to_owned();
-    let mut commands = Vec::new();
+    let mut sent = Vec::new();
     for (_, entries) in reply::pairs(&answer).unwrap_or_default() {
         for entry in reply::list(entries).unwrap_or_default() {
             let Some([id, fields]) = reply::list(entry) else { continue };
-            if let Some(id) = reply::text(id) {
-                id.clone_into(&mut last);
-            }
+            let Some(entry) = reply::text(id).map(str::to_owned) else { continue };
             let ask = crate::load::fields(fields).remove("ask");
-            commands.extend(read_entry(fields).map(|command| (command, ask)));
+            sent.push(Sent { entry, command: read_entry(fields), ask });
         }
     }
-    Ok((commands, last))
+    Ok(sent)
 }
 
 /// One entry of the stream.
@@ -126,6 +134,9 @@ fn spell(order: &Order) -> (String, String) {
     let kind = body.remove("type").and_then(|kind| kind.as_str().map(str::to_owned));
     (kind.unwrap_or_default(), serde_json::Value::Object(body).to_string())
 }
+
+/// The code of an order of which nobody knows whether it was stored.
+pub(super) const UNCONFIRMED: &str = "outcome_unknown";
 
 /// What became of an order that came by the stream, as it is told on `galaxy:bus`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -156,6 +167,7 @@ impl From<&OrderError> for Told {
             OrderError::NotYours => ("forbidden", None),
             OrderError::Missing(_) => ("not_found", None),
             OrderError::Conflict(_) => ("conflict", None),
+            OrderError::Away | OrderError::Unconfirmed => (UNCONFIRMED, None),
             OrderError::Docking(_) | OrderError::NoTransit => {
                 (why.code().unwrap_or("conflict"), None)
             }

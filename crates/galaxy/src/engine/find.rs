@@ -3,26 +3,33 @@
 
 use kernel::{Deadline, Fault};
 
+use super::alone::restored;
 use super::lock::Lock;
-use super::{Asker, Engine, PATIENCE, Turn, keep, mend, write};
+use super::{Asker, Engine, PATIENCE, Standing, Turn, keep, mend, write};
 use crate::load;
-use crate::orders::{Effect, OrderError};
+use crate::load::cmd;
+use crate::orders::OrderError;
 use crate::snapshot::SnapshotError;
 use crate::world::World;
 
 impl Engine {
-    /// `None` when there is none, and none may be made.
-    pub(super) async fn find_world(&self, lock: &mut Lock) -> Result<Option<World>, Fault> {
-        self.finish_restore(lock).await?;
+    /// How the engine stands to the store when there is no world in it, and none may be made.
+    pub(super) async fn find_world(
+        &self,
+        lock: &mut Lock,
+    ) -> Result<Result<World, Standing>, Fault> {
+        if let Some(standing) = self.finish_restore(lock).await? {
+            return Ok(Err(standing));
+        }
         if !mend::before_reading(&self.store, &self.clock, lock).await? {
             return Err(Fault::Unavailable(
                 "the lock was lost before the world was read".to_owned(),
             ));
         }
         if let Some(world) = self.load().await? {
-            return Ok(Some(world));
+            return Ok(Ok(world));
         }
-        let Some(epoch) = self.options.create else { return Ok(None) };
+        let Some(epoch) = self.options.create else { return Ok(Err(Standing::NoWorld)) };
         let (store, now) = (&self.store, self.clock.now_ms());
         let mut world = load::create(store, self.keys, self.options.system, epoch, now).await?;
         world.pace.rate = self.options.rate;
@@ -30,25 +37,47 @@ impl Engine {
         for set in store.pipeline(&write::pace(&world, self.keys), by).await? {
             set?;
         }
-        Ok(Some(world))
+        Ok(Ok(world))
     }
 
-    /// Repeats a restore that was cut short; fills an empty store from the newest snapshot.
-    async fn finish_restore(&self, lock: &mut Lock) -> Result<(), Fault> {
+    /// Repeats a restore that was cut short; fills a store that lost its world from the newest snapshot, when that is
+    /// wanted. How the engine stands when it is not, or when the store is another's.
+    async fn finish_restore(&self, lock: &mut Lock) -> Result<Option<Standing>, Fault> {
         let (store, keys) = (&*self.store, self.keys);
-        let mut wanted = keep::unfinished(store, keys).await?;
-        if let (None, Some(snapshots)) = (wanted, &self.options.snapshots)
-            && keep::is_empty(store, keys, self.options.system.id).await?
-        {
-            let newest = snapshots.newest().await;
-            wanted = newest.map_err(|error| Fault::Unavailable(error.to_string()))?;
+        let whose = self.whose().await?;
+        if whose == Some(Standing::Foreign) {
+            return Ok(whose);
         }
-        let Some(id) = wanted else { return Ok(()) };
+        let mut wanted = keep::unfinished(store, keys).await?;
+        if wanted.is_none() && keep::is_empty(store, keys, self.options.system.id).await? {
+            let newest = match &self.options.snapshots {
+                Some(snapshots) => snapshots.newest().await,
+                None => Ok(None),
+            };
+            wanted = newest.map_err(|error| Fault::Unavailable(error.to_string()))?;
+            let known = whose.is_some() || wanted.is_some();
+            if known && !self.options.restore {
+                return Ok(Some(Standing::Emptied));
+            }
+        }
+        let Some(id) = wanted else {
+            // Without a world to lose, or with one that somebody made anew, the store is ours to name.
+            self.claim().await?;
+            return Ok(None);
+        };
         tracing::warn!(id, "the store is empty or half restored; the world comes from a snapshot");
-        self.go_back(lock, id).await.map_err(|error| match error {
+        let back = self.go_back(lock, id).await.map_err(|error| match error {
             SnapshotError::Fault(fault) => fault,
             error => keep::unusable(keys, &error.to_string()),
-        })
+        });
+        back.map(|()| None)
+    }
+
+    /// Writes whose store it is, where nothing says so.
+    async fn claim(&self) -> Result<(), Fault> {
+        let Some(own) = &self.options.identity else { return Ok(()) };
+        let set = cmd(&["HSETNX", self.keys.store().as_str(), "id", own]);
+        self.store.call(&set, Deadline::after(PATIENCE)).await.map(drop)
     }
 
     async fn load(&self) -> Result<Option<World>, Fault> {
@@ -59,13 +88,14 @@ impl Engine {
         Ok(loaded.map(|loaded| loaded.world))
     }
 
-    async fn go_back(&self, lock: &mut Lock, id: i64) -> Result<(), SnapshotError> {
+    pub(super) async fn go_back(&self, lock: &mut Lock, id: i64) -> Result<(), SnapshotError> {
         let Some(snapshots) = &self.options.snapshots else {
             let why = "a restore was cut short, and this server has no database of snapshots";
             return Err(SnapshotError::Unusable(why.to_owned()));
         };
         let state = snapshots.get(id).await?;
-        Ok(keep::put_back(&self.store, self.keys, lock, id, &state).await?)
+        keep::put_back(&self.store, self.keys, lock, id, &state).await?;
+        Ok(self.claim().await?)
     }
 
     /// Back to a snapshot, because somebody asked. A fault ends the turn, and the next one repeats the restore.
@@ -75,37 +105,23 @@ impl Engine {
         id: i64,
         asker: Option<Asker>,
     ) -> Result<Turn, Fault> {
-        let tell = |asker: Option<Asker>, outcome| asker.map(|asker| asker.send(outcome));
-        match self.go_back(&mut turn.lock, id).await {
-            Ok(()) => {}
-            Err(SnapshotError::Fault(fault)) => {
-                let why = "the store failed during the restore, which is repeated";
-                tell(asker, Err(OrderError::Conflict(why)));
-                return Err(fault);
-            }
-            Err(error) => {
-                tracing::warn!(%error, id, "no restore");
-                tell(
-                    asker,
-                    Err(match error {
-                        SnapshotError::Missing(_) => OrderError::Missing("snapshot"),
-                        _ => OrderError::Conflict("the snapshot cannot be used"),
-                    }),
-                );
-                return Ok(turn);
-            }
+        let outcome = restored(id, self.go_back(&mut turn.lock, id).await)?;
+        if outcome.is_err() {
+            self.tell(asker.map(|asker| (asker, outcome)).into_iter().collect()).await;
+            return Ok(turn);
         }
         let world = self.load().await?;
         let world = world.ok_or_else(|| keep::unusable(self.keys, "no world came of it"))?;
-        for (asker, _) in turn.askers.drain(..) {
-            tell(Some(asker), Err(OrderError::Conflict("the world was restored meanwhile")));
-        }
-        // All that the old world had in memory goes with it.
+        // All that the old world had in memory goes with it, but for what was refused already.
+        let meanwhile = OrderError::Conflict("the world was restored meanwhile");
+        let undone = |(asker, outcome): (Asker, super::Outcome)| {
+            (asker, outcome.and(Err(meanwhile.clone())))
+        };
         let mut fresh = self.turn(world, turn.lock);
-        (fresh.keeper, fresh.after, fresh.answers) = (turn.keeper, turn.after, turn.answers);
-        fresh.numbers = turn.numbers;
+        fresh.askers = turn.askers.drain(..).map(undone).collect();
+        fresh.askers.extend(asker.map(|asker| (asker, outcome)));
+        (fresh.keeper, fresh.after, fresh.numbers) = (turn.keeper, turn.after, turn.numbers);
         self.show(&mut fresh, true).await;
-        tell(asker, Ok(Effect::Restored(id)));
         Ok(fresh)
     }
 }

@@ -3,23 +3,22 @@
 //! While the store takes a batch, the next tick may be computed, encoded and sent, so that a server never waits for us;
 //! but the word that makes it happen is said only after the answer. When the answer is bad, what was sent meanwhile is
 //! called off: it held only what had changed since a write that never was, and everything is written anew from the
-//! newest state.
+//! newest state. A batch makes nothing that is gone: everything it writes to is looked for right before it happens.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use kernel::{Cmd, Deadline, Fault, Kind, Packed, Session, Store};
+use kernel::{Cmd, Deadline, Fault, Kind, reply};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::seen::Seen;
+use super::send::{Arrived, Landed, Sender};
 use super::show::look;
-use super::{Asker, Engine, PATIENCE, Turn, write};
-use crate::batch::Batch;
-use crate::orders::Effect;
+use super::{Engine, PATIENCE, Turn, asker, write};
+use crate::batch::{Batch, Born};
+use crate::load::cmd;
 
-/// The session for the next batch, and what became of this one.
-type Arrived = (Option<Box<dyn Session>>, Result<(), Fault>);
 /// Threads from which on several are at work while the store is too.
 const MANY_THREADS: usize = 3;
 
@@ -27,8 +26,8 @@ const MANY_THREADS: usize = 3;
 pub(super) struct Flight {
     task: JoinHandle<(Arrived, Batch)>,
     extra: Arc<Vec<Cmd>>,
-    answers: Vec<Cmd>,
-    askers: Vec<(Asker, Effect)>,
+    born: Born,
+    askers: asker::Told,
     seen: Box<Seen>,
     began: Duration,
 }
@@ -41,44 +40,53 @@ impl Engine {
         if !turn.lock.holds() {
             return false;
         }
-        let batch = turn.world.batch_in(self.keys, std::mem::take(&mut turn.room), true);
+        let room = std::mem::take(&mut turn.room);
+        let batch = turn.world.batch_in(self.keys, room, &turn.born, true);
         let session = turn.session.take();
-        let sending = send(&self.store, session, self.home(), &turn.extra, &batch, None);
-        let (session, outcome) = sending.await;
+        let (session, outcome) = self.sender().send(session, &turn.extra, &batch, None).await;
         turn.room = batch;
         turn.session = session;
-        match &outcome {
-            Ok(()) => {
-                turn.failing_since = None;
+        match outcome {
+            Ok(Landed::Stored) => {
+                turn.stored();
                 turn.extra.clear();
+                turn.born.clear();
+                self.recount(turn).await;
+                true
             }
-            Err(fault) => self.keep_for_later(turn, fault),
+            Ok(Landed::Gone) => {
+                turn.found_gone();
+                false
+            }
+            Err(fault) => {
+                self.keep_for_later(turn, &fault);
+                false
+            }
         }
-        outcome.is_ok()
     }
 
     /// Sends everything as it is, lets it happen once the batch before it has arrived, and does not wait for the answer.
     pub(super) async fn launch(&mut self, turn: &mut Turn, began: Duration) {
         let shared = turn.may_share();
         let room = std::mem::take(&mut turn.room);
-        let batch = turn.world.batch_in(self.keys, room, shared);
+        let batch = turn.world.batch_in(self.keys, room, &turn.born, shared);
         let seen = look(turn);
         let extra = Arc::new(std::mem::take(&mut turn.extra));
+        let born = std::mem::take(&mut turn.born);
         let (go, gate) = oneshot::channel();
-        let (sent, home, session) = (Arc::clone(&extra), self.home(), turn.session.take());
-        let store = Arc::clone(&self.store);
+        let (sent, sender, session) = (Arc::clone(&extra), self.sender(), turn.session.take());
         let runtime = tokio::runtime::Handle::current();
         // A thread of its own: the embedded store works where it is called.
         let task = tokio::task::spawn_blocking(move || {
-            let sending = send(&store, session, home, &sent, &batch, Some(gate));
-            let arrived = runtime.block_on(sending);
+            let arrived = runtime.block_on(sender.send(session, &sent, &batch, Some(gate)));
             drop(sent);
             (arrived, batch)
         });
         self.land(turn).await;
-        if turn.failing_since.is_some() || !turn.lock.holds() {
+        if turn.failing_since.is_some() || turn.gone || !turn.lock.holds() {
             drop(go);
             turn.extra.append(&mut Arc::unwrap_or_clone(extra));
+            turn.born.extend(born);
             if turn.failing_since.is_some() {
                 let stored = self.flush(turn).await;
                 self.show(turn, stored).await;
@@ -92,9 +100,8 @@ impl Engine {
         }
         // Who does not hear it has ended, and its outcome says why.
         let _ = go.send(());
-        let answers = std::mem::take(&mut turn.answers);
         let askers = std::mem::take(&mut turn.askers);
-        turn.flight = Some(Flight { task, extra, answers, askers, seen, began });
+        turn.flight = Some(Flight { task, extra, born, askers, seen, began });
         if !embedded {
             self.hear(turn).await;
         }
@@ -108,24 +115,36 @@ impl Engine {
         let ((session, outcome), room) = flight.task.await.unwrap_or_else(lost);
         (turn.session, turn.room) = (session, room);
         let now = self.clock.monotonic();
+        if let Ok(Landed::Stored) = outcome {
+            turn.stored();
+            turn.numbers.behind = turn.beat.behind(now);
+            turn.numbers.took = now.saturating_sub(flight.began);
+            let mut seen = flight.seen;
+            seen.numbers.clone_from(&turn.numbers);
+            self.show_this(turn, seen);
+            return self.tell(flight.askers).await;
+        }
+        let mut extra = Arc::unwrap_or_clone(flight.extra);
+        extra.append(&mut turn.extra);
+        turn.extra = extra;
+        turn.born.extend(flight.born);
+        turn.askers.splice(..0, flight.askers);
         match outcome {
-            Ok(()) => {
-                turn.failing_since = None;
-                turn.numbers.behind = turn.beat.behind(now);
-                turn.numbers.took = now.saturating_sub(flight.began);
-                let mut seen = flight.seen;
-                seen.numbers.clone_from(&turn.numbers);
-                self.show_this(turn, seen);
-                self.tell(flight.askers, &flight.answers).await;
-            }
-            Err(fault) => {
-                let mut extra = Arc::unwrap_or_clone(flight.extra);
-                extra.append(&mut turn.extra);
-                turn.extra = extra;
-                turn.answers.splice(..0, flight.answers);
-                turn.askers.splice(..0, flight.askers);
-                self.keep_for_later(turn, &fault);
-            }
+            Err(fault) => self.keep_for_later(turn, &fault),
+            Ok(_) => turn.found_gone(),
+        }
+    }
+
+    /// Somebody else may count spawns too, so the store says how many there were.
+    async fn recount(&self, turn: &mut Turn) {
+        if !std::mem::take(&mut turn.recount) {
+            return;
+        }
+        let ask = cmd(&["GET", self.keys.total_spawns().as_str()]);
+        // Without an answer the next spawn asks again.
+        let counted = self.store.call(&ask, Deadline::after(PATIENCE)).await.ok();
+        if let Some(count) = counted.as_ref().and_then(reply::text).and_then(|n| n.parse().ok()) {
+            turn.world.total_spawns = count;
         }
     }
 
@@ -135,8 +154,10 @@ impl Engine {
         turn.numbers.failed_writes += 1;
         turn.session = None;
         turn.world.doubt_the_store();
+        if turn.failing_since.is_none() {
+            tracing::warn!(%fault, "a tick could not be written; the newest state is tried again");
+        }
         let since = *turn.failing_since.get_or_insert(now);
-        tracing::warn!(%fault, "a tick could not be written; the newest state is tried again");
         if now.saturating_sub(since) > PATIENCE && !turn.world.pace.paused {
             turn.world.pace.paused = true;
             turn.paused_at = Some(now);
@@ -145,9 +166,12 @@ impl Engine {
         }
     }
 
-    /// The key by which a session finds its server.
-    fn home(&self) -> String {
-        self.keys.tick().as_str().to_owned()
+    fn sender(&self) -> Sender {
+        Sender {
+            store: Arc::clone(&self.store),
+            keys: self.keys,
+            identity: self.options.identity.clone(),
+        }
     }
 }
 
@@ -156,57 +180,21 @@ impl Turn {
     pub(super) fn may_share(&self) -> bool {
         self.flight.is_none() || rayon::current_num_threads() >= MANY_THREADS
     }
-}
 
-/// Writes a batch, when there is a gate only once it opens; gives the session back for the next.
-async fn send(
-    store: &Arc<dyn Store>,
-    session: Option<Box<dyn Session>>,
-    home: String,
-    extra: &[Cmd],
-    batch: &Batch,
-    gate: Option<oneshot::Receiver<()>>,
-) -> Arrived {
-    if store.status().kind == Kind::Cluster {
-        if let Some(gate) = gate
-            && once_open(gate).await.is_none()
-        {
-            return (None, Err(Fault::Unavailable("it was called off".to_owned())));
-        }
-        let entities: Vec<Cmd> = batch.entities.iter().flat_map(Packed::cmds).collect();
-        return (None, send_apart(&**store, &[extra, &entities, &batch.last.cmds()]).await);
+    /// Whether the store holds exactly this world.
+    pub(super) fn rests(&self) -> bool {
+        !self.gone && self.failing_since.is_none() && self.extra.is_empty() && self.flight.is_none()
     }
-    // The batch before it has as much time again.
-    let by = Deadline::after(if gate.is_some() { PATIENCE * 2 } else { PATIENCE });
-    let opened = match session {
-        Some(session) => Ok(session),
-        None => store.session(home.as_bytes(), by).await,
-    };
-    let mut session = match opened {
-        Ok(session) => session,
-        Err(fault) => return (None, Err(fault)),
-    };
-    let extra: Packed = extra.iter().collect();
-    let mut parts = vec![&extra];
-    parts.extend(&batch.entities);
-    parts.push(&batch.last);
-    let outcome = match gate {
-        None => session.exec_packed(&parts, by).await,
-        Some(gate) => session.exec_packed_after(&parts, Box::pin(once_open(gate)), by).await,
-    };
-    (Some(session), outcome.map(drop))
-}
 
-/// Until when the batch may happen; never, when nobody opens the gate any more.
-async fn once_open(gate: oneshot::Receiver<()>) -> Option<Deadline> {
-    gate.await.is_ok().then(|| Deadline::after(PATIENCE))
-}
-
-async fn send_apart(store: &dyn Store, parts: &[&[Cmd]]) -> Result<(), Fault> {
-    for part in parts.iter().filter(|part| !part.is_empty()) {
-        for outcome in store.pipeline(part, Deadline::after(PATIENCE)).await? {
-            outcome?;
+    fn stored(&mut self) {
+        if self.failing_since.take().is_some() {
+            tracing::info!("the store takes ticks again");
         }
     }
-    Ok(())
+
+    /// Nothing was written: what is gone is looked for before the next batch.
+    fn found_gone(&mut self) {
+        self.gone = true;
+        self.world.doubt_the_store();
+    }
 }

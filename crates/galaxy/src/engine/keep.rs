@@ -9,8 +9,9 @@ use std::time::Duration;
 use kernel::{Cmd, Deadline, Fault, Store, reply};
 use tokio::task::JoinHandle;
 
+use super::PATIENCE;
+use super::asker::{Asker, Told};
 use super::lock::Lock;
-use super::{Asker, PATIENCE};
 use crate::keys::Keys;
 use crate::load::cmd;
 use crate::orders::{Effect, Order, OrderError};
@@ -33,6 +34,8 @@ pub(super) struct Keeper {
     waiting: Vec<Asker>,
     /// The snapshot to go back to, and who asked.
     pub(super) restore: Option<(i64, Option<Asker>)>,
+    /// Who is to hear what became of one.
+    pub(super) told: Told,
 }
 
 struct Running {
@@ -54,8 +57,9 @@ impl Running {
 
 impl Keeper {
     pub(super) fn new(snapshots: Option<Arc<Snapshots>>, now: Duration) -> Self {
-        let (running, waiting, restore) = (None, Vec::new(), None);
-        Keeper { snapshots, due: now + EVERY, failed: 0, running, waiting, restore }
+        let (waiting, told) = (Vec::new(), Vec::new());
+        let due = now + EVERY;
+        Keeper { snapshots, due, failed: 0, running: None, waiting, restore: None, told }
     }
 
     /// Failures in a row.
@@ -123,30 +127,29 @@ impl Keeper {
             }
         };
         match &outcome {
-            Ok(id) => {
+            Ok(id) if self.failed > 0 => {
                 self.failed = 0;
-                tracing::debug!(id, "snapshot taken");
+                tracing::info!(id, "snapshots are taken again");
             }
+            Ok(id) => tracing::debug!(id, "snapshot taken"),
             Err(why) => {
                 self.failed += 1;
                 self.due = self.due.min(now + AGAIN);
-                if self.failed >= ALARM_AFTER {
-                    tracing::error!(why, failed = self.failed, "snapshots keep failing");
-                } else {
-                    tracing::warn!(why, "a snapshot failed and is tried again");
+                match self.failed {
+                    1 => tracing::warn!(why, "a snapshot failed and is tried again"),
+                    ALARM_AFTER => tracing::error!(why, "snapshots keep failing"),
+                    _ => tracing::debug!(why, failed = self.failed, "a snapshot failed again"),
                 }
             }
         }
-        for asker in running.askers {
-            let _ = asker.send(match &outcome {
-                Ok(id) => Ok(Effect::Kept(*id)),
-                Err(_) => Err(OrderError::Conflict("the snapshot could not be taken; try again")),
-            });
-        }
+        self.told.extend(running.askers.into_iter().map(|asker| {
+            let refused = OrderError::Conflict("the snapshot could not be taken; try again");
+            (asker, outcome.as_ref().map(|id| Effect::Kept(*id)).map_err(|_| refused))
+        }));
     }
 
-    /// The last one, before the engine ends.
-    pub(super) async fn finish(mut self, world: &World, now: Duration) {
+    /// The last one, before the engine ends; who is to be told of it.
+    pub(super) async fn finish(mut self, world: &World, now: Duration) -> Told {
         let last = async {
             if let Some(running) = self.running.take() {
                 self.ended(running, now).await;
@@ -157,6 +160,7 @@ impl Keeper {
         if tokio::time::timeout(LAST, last).await.is_err() {
             tracing::error!("the last snapshot was not taken in time");
         }
+        self.told
     }
 }
 
@@ -229,6 +233,13 @@ pub(super) async fn is_empty(store: &dyn Store, keys: Keys, system: &str) -> Res
         }
     }
     Ok(true)
+}
+
+/// The name of the store, by which its database knows it.
+pub(super) async fn identity(store: &dyn Store, keys: Keys) -> Result<Option<String>, Fault> {
+    let ask = cmd(&["HGET", keys.store().as_str(), "id"]);
+    let answer = store.call(&ask, Deadline::after(PATIENCE)).await?;
+    Ok(reply::text(&answer).map(str::to_owned))
 }
 
 pub(super) fn unusable(keys: Keys, why: &str) -> Fault {

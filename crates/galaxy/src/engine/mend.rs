@@ -4,11 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::check::Report;
+use kernel::keyspace::Layout;
 use kernel::{Clock, Fault, Store};
 use tokio::task::JoinHandle;
 
+use super::keep;
 use super::lock::Lock;
 use crate::check;
+use crate::keys::Keys;
+use crate::physics::solar::SOL;
 
 const EVERY: Duration = Duration::from_mins(10);
 /// A walk over a large store takes longer than the lock is trusted.
@@ -18,11 +22,13 @@ const RENEW_EVERY: Duration = Duration::from_secs(1);
 pub(super) struct Mender {
     due: Duration,
     running: Option<JoinHandle<Result<Report, Fault>>>,
+    /// Whether the last one failed, which was told.
+    failed: bool,
 }
 
 impl Mender {
     pub(super) fn new(now: Duration) -> Self {
-        Mender { due: now + EVERY, running: None }
+        Mender { due: now + EVERY, running: None, failed: false }
     }
 
     /// Walks when it is time. Gives how much was mended since it was last asked.
@@ -35,9 +41,14 @@ impl Mender {
         match self.running.take_if(|running| running.is_finished()) {
             None => 0,
             Some(running) => match running.await {
-                Ok(Ok(report)) => report.repaired,
+                Ok(Ok(report)) => {
+                    self.failed = false;
+                    report.repaired
+                }
                 Ok(Err(fault)) => {
-                    tracing::warn!(%fault, "indexes could not be mended; tried again later");
+                    if !std::mem::replace(&mut self.failed, true) {
+                        tracing::warn!(%fault, "indexes could not be mended; tried again later");
+                    }
                     0
                 }
                 Err(error) => {
@@ -55,6 +66,10 @@ pub(super) async fn before_reading(
     clock: &Arc<dyn Clock>,
     lock: &mut Lock,
 ) -> Result<bool, Fault> {
+    // A store without a world is looked at often, and a walk over all its keys would find nothing to mend.
+    if keep::is_empty(&**store, Keys::new(Layout::Plain), SOL.id).await? {
+        return Ok(lock.holds());
+    }
     let mut walk = std::pin::pin!(check::reconcile(store));
     loop {
         tokio::select! {

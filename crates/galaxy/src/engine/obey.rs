@@ -1,65 +1,80 @@
 //! Orders reach the world: those of this process directly, those of other servers by the stream.
+//!
+//! Always true: who gave an order hears that it is done when the batch that holds it is stored; an order of the stream
+//! is carried out once, because the entry it came by is written with what it did.
 
-use super::commands::{self, Answer, Told};
-use super::{Asker, Engine, Turn, write};
-use crate::orders::{Command, Effect, Order};
+use kernel::{Deadline, Fault, reply};
+
+use super::commands;
+use super::{Asker, Engine, PATIENCE, Turn, write};
+use crate::keys::of_station;
+use crate::load::cmd;
+use crate::orders::{Command, Effect, Order, OrderError};
 
 impl Engine {
+    /// Where a new leader goes on in the stream of orders.
+    pub(super) async fn begin_to_hear(&self) -> Result<String, Fault> {
+        let get = cmd(&["GET", self.keys.heard().as_str()]);
+        let heard = self.store.call(&get, Deadline::after(PATIENCE)).await?;
+        Ok(commands::recent(self.clock.now_ms(), reply::text(&heard)))
+    }
+
     pub(super) async fn take_orders(&mut self, turn: &mut Turn) {
         while let Ok(ask) = self.asks.try_recv() {
-            self.obey(turn, &ask.command, Some(ask.answer));
+            self.obey(turn, &ask.command, Some(Asker::Here(ask.answer)));
         }
         if turn.flight.is_none() {
             self.hear(turn).await;
         }
-        let now_ms = self.clock.now_ms();
-        for (command, ask) in std::mem::take(&mut turn.heard) {
-            if commands::too_old(&command, now_ms) {
-                turn.numbers.orders_dropped += 1;
-                continue;
+        let mut last = None;
+        for sent in std::mem::take(&mut turn.heard) {
+            last = Some(sent.entry);
+            match sent.command {
+                Some(command) => self.obey(turn, &command, sent.ask.map(Asker::There)),
+                None => turn.numbers.orders_dropped += 1,
             }
-            let refused = self.obey(turn, &command, None);
-            turn.answers.extend(ask.map(|answer| Answer { answer, refused }.tell(self.keys)));
+        }
+        if let Some(entry) = last {
+            turn.extra.push(cmd(&["SET", self.keys.heard().as_str(), &entry]));
         }
     }
 
     /// Reads what other servers ordered.
     pub(super) async fn hear(&self, turn: &mut Turn) {
         match commands::read(&*self.store, self.keys, &turn.after).await {
-            Ok((commands, after)) => {
-                turn.after = after;
-                turn.heard.extend(commands);
+            Ok(sent) => {
+                if let Some(last) = sent.last() {
+                    turn.after.clone_from(&last.entry);
+                }
+                turn.heard.extend(sent);
             }
             Err(fault) => tracing::debug!(%fault, "orders of other servers could not be read"),
         }
     }
 
-    /// Carries an order out; says why not when it is refused.
-    pub(super) fn obey(
-        &self,
-        turn: &mut Turn,
-        command: &Command,
-        answer: Option<Asker>,
-    ) -> Option<Told> {
+    /// Carries an order out. Whoever gave it is told when it is stored, or at once why not.
+    pub(super) fn obey(&self, turn: &mut Turn, command: &Command, asker: Option<Asker>) {
+        // Whoever gave it was told already that its outcome is unknown.
+        let given_up = match &asker {
+            Some(Asker::Here(asker)) => asker.is_closed(),
+            _ => commands::too_old(command, self.clock.now_ms()),
+        };
+        if given_up {
+            turn.numbers.orders_dropped += 1;
+            return turn.refuse(asker, OrderError::Unconfirmed);
+        }
         if self.options.snapshots.is_some()
             && let Order::Snapshot | Order::Restore { .. } = command.order
         {
-            turn.keeper.note(&command.order, answer);
-            return None;
+            return turn.keeper.note(&command.order, asker);
         }
         let before = turn.world.pace.clone();
-        let outcome = turn.world.obey(command);
-        let mut writes = Vec::new();
-        match &outcome {
-            Ok(effect) => {
-                writes = write::effect(&turn.world, self.keys, effect, self.clock.now_ms());
-                if matches!(effect, Effect::Cleared(_)) {
-                    turn.energy = turn.world.bodies.energy();
-                }
-            }
+        match turn.world.obey(command) {
+            Ok(effect) => self.note(turn, effect, asker),
             Err(why) => {
                 turn.numbers.orders_dropped += 1;
                 tracing::debug!(%why, ?command, "an order was refused");
+                turn.refuse(asker, why);
             }
         }
         let (now, pace) = (self.clock.monotonic(), &turn.world.pace);
@@ -73,14 +88,38 @@ impl Engine {
             turn.beat.skip(now.saturating_sub(since));
             turn.paused_at = None;
         }
-        let refused = outcome.as_ref().err().map(Told::from);
-        match (answer, outcome) {
-            (Some(asker), Ok(effect)) if !writes.is_empty() => turn.askers.push((asker, effect)),
-            // Nobody listens any more: then nobody need know.
-            (Some(asker), outcome) => drop(asker.send(outcome)),
-            (None, _) => {}
+    }
+
+    /// What an effect adds to the next batch, and who hears of it.
+    fn note(&self, turn: &mut Turn, effect: Effect, asker: Option<Asker>) {
+        turn.extra.extend(write::effect(&turn.world, self.keys, &effect, self.clock.now_ms()));
+        match &effect {
+            Effect::Spawned(id) => {
+                let spawns = turn.world.take_spawns().to_string();
+                turn.extra.push(cmd(&["INCRBY", self.keys.total_spawns().as_str(), &spawns]));
+                turn.recount = true;
+                turn.born.extend(self.keys.ship(*id).map(|key| key.as_bytes().to_vec()));
+            }
+            Effect::Stationed(id) => {
+                let kind = turn.world.stations.get(id).map(|station| station.kind);
+                let key = kind.and_then(|kind| of_station(self.keys, kind, *id).ok());
+                turn.born.extend(key.map(|key| key.as_bytes().to_vec()));
+            }
+            Effect::Cleared(_) => turn.energy = turn.world.bodies.energy(),
+            _ => {}
         }
-        turn.extra.extend(writes);
-        refused
+        turn.askers.extend(asker.map(|asker| (asker, Ok(effect))));
+    }
+}
+
+impl Turn {
+    /// Somebody here is told at once, somebody elsewhere with the next batch.
+    fn refuse(&mut self, asker: Option<Asker>, why: OrderError) {
+        match asker {
+            // Nobody listens any more: then nobody need know.
+            Some(Asker::Here(asker)) => drop(asker.send(Err(why))),
+            Some(there) => self.askers.push((there, Err(why))),
+            None => {}
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use kernel::{Fault, Store};
 use uuid::Uuid;
 
+use super::standing::Standing;
 use crate::keys::Keys;
 use crate::load::load;
 use crate::maneuver::Maneuver;
@@ -82,6 +83,8 @@ pub struct StationSeen {
 pub struct Seen {
     /// Whether this process ticks it.
     pub leads: bool,
+    /// How the engine of this process stands to it.
+    pub standing: Standing,
     /// The tick.
     pub tick: u64,
     /// Game time, Unix nanoseconds.
@@ -112,7 +115,7 @@ impl Seen {
         let Some(loaded) = load(store, keys, system).await? else { return Ok(None) };
         let mut seen = Seen::default();
         seen.fill(&loaded.world, &Numbers::default());
-        Ok(Some(Seen { leads: false, ..seen }))
+        Ok(Some(Seen { leads: false, standing: Standing::Off, ..seen }))
     }
 
     /// One ship.
@@ -123,7 +126,7 @@ impl Seen {
 
     /// Becomes what the world is now. Ships that were seen before keep their memory.
     pub(super) fn fill(&mut self, world: &World, numbers: &Numbers) {
-        self.leads = true;
+        (self.leads, self.standing) = (true, Standing::Leads);
         (self.tick, self.time_ns, self.drift_s) = (world.tick, world.time_ns, world.drift_s);
         self.pace.clone_from(&world.pace);
         self.numbers.clone_from(numbers);

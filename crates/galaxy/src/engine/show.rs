@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kernel::{Cmd, Deadline};
+use kernel::Deadline;
 
-use super::{Asker, Engine, PATIENCE, Seen, Turn};
-use crate::orders::Effect;
+use super::asker::{self, Asker};
+use super::commands::{Answer, Told};
+use super::{Engine, PATIENCE, Seen, Turn};
 use crate::pace;
 
 /// The world as it is now, for those who only look.
@@ -37,25 +38,31 @@ impl Engine {
         let seen = look(turn);
         self.show_this(turn, seen);
         if stored {
-            let (askers, answers) =
-                (std::mem::take(&mut turn.askers), std::mem::take(&mut turn.answers));
-            self.tell(askers, &answers).await;
+            self.tell(std::mem::take(&mut turn.askers)).await;
         }
     }
 
     /// Tells those who ordered, here and in other servers, after it can be seen: whoever hears of it may look at
     /// once, at this server too.
-    pub(super) async fn tell(&self, askers: Vec<(Asker, Effect)>, answers: &[Cmd]) {
-        for (asker, effect) in askers {
-            let _ = asker.send(Ok(effect));
+    pub(super) async fn tell(&self, told: asker::Told) {
+        let mut answers = Vec::new();
+        for (asker, outcome) in told {
+            match asker {
+                // Nobody listens any more: then nobody need know.
+                Asker::Here(asker) => drop(asker.send(outcome)),
+                Asker::There(answer) => {
+                    let refused = outcome.as_ref().err().map(Told::from);
+                    answers.push(Answer { answer, refused }.tell(self.keys));
+                }
+            }
         }
         if answers.is_empty() {
             return;
         }
-        let told = self.store.pipeline(answers, Deadline::after(PATIENCE)).await;
+        let told = self.store.pipeline(&answers, Deadline::after(PATIENCE)).await;
         // Who waits in vain is told that the outcome is unknown.
         if let Err(fault) = told.and_then(|all| all.into_iter().collect::<Result<Vec<_>, _>>()) {
-            tracing::warn!(%fault, "other servers were not told what became of their orders");
+            tracing::debug!(%fault, "other servers were not told what became of their orders");
         }
     }
 }

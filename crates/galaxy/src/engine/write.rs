@@ -45,7 +45,6 @@ fn spawned(world: &World, keys: Keys, id: Uuid, at_ms: u64) -> Option<Vec<Cmd>> 
         cmd(&["DEL", key.as_str()]),
         hash(key.as_str(), record.write()),
         cmd(&["SADD", index.as_str(), &id]),
-        cmd(&["SET", keys.total_spawns().as_str(), &world.total_spawns.to_string()]),
         event(&keys.ships_events(), "ship.spawned", at_ms, &id, &body)?,
     ])
 }

@@ -21,8 +21,11 @@ impl World {
     ) -> Result<Effect, OrderError> {
         let rule = Rule::of(rule_id, draft, text::time(i128::from(at_ms) * 1_000_000))?;
         let ship = self.ships.get_mut(&ship_id).ok_or(OrderError::Missing("ship"))?;
-        if ship.rules.iter().any(|other| other.id == rule_id) {
-            return Err(OrderError::Conflict("this rule exists already"));
+        match ship.rules.iter().find(|other| other.id == rule_id) {
+            // An order that is repeated because its answer was lost.
+            Some(other) if other.says_the_same(&rule) => return Ok(Effect::None),
+            Some(_) => return Err(OrderError::Conflict("this rule exists already")),
+            None => {}
         }
         if ship.rules.len() >= MOST_RULES {
             return Err(OrderError::Conflict("a ship has at most 32 rules; remove one first"));

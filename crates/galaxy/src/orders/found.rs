@@ -16,15 +16,18 @@ impl World {
         station: Option<Uuid>,
     ) -> Result<Effect, OrderError> {
         let name = ship_name(name)?;
-        if self.ships.contains_key(&id) {
-            return Err(OrderError::Conflict("this ship exists already"));
+        match self.ships.get(&id) {
+            // An order that is repeated because its answer was lost.
+            Some(ship) if ship.player_id == owner => return Ok(Effect::None),
+            Some(_) => return Err(OrderError::Conflict("this ship exists already")),
+            None => {}
         }
         let class = ship_class(class)?;
         let placement = station.map_or_else(|| self.spawn_place.clone(), Placement::Station);
         let (k, position, velocity) = self
             .free_spawn(&placement, self.total_spawns + 1)
             .ok_or(OrderError::Missing("station"))?;
-        self.total_spawns = k;
+        self.count_spawn(k);
         let record = self.new_ship((owner, name), class, (position, velocity));
         self.add_ship(id, record);
         Ok(Effect::Spawned(id))
@@ -38,7 +41,7 @@ impl World {
         };
         let point = self.free_spawn(&self.spawn_place, self.total_spawns + 1);
         let (k, position, velocity) = point.ok_or(OrderError::Missing("body"))?;
-        self.total_spawns = k;
+        self.count_spawn(k);
         let record = self.new_ship((&old.player_id, &old.name), class, (position, velocity));
         self.add_ship(id, record);
         Ok(Effect::Spawned(id))
@@ -63,8 +66,13 @@ impl World {
         {
             return Err(invalid("lagrange", "must be an L4 or L5 point for a jump gate"));
         }
-        if self.stations.contains_key(&id) {
-            return Err(OrderError::Conflict("this station exists already"));
+        match self.stations.get(&id) {
+            // An order that is repeated because its answer was lost.
+            Some(known) if known.kind == kind && known.record.name == name => {
+                return Ok(Effect::None);
+            }
+            Some(_) => return Err(OrderError::Conflict("this station exists already")),
+            None => {}
         }
         let record = self
             .new_station(kind, name, parent, altitude, point)

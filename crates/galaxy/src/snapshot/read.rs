@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use kernel::keyspace::{BadId, Key};
 use kernel::{Cmd, Deadline, Fault, Store, Value, reply};
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::keys::Keys;
@@ -20,6 +21,8 @@ use crate::world::World;
 /// Hashes read in one trip; small, so that a tick's write never waits long behind them.
 const AT_ONCE: usize = 200;
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Keys of which it is told that a field of theirs is left out; beyond that a log helps nobody.
+const ODD_MOST: usize = 1_000;
 
 /// The world as it was at one tick.
 pub(super) async fn read(
@@ -27,9 +30,14 @@ pub(super) async fn read(
     keys: Keys,
     systems: &BTreeSet<String>,
     world: &World,
+    odd: &Mutex<BTreeSet<String>>,
 ) -> Result<State, Fault> {
-    let reader = Reader { store, keys };
+    let reader = Reader { store, keys, odd };
     let before = reader.text(&keys.tick()).await?;
+    if before.is_none() {
+        let why = "there is no world in the store".to_owned();
+        return Err(Fault::Corrupt { key: keys.tick().as_str().to_owned(), detail: why });
+    }
     let mut state = reader.all(systems).await?;
     let after = reader.text(&keys.tick()).await?;
     let copied = Some(world.tick.to_string());
@@ -55,6 +63,7 @@ pub(super) async fn systems(store: &Arc<dyn Store>) -> Result<BTreeSet<String>, 
 struct Reader<'a> {
     store: &'a Arc<dyn Store>,
     keys: Keys,
+    odd: &'a Mutex<BTreeSet<String>>,
 }
 
 impl Reader<'_> {
@@ -102,7 +111,7 @@ impl Reader<'_> {
         let gets: Vec<Cmd> =
             wanted.iter().map(|(_, _, key)| cmd(&["HGETALL", key.as_str()])).collect();
         for ((ship, rule, key), answer) in wanted.into_iter().zip(&self.many(&gets).await?) {
-            let fields = fields(&key, answer);
+            let fields = fields(&key, answer, self.odd);
             if !fields.is_empty() {
                 state.automation.entry(ship.clone()).or_default().insert(rule, fields);
             }
@@ -154,7 +163,7 @@ impl Reader<'_> {
         let answers = self.many(&gets).await?;
         let mut found = Entities::new();
         for ((id, key), answer) in keyed.into_iter().zip(&answers) {
-            let fields = fields(&key, answer);
+            let fields = fields(&key, answer, self.odd);
             if !fields.is_empty() {
                 found.insert(id, fields);
             }
@@ -190,14 +199,17 @@ fn uuid(id: &str) -> Uuid {
 }
 
 /// The fields of a hash. JSON and its column hold text without NUL; anything else is left out and told.
-fn fields(key: &Key, answer: &Value) -> Fields {
+fn fields(key: &Key, answer: &Value, odd: &Mutex<BTreeSet<String>>) -> Fields {
     let mut found = Fields::new();
     for (field, value) in reply::pairs(answer).unwrap_or_default() {
         let text = |value| reply::text(value).filter(|text| !text.contains('\0'));
         if let (Some(field), Some(value)) = (text(field), text(value)) {
             found.insert(field.to_owned(), value.to_owned());
         } else {
-            tracing::warn!(key = key.as_str(), "a field that is no text is in no snapshot");
+            let mut odd = odd.lock();
+            if odd.len() < ODD_MOST && odd.insert(key.as_str().to_owned()) {
+                tracing::warn!(key = key.as_str(), "a field that is no text is in no snapshot");
+            }
         }
     }
     found

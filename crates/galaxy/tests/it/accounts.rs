@@ -121,6 +121,72 @@ fn a_token_lasts_a_day_and_dies_with_its_player() {
 }
 
 #[test]
+fn logging_out_ends_one_login_with_all_its_tokens() {
+    on_every_database(|place| async {
+        let (accounts, clock) = open(place).await;
+        let (ann, _) = accounts.register("ann", "correct horse").await.unwrap();
+        let (phone, desk) = (accounts.token(&ann), accounts.token(&ann));
+        let claims = accounts.verify(&phone).unwrap();
+        clock.advance(Duration::from_hours(23));
+        let (_, newer) = accounts.refresh(&phone).await.unwrap();
+        assert_eq!(accounts.log_out(&newer).await.unwrap(), ann);
+        for token in [&phone, &newer] {
+            assert_eq!(code(accounts.whose(token).await), "E006");
+            assert_eq!(code(accounts.refresh(token).await), "E006");
+            assert_eq!(code(accounts.log_out(token).await), "E006", "there is nothing left to end");
+        }
+        assert_eq!(accounts.whose(&desk).await.unwrap(), ann, "the other login goes on");
+        // A socket that was opened with the first token asks after that has expired.
+        clock.advance(Duration::from_hours(2));
+        assert_eq!(code(accounts.standing(&claims, &phone).await), "E006");
+        // What has ended for good is forgotten with a later logout.
+        clock.advance(Duration::from_hours(30));
+        let last = accounts.token(&ann);
+        accounts.log_out(&last).await.unwrap();
+        assert!(accounts.standing(&claims, &phone).await.is_ok(), "forgotten");
+        assert_eq!(code(accounts.whose(&phone).await), "E006", "but its day is over");
+        assert_eq!(code(accounts.whose(&last).await), "E006");
+    });
+}
+
+#[test]
+fn a_new_password_ends_every_other_login() {
+    on_every_database(|place| async {
+        let (accounts, _) = open(place).await;
+        let (ann, _) = accounts.register("ann", "correct horse").await.unwrap();
+        let (ben, _) = accounts.register("ben", "correct horse").await.unwrap();
+        let (old, bens) = (accounts.token(&ann), accounts.token(&ben));
+        let change = async |old: &str, new: &str| accounts.change_password(&ann, old, new).await;
+        assert_eq!(code(change("wrong horse", "battery staple").await), "E005");
+        assert_eq!(code(change("correct horse", "short").await), "E012");
+        assert!(accounts.whose(&old).await.is_ok(), "nothing has changed yet");
+        // The clock stands still: the new token is of the same millisecond as the old one.
+        let new = change("correct horse", "battery staple").await.unwrap();
+        assert_eq!(code(accounts.whose(&old).await), "E006");
+        assert_eq!(accounts.whose(&new).await.unwrap(), ann);
+        assert_eq!(accounts.whose(&bens).await.unwrap(), ben);
+        assert_eq!(code(accounts.login("ann", "correct horse").await), "E005");
+        assert_eq!(accounts.login("ann", "battery staple").await.unwrap(), ann);
+        assert!(accounts.whose(&accounts.refresh(&new).await.unwrap().1).await.is_ok());
+        accounts.delete_player(ann.id).await.unwrap();
+        assert_eq!(code(accounts.whose(&new).await), "E006");
+    });
+}
+
+#[test]
+fn of_two_new_passwords_at_once_one_wins() {
+    on_every_database(|place| async {
+        let (accounts, _) = open(place).await;
+        let (ann, _) = accounts.register("ann", "correct horse").await.unwrap();
+        let change = |new| accounts.change_password(&ann, "correct horse", new);
+        let (one, two) = tokio::join!(change("battery staple"), change("another staple"));
+        assert_eq!([&one, &two].iter().filter(|outcome| outcome.is_ok()).count(), 1);
+        let good = if one.is_ok() { "battery staple" } else { "another staple" };
+        assert_eq!(accounts.login("ann", good).await.unwrap(), ann);
+    });
+}
+
+#[test]
 fn the_key_stays_the_same_when_the_accounts_are_opened_again() {
     on_every_database(|place| async {
         if place == Place::Memory {

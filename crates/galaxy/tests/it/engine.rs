@@ -87,8 +87,8 @@ on_every_store!(what_was_ordered_while_the_store_failed_is_written_when_it_is_ba
         engine.until(|seen| seen.leads).await;
         engine.ask(Order::TickRate { tick_rate: 20.0 }).await.unwrap();
         let id = Uuid::new_v4();
-        // A turn is two calls: by threes, reading orders and writing the tick fail in turn.
-        faulty.fail_every(3, how);
+        // A turn is four calls or three: by fives, reading orders, looking and writing fail in turn.
+        faulty.fail_every(5, how);
         let made = engine.handle.ask(command(Some(id), Some(PLAYER), spawn("Wren"))).await;
         assert_eq!(made, Some(Ok(Effect::Spawned(id))), "{how:?}");
         let stored = fields(&ask(&store, &["HGETALL", &format!("ship:{id}")]).await);

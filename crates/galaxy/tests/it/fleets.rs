@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use galaxy::accounts::{Accounts, FleetError, Fleets};
 use galaxy::database::Place;
+use galaxy::engine::{Options, Orders};
 use galaxy::orders::Order;
 use kernel::{Store, SystemClock};
 use testkit::{on_cluster, on_every_store};
@@ -14,9 +15,52 @@ use crate::ticking::{KEYS, Ticking, ask, hash, members, text};
 async fn fleets(store: &Arc<dyn Store>, engine: &Ticking) -> Fleets {
     let clock = Arc::new(SystemClock::new());
     let accounts = Accounts::open(Place::Memory, Arc::clone(&clock) as _, None).await.unwrap();
-    let handle = Some(engine.handle.clone());
-    Fleets::new(Arc::new(accounts), Arc::clone(store), clock, KEYS, handle)
+    let (handle, options) = (engine.handle.clone(), Options::new("orders"));
+    let orders =
+        Arc::new(Orders::new(Arc::clone(store), Arc::clone(&clock) as _, KEYS, handle, options));
+    Fleets::new(Arc::new(accounts), Arc::clone(store), clock, KEYS, orders)
 }
+
+// The answer used to come when the order was sent; the engine dropped it when it was ten seconds old.
+on_every_store!(a_player_who_registers_before_an_engine_leads_has_a_ship, |store| {
+    let before = Ticking::start(&store, "before");
+    before.until(|seen| seen.leads).await;
+    before.end().await;
+    // The lock of an engine that was killed.
+    ask(&store, &["SET", "game:engine_lock", "killed", "PX", "2000"]).await;
+    let engine = Ticking::start(&store, "a");
+    let fleets = fleets(&store, &engine).await;
+    let (ann, fleet) = fleets.register("ann", "correct horse").await.unwrap();
+    let stored = hash(&store, &format!("ship:{}", fleet.ships[0].id)).await;
+    assert_eq!(stored["player_id"], ann.id.to_string(), "who is in has a ship");
+    let taken = fleets.register("ann", "correct horse").await.unwrap_err();
+    assert_eq!(code(&taken), Some("E010"), "what was answered is not repeated");
+    engine.end().await;
+});
+
+on_every_store!(a_registration_that_was_cut_short_is_completed, |store| {
+    let engine = Ticking::start(&store, "a");
+    engine.until(|seen| seen.leads).await;
+    let fleets = fleets(&store, &engine).await;
+    // The account is made, and the process ends before the ship is.
+    let (ann, _) = fleets.accounts().register("ann", "correct horse").await.unwrap();
+    let (ben, _) = fleets.accounts().register("ben", "correct horse").await.unwrap();
+    let wrong = fleets.register("ann", "another horse").await.unwrap_err();
+    assert_eq!(code(&wrong), Some("E010"), "a name is nobody else's");
+    let (again, fleet) = fleets.register("ann", "correct horse").await.unwrap();
+    assert_eq!(again.id, ann.id);
+    assert_eq!(hash(&store, &format!("ship:{}", fleet.ships[0].id)).await["name"], "ann");
+    assert_eq!(fleets.complete().await.unwrap(), 1, "the other one, at the next start");
+    let ships = fleets.accounts().ships_of(ben.id).await.unwrap();
+    assert_eq!(hash(&store, &format!("ship:{}", ships[0].id)).await["name"], "ben");
+    assert_eq!(fleets.complete().await.unwrap(), 0);
+    // One more ship, cut short in the same place.
+    let wren = fleets.accounts().add_ship(ann.id, "Wren", None).await.unwrap();
+    assert_eq!(fleets.add_ship(ann.id, "Wren", None).await.unwrap().id, wren.id);
+    let twice = fleets.add_ship(ann.id, "Wren", None).await.unwrap_err();
+    assert_eq!(code(&twice), Some("E015"));
+    engine.end().await;
+});
 
 fn code(error: &FleetError) -> Option<&'static str> {
     match error {

@@ -13,6 +13,7 @@ mod engine;
 mod fleet;
 mod fleets;
 mod late;
+mod loss;
 mod maneuvers;
 mod online;
 mod ownership;

@@ -29,7 +29,8 @@ async fn ask(store: &Arc<dyn Store>, words: &[&str]) -> Value {
     for word in words {
         cmd.arg(*word);
     }
-    store.call(&cmd, Deadline::after(Duration::from_secs(5))).await.unwrap()
+    let by = Deadline::after(Duration::from_secs(5));
+    testkit::call_as_default(&**store, &cmd, by).await.unwrap()
 }
 
 /// None of the keys that only count is left.

@@ -277,7 +277,10 @@ fn rules_are_made_replaced_and_removed_within_limits() {
         assert_eq!(make(&mut world, n), Ok(Effect::Ruled(ship, Uuid::from_u128(n))));
     }
     assert!(matches!(make(&mut world, 33), Err(OrderError::Conflict(_))));
-    assert!(matches!(make(&mut world, 1), Err(OrderError::Conflict(_))));
+    assert_eq!(make(&mut world, 1), Ok(Effect::None), "repeated, because its answer was lost");
+    let rule = draft("once", 0, now.clone(), alert("another"));
+    let order = Order::RuleCreate { rule_id: Uuid::from_u128(1), rule };
+    assert!(matches!(obey(&mut world, ship, order), Err(OrderError::Conflict(_))));
     let created = world.ships[&ship].rules[0].created_at.clone();
     let mut other = draft("continuous", 99, now.clone(), alert("y"));
     let replace = |rule_id: u128, rule: &RuleDraft| Order::RuleReplace {

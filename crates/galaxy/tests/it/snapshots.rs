@@ -179,35 +179,39 @@ on_every_store!(a_wiped_store_comes_back_from_the_newest_snapshot, |store| {
 /// A restore is cut short at each of its steps in turn; it is repeated, and the bytes are the same.
 #[test]
 fn a_restore_that_was_cut_short_is_repeated() {
-    testkit::on_every("a_restore_that_was_cut_short_is_repeated", |store| async move {
-        let snapshots = snapshots(&store, Place::Memory).await;
-        let engine = Ticking::with(&store, options("a", &snapshots));
-        furnish(&store, &engine).await;
-        let id = kept(&engine).await;
-        engine.end().await;
-        let done = Ok(Some(Ok(Effect::Restored(id))));
-        assert_eq!(restore(&store, &snapshots, id).await, done);
-        let wanted = everything(&store).await;
-        for step in 1.. {
-            for how in [How::NotSent, How::AnswerLost, How::RequestLost] {
-                ask(&store, &["HSET", &format!("ship:{SHIP}"), "paint", "red"]).await;
-                let faulty = Faulty::new(Arc::clone(&store));
-                faulty.fail_every(step, how);
-                let outcome = restore(&(Arc::clone(&faulty) as _), &snapshots, id).await;
-                if faulty.failed() == 0 {
-                    assert!(step > 10, "it has more steps than {step}");
-                    assert_eq!(outcome, done);
-                    return;
+    testkit::on_every(
+        env!("CARGO_PKG_NAME"),
+        "a_restore_that_was_cut_short_is_repeated",
+        |store| async move {
+            let snapshots = snapshots(&store, Place::Memory).await;
+            let engine = Ticking::with(&store, options("a", &snapshots));
+            furnish(&store, &engine).await;
+            let id = kept(&engine).await;
+            engine.end().await;
+            let done = Ok(Some(Ok(Effect::Restored(id))));
+            assert_eq!(restore(&store, &snapshots, id).await, done);
+            let wanted = everything(&store).await;
+            for step in 1.. {
+                for how in [How::NotSent, How::AnswerLost, How::RequestLost] {
+                    ask(&store, &["HSET", &format!("ship:{SHIP}"), "paint", "red"]).await;
+                    let faulty = Faulty::new(Arc::clone(&store));
+                    faulty.fail_every(step, how);
+                    let outcome = restore(&(Arc::clone(&faulty) as _), &snapshots, id).await;
+                    if faulty.failed() == 0 {
+                        assert!(step > 10, "it has more steps than {step}");
+                        assert_eq!(outcome, done);
+                        return;
+                    }
+                    // Whoever crashed keeps the lock for five seconds: they are over.
+                    ask(&store, &["DEL", "game:engine_lock"]).await;
+                    let begun = text(&store, "game:restoring").await;
+                    assert!(begun.is_empty() || begun == id.to_string());
+                    assert_eq!(restore(&store, &snapshots, id).await, done);
+                    assert_eq!(everything(&store).await, wanted, "cut at {step}, {how:?}");
                 }
-                // Whoever crashed keeps the lock for five seconds: they are over.
-                ask(&store, &["DEL", "game:engine_lock"]).await;
-                let begun = text(&store, "game:restoring").await;
-                assert!(begun.is_empty() || begun == id.to_string());
-                assert_eq!(restore(&store, &snapshots, id).await, done);
-                assert_eq!(everything(&store).await, wanted, "cut at {step}, {how:?}");
             }
-        }
-    });
+        },
+    );
 }
 
 /// As the command line does it where no server runs.

@@ -75,7 +75,8 @@ pub(crate) async fn ask(store: &Arc<dyn Store>, words: &[&str]) -> Value {
     for word in words {
         cmd.arg(*word);
     }
-    store.call(&cmd, Deadline::after(Duration::from_secs(5))).await.unwrap()
+    let by = Deadline::after(Duration::from_secs(5));
+    testkit::call_as_default(&**store, &cmd, by).await.unwrap()
 }
 
 pub(crate) async fn text(store: &Arc<dyn Store>, key: &str) -> String {

@@ -1,0 +1,19 @@
+//! Who waits for what becomes of an order: somebody in this process, or on another server by `galaxy:bus`.
+
+use tokio::sync::oneshot;
+
+use crate::orders::{Effect, OrderError};
+
+/// What became of an order.
+pub(super) type Outcome = Result<Effect, OrderError>;
+
+/// Somebody who gave an order and waits.
+pub(super) enum Asker {
+    /// In this process.
+    Here(oneshot::Sender<Outcome>),
+    /// On another server, under this name.
+    There(String),
+}
+
+/// Those who are to be told, each with what.
+pub(super) type Told = Vec<(Asker, Outcome)>;

@@ -1,0 +1,79 @@
+//! How an engine stands to the world, said once per change: in the log, and to everybody who looks.
+
+use std::sync::Arc;
+
+use kernel::Fault;
+
+use super::Engine;
+
+/// How an engine stands to the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Standing {
+    /// It does not run.
+    #[default]
+    Off,
+    /// It looks for the world.
+    Looks,
+    /// It ticks the world.
+    Leads,
+    /// Another engine ticks the world.
+    Follows,
+    /// There is no world to tick.
+    NoWorld,
+    /// The store lost the world that its database knows.
+    Emptied,
+    /// The store belongs to another database.
+    Foreign,
+    /// The store does not answer as it should.
+    Fails,
+}
+
+impl Standing {
+    /// What an operator must know and do, when the world cannot be ticked for a reason that does not pass.
+    pub fn alarm(self) -> Option<&'static str> {
+        match self {
+            Standing::Emptied => Some(
+                "the store has lost the world; nothing is ticked or written. If it is the same store, \
+                 put the last snapshot back (`worldkeep galaxy snapshot list`, then `restore ID`) or set \
+                 galaxy.restore = auto; if it is another one, start with a --data of its own",
+            ),
+            Standing::Foreign => Some(
+                "the store belongs to another database of accounts; nothing is ticked or written. Start \
+                 with the --data or the galaxy.database_url that belongs to this store",
+            ),
+            _ => None,
+        }
+    }
+}
+
+impl Engine {
+    /// Says how it stands, when that is new.
+    pub(super) fn stand(&self, standing: Standing, fault: Option<&Fault>) {
+        let before = self.seen.borrow().standing;
+        if before == standing {
+            return;
+        }
+        match (standing, fault) {
+            (Standing::Looks, _) if before == Standing::Leads => {
+                tracing::warn!("the lock of the engine was lost; it looks for the world again");
+            }
+            (Standing::Follows, _) => tracing::info!("another engine ticks this world"),
+            (Standing::NoWorld, _) => {
+                tracing::warn!(
+                    "there is no world in this store; make one: `worldkeep galaxy init`"
+                );
+            }
+            (Standing::Fails, Some(fault)) => tracing::warn!(%fault, "the engine starts over"),
+            // The first look at the world, which follows, shows that it leads.
+            (Standing::Leads, _) => return tracing::info!("this engine ticks the world"),
+            _ => {}
+        }
+        if let Some(alarm) = standing.alarm() {
+            tracing::error!("{alarm}");
+        }
+        self.seen.send_modify(|seen| {
+            let seen = Arc::make_mut(seen);
+            (seen.standing, seen.leads) = (standing, standing == Standing::Leads);
+        });
+    }
+}
