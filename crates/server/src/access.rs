@@ -1,5 +1,6 @@
-//! Who may use which route, as data. One row per method and path; the middleware reads nothing else. A route
-//! without a row stops the server from starting, so nothing is open by accident.
+//! Who may use which route, as data. One row per method and path: what it asks of its caller, and whose data it is
+//! about. The middleware reads nothing else. A route without a row stops the server from starting, so nothing is open
+//! by accident.
 
 use std::collections::HashMap;
 
@@ -36,6 +37,23 @@ pub enum Need {
     RoleOrAdmin(Role),
 }
 
+/// Whose data a route is about. A token that is limited to some tenants or namespaces reaches no further than they do;
+/// this says how far that is for the route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Nobody's: the same for every caller, such as health, a login or a catalogue.
+    Public,
+    /// One tenant's, the one that the headers name. The token must hold it.
+    Tenant,
+    /// One job namespace's, the one that `ns=` names. The token must hold it.
+    Namespace,
+    /// Everybody's, and the handler leaves out what the token does not hold.
+    Filtered,
+    /// Everybody's, and it cannot be divided: only a token without limits will do. Where no token is needed, one with
+    /// limits adds nothing.
+    Server,
+}
+
 /// One row.
 #[derive(Debug, Clone, Copy)]
 pub struct Access {
@@ -45,61 +63,84 @@ pub struct Access {
     pub path: &'static str,
     /// What it asks for.
     pub need: Need,
+    /// Whose data it is about.
+    pub scope: Scope,
 }
 
 /// A row, short to write.
-pub const fn row(method: &'static str, path: &'static str, need: Need) -> Access {
-    Access { method, path, need }
+pub const fn row(method: &'static str, path: &'static str, need: Need, scope: Scope) -> Access {
+    Access { method, path, need, scope }
 }
 
-/// A row for a role.
-pub const fn role(method: &'static str, path: &'static str, role: Role) -> Access {
-    Access { method, path, need: Need::Role(role) }
+/// A row for anybody, about nobody's data.
+pub const fn open(method: &'static str, path: &'static str) -> Access {
+    row(method, path, Need::Open, Scope::Public)
+}
+
+/// A row for a role, about one tenant's data.
+pub const fn tenant(method: &'static str, path: &'static str, role: Role) -> Access {
+    row(method, path, Need::Role(role), Scope::Tenant)
+}
+
+/// A row for a role, about one job namespace's data.
+pub const fn namespace(method: &'static str, path: &'static str, role: Role) -> Access {
+    row(method, path, Need::Role(role), Scope::Namespace)
+}
+
+/// A row for a role whose handler leaves out what the token does not hold.
+pub const fn filtered(method: &'static str, path: &'static str, role: Role) -> Access {
+    row(method, path, Need::Role(role), Scope::Filtered)
+}
+
+/// A row for a role of a token without limits.
+pub const fn server(method: &'static str, path: &'static str, role: Role) -> Access {
+    row(method, path, Need::Role(role), Scope::Server)
 }
 
 /// The rows of the server itself.
 pub const ACCESS: &[Access] = &[
-    row("GET", "/healthz", Need::Open),
-    row("GET", "/readyz", Need::Open),
-    row("GET", "/version", Need::Open),
-    row("GET", "/openapi.json", Need::Open),
-    role("GET", "/metrics", Role::Reader),
-    role("GET", "/api/overview", Role::Reader),
-    role("GET", "/api/health", Role::Reader),
-    role("GET", "/api/keys", Role::Reader),
-    role("GET", "/api/keys/{*key}", Role::Reader),
-    role("GET", "/api/events", Role::Reader),
-    role("GET", "/api/check", Role::Reader),
-    role("POST", "/api/check", Role::Operator),
-    role("GET", "/api/worlds", Role::Reader),
-    role("GET", "/api/config", Role::Admin),
-    role("GET", "/api/tokens", Role::Admin),
-    role("POST", "/api/tokens", Role::Admin),
-    role("DELETE", "/api/tokens/{id}", Role::Admin),
-    row("POST", "/api/session", Need::Open),
-    row("GET", "/api/session", Need::Open),
-    row("DELETE", "/api/session", Need::Open),
-    role("POST", "/api/ws-ticket", Role::Reader),
+    open("GET", "/healthz"),
+    open("GET", "/readyz"),
+    open("GET", "/version"),
+    open("GET", "/openapi.json"),
+    server("GET", "/metrics", Role::Reader),
+    filtered("GET", "/api/overview", Role::Reader),
+    server("GET", "/api/health", Role::Reader),
+    filtered("GET", "/api/keys", Role::Reader),
+    filtered("GET", "/api/keys/{*key}", Role::Reader),
+    filtered("GET", "/api/events", Role::Reader),
+    server("GET", "/api/check", Role::Reader),
+    server("POST", "/api/check", Role::Operator),
+    filtered("GET", "/api/worlds", Role::Reader),
+    server("GET", "/api/config", Role::Admin),
+    filtered("GET", "/api/tokens", Role::Admin),
+    filtered("POST", "/api/tokens", Role::Admin),
+    filtered("DELETE", "/api/tokens/{id}", Role::Admin),
+    open("POST", "/api/session"),
+    open("GET", "/api/session"),
+    open("DELETE", "/api/session"),
+    // A ticket points at its token, so it holds no more than that.
+    filtered("POST", "/api/ws-ticket", Role::Reader),
     // The ticket in the query is checked by the handler, before the upgrade.
-    row("GET", "/ws/events", Need::Own),
+    row("GET", "/ws/events", Need::Own, Scope::Filtered),
 ];
 
 /// The table of a running server.
 #[derive(Debug, Default)]
-pub struct Table(HashMap<(String, String), Need>);
+pub struct Table(HashMap<(String, String), Access>);
 
 impl Table {
     /// From the server's rows and those of its modules.
     pub fn new<'a>(rows: impl IntoIterator<Item = &'a Access>) -> Self {
         Table(
             rows.into_iter()
-                .map(|row| ((row.method.to_owned(), row.path.to_owned()), row.need))
+                .map(|row| ((row.method.to_owned(), row.path.to_owned()), *row))
                 .collect(),
         )
     }
 
-    /// What a route asks for; `HEAD` asks what `GET` does.
-    pub fn need(&self, method: &str, path: &str) -> Option<Need> {
+    /// The row of a route; `HEAD` asks what `GET` does.
+    pub fn row(&self, method: &str, path: &str) -> Option<Access> {
         let method = if method == "HEAD" { "GET" } else { method };
         self.0.get(&(method.to_owned(), path.to_owned())).copied()
     }

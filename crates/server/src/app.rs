@@ -30,7 +30,7 @@ use crate::limits::Limits;
 use crate::modules::{self, Module};
 use crate::reply::{self, Refusal};
 use crate::settings::Settings;
-use crate::{caller, guard, measure, pages, routes};
+use crate::{authorise, caller, guard, measure, pages, routes};
 
 /// Everything a handler may need. Shared by all requests and loops.
 pub struct App {
@@ -98,6 +98,9 @@ impl App {
         let access = Table::new(rows());
         check_access(&api, &access);
         let stopping = CancellationToken::new();
+        let metrics = measure::recorder();
+        let names: Vec<&str> = modules.iter().map(|module| module.name).collect();
+        measure::begin(&names, &settings.list("jobs.namespaces"));
         let keyspace = Arc::new(Keyspace::new(&settings));
         let feeds = modules
             .iter()
@@ -123,7 +126,7 @@ impl App {
             trusted_proxies,
             loopback_admin: settings.flag("loopback_admin"),
             openapi: openapi_text(&api),
-            metrics: measure::recorder(),
+            metrics,
             kept: Mutex::default(),
             modules,
             settings,
@@ -220,7 +223,7 @@ pub fn openapi_text(api: &utoipa::openapi::OpenApi) -> String {
 fn check_access(api: &utoipa::openapi::OpenApi, access: &Table) {
     for (method, path) in operations(api) {
         assert!(
-            access.need(&method, &path).is_some(),
+            access.row(&method, &path).is_some(),
             "{method} {path} has no row in the access table"
         );
     }
@@ -248,7 +251,7 @@ pub fn operations(api: &utoipa::openapi::OpenApi) -> Vec<(String, String)> {
 pub fn router(app: &Arc<App>) -> Router {
     let (api, _) = api_router(&app.modules).split_for_parts();
     let routed = api
-        .route_layer(from_fn_with_state(Arc::clone(app), caller::authorise))
+        .route_layer(from_fn_with_state(Arc::clone(app), authorise::authorise))
         .route_layer(from_fn(guard::note_route));
     let pages = Router::new()
         .fallback(pages::fallback)

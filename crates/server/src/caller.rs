@@ -5,18 +5,19 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, MatchedPath, Request, State};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum_extra::extract::cookie::CookieJar;
 
-use crate::access::{Need, Role};
+use crate::access::Role;
 use crate::app::App;
 use crate::inside::Owner;
+use crate::reach::Reach;
 use crate::reply::{self, Refusal};
-use crate::{sessions, tokens};
+use crate::{limits, sessions, tokens};
 
 /// Who a caller is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,10 +41,8 @@ pub struct Caller {
     pub who: Who,
     /// Its role; `None` for nobody.
     pub role: Option<Role>,
-    /// Tenants it may see; all when `None`.
-    pub tenants: Option<Vec<String>>,
-    /// Job namespaces it may see; all when `None`.
-    pub namespaces: Option<Vec<String>>,
+    /// Where its token is good.
+    pub reach: Reach,
     /// Whether it may see payloads and results.
     pub payloads: bool,
     /// Name for people.
@@ -52,7 +51,7 @@ pub struct Caller {
     pub expires_at: Option<u64>,
     /// What a session's writes must repeat.
     pub(crate) csrf: Option<String>,
-    /// Address it comes from, behind trusted proxies.
+    /// Address it comes from, behind trusted proxies, as limits count it.
     pub address: IpAddr,
 }
 
@@ -61,8 +60,7 @@ impl Caller {
         Caller {
             who: Who::Nobody,
             role: None,
-            tenants: None,
-            namespaces: None,
+            reach: Reach::Everywhere,
             payloads: false,
             name: "nobody".into(),
             expires_at: None,
@@ -85,8 +83,7 @@ impl Caller {
         Caller {
             who,
             role: Some(token.role),
-            tenants: token.tenants,
-            namespaces: token.namespaces,
+            reach: token.reach(),
             payloads: token.payloads,
             name: token.name,
             expires_at: token.expires_at,
@@ -96,14 +93,22 @@ impl Caller {
 
     /// Whether it may touch this tenant.
     pub fn may_tenant(&self, tenant: &str) -> bool {
-        self.role.is_some()
-            && self.tenants.as_ref().is_none_or(|all| all.iter().any(|t| t == tenant))
+        self.role.is_some() && self.reach.has_tenant(tenant)
     }
 
     /// Whether it may touch this job namespace.
     pub fn may_namespace(&self, namespace: &str) -> bool {
-        self.role.is_some()
-            && self.namespaces.as_ref().is_none_or(|all| all.iter().any(|n| n == namespace))
+        self.role.is_some() && self.reach.has_namespace(namespace)
+    }
+
+    /// The field of a token that goes beyond what this caller holds, if one does. Nobody hands out, sees or takes away
+    /// such a token.
+    pub(crate) fn exceeded_by(&self, token: &tokens::Token) -> Option<&'static str> {
+        if self.role < Some(token.role) {
+            return Some("role");
+        }
+        let beyond = self.reach.exceeded_by(&token.reach());
+        beyond.or((token.payloads && !self.payloads).then_some("payloads"))
     }
 
     /// Refuses below `role`: 401 without credentials, 403 with too weak ones.
@@ -191,7 +196,7 @@ pub(crate) async fn identify(
     }
     let path = parts.uri.path();
     let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
-    let address = app.client_address(peer.remote.ip(), &parts.headers);
+    let address = limits::counted(app.client_address(peer.remote.ip(), &parts.headers));
     // Pages and health are the same for everybody; only what holds data is guarded.
     let caller = if speaks_for_itself(&parts) {
         if !(origin_is_ours(&app, &parts.headers, host_of(&parts).as_deref())
@@ -274,7 +279,7 @@ async fn recognise(
 }
 
 /// The bearer text; two headers or another scheme are refused rather than guessed at.
-fn bearer(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     let mut all = headers.get_all(header::AUTHORIZATION).iter();
     let Some(first) = all.next() else { return Ok(None) };
     if all.next().is_some() {
@@ -318,7 +323,7 @@ async fn of_session(app: &App, cookie: &str, address: IpAddr) -> Result<Option<C
     let caller = of_holder(app, &session.token, address).await?;
     Ok(caller.map(|caller| Caller {
         who: Who::Session(session.token.clone()),
-        csrf: Some(session.csrf),
+        csrf: Some(sessions::csrf_of(cookie)),
         ..caller
     }))
 }
@@ -446,71 +451,6 @@ impl Default for Peer {
     fn default() -> Self {
         Peer { remote: SocketAddr::from(([0, 0, 0, 0], 0)), local_loopback: false }
     }
-}
-
-/// Holds each matched route to the access table.
-pub(crate) async fn authorise(
-    State(app): State<Arc<App>>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let path =
-        request.extensions().get::<MatchedPath>().map(MatchedPath::as_str).unwrap_or_default();
-    let need = app.access.need(request.method().as_str(), path);
-    let caller = request.extensions().get::<Caller>();
-    let verdict = match (need, caller) {
-        (Some(Need::Role(role)), Some(caller)) => caller.needs(role),
-        (Some(Need::Role(_)), None) => Err(reply::UNAUTHORIZED.into()),
-        (Some(need @ (Need::Player | Need::RoleOrPlayer(_) | Need::RoleOrAdmin(_))), caller) => {
-            let caller = caller.cloned();
-            let headers = request.headers().clone();
-            player(&app, need, caller, &headers).await.map(|(player, caller)| {
-                request.extensions_mut().insert(caller);
-                if let Some(player) = player {
-                    request.extensions_mut().insert(player);
-                }
-            })
-        }
-        (None, _) if !app.access_has_path(path) => {
-            tracing::error!(path, "route without a row in the access table");
-            Err(reply::INTERNAL.into())
-        }
-        // A method without a row is one that the route does not have: the router answers 405 behind us.
-        (Some(Need::Open | Need::Own) | None, _) => Ok(()),
-    };
-    match verdict {
-        Ok(()) => next.run(request).await,
-        Err(refusal) => refusal.into_response(),
-    }
-}
-
-/// Whoever may: a player by their token, or a role where that will do. An admin of the game counts as that role.
-async fn player(
-    app: &Arc<App>,
-    need: Need,
-    caller: Option<Caller>,
-    headers: &HeaderMap,
-) -> Result<(Option<Player>, Caller), Refusal> {
-    let caller = caller.ok_or_else(|| Refusal::from(reply::UNAUTHORIZED))?;
-    let text = bearer(headers)?.filter(|_| caller.who == Who::Foreign);
-    let Some(text) = text else {
-        match need {
-            Need::RoleOrPlayer(role) | Need::RoleOrAdmin(role) => caller.needs(role)?,
-            _ => return Err(reply::UNAUTHORIZED.into()),
-        }
-        return Ok((None, caller));
-    };
-    let recognise = app.modules.iter().find_map(|module| module.players);
-    let recognise = recognise.ok_or_else(|| Refusal::from(reply::BAD_TOKEN))?;
-    let player = recognise(Arc::clone(app), text).await?;
-    let mut caller = Caller { name: player.username.clone(), ..caller };
-    if let Need::RoleOrAdmin(role) = need {
-        if !player.is_admin {
-            return Err(Refusal::new(reply::FORBIDDEN, "this is for admins of the game"));
-        }
-        caller.role = Some(role);
-    }
-    Ok((Some(player), caller))
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{Uri, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::de::DeserializeOwned;
@@ -51,11 +51,10 @@ fn bad_json(error: &serde_json::Error) -> Refusal {
 /// The query string.
 pub struct Query<T>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
-        axum::extract::Query::<T>::try_from_uri(&parts.uri).map(|query| Query(query.0)).map_err(
+impl<T: DeserializeOwned> Query<T> {
+    /// Of this address.
+    pub(crate) fn of(uri: &Uri) -> Result<Self, Refusal> {
+        axum::extract::Query::<T>::try_from_uri(uri).map(|query| Query(query.0)).map_err(
             |rejection| {
                 let text = rejection.body_text();
                 let detail =
@@ -63,6 +62,14 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
                 Refusal::new(reply::BAD_REQUEST, format!("the query does not fit: {detail}"))
             },
         )
+    }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        Query::of(&parts.uri)
     }
 }
 

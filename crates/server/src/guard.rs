@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -83,7 +83,7 @@ pub(crate) async fn outer(mut request: Request, next: Next) -> Response {
     let status = response.status();
     let took = started.elapsed();
     let labels = [
-        ("method", method.as_str().to_owned()),
+        ("method", known(&method).to_owned()),
         ("route", route),
         ("status", status.as_str().to_owned()),
     ];
@@ -91,11 +91,30 @@ pub(crate) async fn outer(mut request: Request, next: Next) -> Response {
     metrics::histogram!("worldkeep_http_request_seconds").record(took.as_secs_f64());
     let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     tracing::debug!(request_id = id.0, %method, path, status = status.as_u16(), ms, peer = %peer.remote.ip(), "request");
+    if status.is_success() && path.starts_with("/api/") {
+        reply::store_is_well();
+    }
     if status.is_server_error() && status.as_u16() != 503 {
         tracing::error!(request_id = id.0, %method, path, status = status.as_u16(), "request failed");
     }
     dress(&mut response, &path, &id);
     response
+}
+
+/// The method as a label; clients make up their own.
+fn known(method: &Method) -> &str {
+    const KNOWN: &[Method] = &[
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+        Method::CONNECT,
+        Method::TRACE,
+    ];
+    if KNOWN.contains(method) { method.as_str() } else { "other" }
 }
 
 fn dress(response: &mut Response, path: &str, id: &RequestId) {

@@ -245,23 +245,22 @@ pub(crate) async fn scan(
     Ok((wire::text(next).unwrap_or_else(|| "0".into()), keys))
 }
 
-/// Whether a caller may see this key. One whose token lists tenants or namespaces sees no key of the worlds or
-/// of jobs that does not name one of its own, and nothing that has no definition.
+/// Whether a caller may see this key. One whose token is limited sees only keys that name a tenant or a namespace of
+/// its own.
 pub fn may_see(caller: &Caller, found: Option<&Classified<'_>>) -> bool {
-    if caller.tenants.is_none() && caller.namespaces.is_none() {
+    if !caller.reach.is_limited() {
         return true;
     }
-    let Some(found) = found else { return false };
-    match found.def.scope {
-        Some(scope @ "tenant_id") => match found.param(scope) {
-            Some(tenant) => caller.may_tenant(tenant),
-            None => caller.tenants.is_none(),
-        },
-        Some(scope @ "ns") => match found.param(scope) {
-            Some(namespace) => caller.may_namespace(namespace),
-            None => caller.namespaces.is_none(),
-        },
-        _ => true,
+    let Some((scope, name)) = found.and_then(|found| {
+        let scope = found.def.scope?;
+        Some((scope, found.param(scope)?))
+    }) else {
+        return false;
+    };
+    match scope {
+        "tenant_id" => caller.may_tenant(name),
+        "ns" => caller.may_namespace(name),
+        _ => false,
     }
 }
 
@@ -331,6 +330,7 @@ pub fn type_word(type_: Type) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reach::Reach;
 
     const TENANT: &str = "083839c6-c47c-42a6-9585-76492795d123";
 
@@ -342,8 +342,7 @@ mod tests {
         let list = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
         Caller {
             role: Some(crate::access::Role::Reader),
-            tenants: tenants.map(list),
-            namespaces: namespaces.map(list),
+            reach: Reach::of(tenants.map(list).as_deref(), namespaces.map(list).as_deref()),
             ..Caller::nobody([127, 0, 0, 1].into())
         }
     }
@@ -361,9 +360,12 @@ mod tests {
         assert!(!see(&caller, other));
         assert!(!see(&caller, "reactor:1000000001"), "a plain key names no tenant");
         assert!(!see(&caller, "somebody:else"));
-        assert!(see(&caller, "room:ABCD2345:meta"));
+        assert!(!see(&caller, "room:ABCD2345:meta"), "a room is of no tenant");
+        assert!(!see(&caller, "bridge:jobs:waiting"), "it names no namespace, so it holds none");
         let caller = limited(None, Some(&["other"]));
         assert!(!see(&caller, "bridge:jobs:waiting"), "not its namespace");
+        assert!(!see(&caller, &mine), "it names no tenant, so it holds none");
+        assert!(see(&limited(None, Some(&["bridge"])), "bridge:jobs:waiting"));
         assert!(see(&limited(None, None), "somebody:else"));
     }
 

@@ -114,7 +114,8 @@ pub(crate) async fn view(
             "this key is not of a tenant or namespace of your token",
         ));
     }
-    let mut line = lines(store, &[key.as_bytes().to_vec()]).await?.pop().ok_or(reply::NO_KEY)?;
+    let line = lines(store, &[key.as_bytes().to_vec()]).await?.pop();
+    let mut line = line.ok_or_else(|| absent(key, found.as_ref()))?;
     key.clone_into(&mut line.key);
     let hidden = hidden(caller, found.as_ref());
     let (value, shown, truncated) = if hidden.is_some() {
@@ -128,7 +129,7 @@ pub(crate) async fn view(
         .map(|found| keyspace::quick_faults(found.def, &line.type_, line.ttl_ms))
         .unwrap_or_default();
     let neighbours = match &found {
-        Some(found) => neighbours(store, keys, found, key).await?,
+        Some(found) => neighbours(store, keys, caller, found, key).await?,
         None => Vec::new(),
     };
     let params: serde_json::Map<String, Json> = found
@@ -217,6 +218,17 @@ pub(crate) async fn lines(store: &dyn Store, keys: &[Vec<u8>]) -> Result<Vec<Key
             ttl_ms: int(&fact[1]).unwrap_or(-1),
         })
         .collect())
+}
+
+/// A key that is not there; of one that is declared, what it would be.
+fn absent(key: &str, found: Option<&Classified<'_>>) -> Refusal {
+    match found {
+        None => Refusal::from(reply::NO_KEY),
+        Some(found) => Refusal::new(
+            reply::NO_KEY,
+            format!("the store holds no {key} now; it is declared as: {}", found.def.sentence()),
+        ),
+    }
 }
 
 fn hidden(caller: &Caller, found: Option<&Classified<'_>>) -> Option<&'static str> {
@@ -354,6 +366,7 @@ fn hide_members(value: &mut Json) -> bool {
 async fn neighbours(
     store: &dyn Store,
     keys: &Keyspace,
+    caller: &Caller,
     found: &Classified<'_>,
     key: &str,
 ) -> Result<Vec<Neighbour>, Refusal> {
@@ -368,6 +381,9 @@ async fn neighbours(
         })
         .filter_map(|def| Some((def, def.render(layout, &found.params).ok()?.as_str().to_owned())))
         .filter(|(_, other)| other != key)
+        .filter(|(_, other)| {
+            keyspace::may_see(caller, keys.classifier.classify(other.as_bytes()).as_ref())
+        })
         .take(50)
         .collect();
     if candidates.is_empty() {

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ pub struct Limits {
     anonymous: Option<DefaultKeyedRateLimiter<String>>,
     login: Option<DefaultKeyedRateLimiter<String>>,
     sockets_by_account: Counts<String>,
-    sockets_by_address: Counts<std::net::IpAddr>,
+    sockets_by_address: Counts<IpAddr>,
 }
 
 impl Limits {
@@ -87,10 +88,22 @@ fn take(bucket: Option<&DefaultKeyedRateLimiter<String>>, key: &String) -> Resul
     })
 }
 
+/// The address that limits count. Whoever has one address of IPv6 has the other 2^64 of its network too, so they count as
+/// one.
+pub(crate) fn counted(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) if !v6.is_loopback() => {
+            let [a, b, c, d, ..] = v6.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+        other => other,
+    }
+}
+
 /// Holds a socket's place in both counts.
 pub struct SocketGuard {
     _account: CountGuard<String>,
-    _address: CountGuard<std::net::IpAddr>,
+    _address: CountGuard<IpAddr>,
 }
 
 /// How many of something each key holds, up to a cap; 0 is no cap.
@@ -148,6 +161,16 @@ mod tests {
         assert!(counts.take("b").is_some());
         drop((first, second));
         assert!(counts.held.lock().is_empty());
+    }
+
+    #[test]
+    fn a_network_of_ipv6_counts_as_one_address() {
+        let counted = |text: &str| counted(text.parse().unwrap()).to_string();
+        assert_eq!(counted("2001:db8:1:2:3:4:5:6"), counted("2001:db8:1:2:ffff::1"));
+        assert_ne!(counted("2001:db8:1:2::1"), counted("2001:db8:1:3::1"));
+        assert_eq!(counted("10.0.0.1"), "10.0.0.1");
+        assert_eq!(counted("::ffff:10.0.0.1"), "10.0.0.1");
+        assert_eq!(counted("::1"), "::1");
     }
 
     #[test]

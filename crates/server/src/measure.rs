@@ -1,9 +1,16 @@
-//! Numbers for `/metrics`: the process-wide recorder and what is sampled when somebody asks.
+//! Numbers for `/metrics`: the table of all metrics, the process-wide recorder, which holds callers to the table, and
+//! what is sampled when somebody asks.
+
+mod bounded;
+mod table;
 
 use std::sync::OnceLock;
 
 use kernel::Status;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+
+use bounded::Bounded;
+pub use table::{METRICS, metrics_page};
 
 /// From 100 µs to 30 s.
 const BUCKETS: &[f64] = &[0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
@@ -33,46 +40,23 @@ pub(crate) fn recorder() -> PrometheusHandle {
             let recorder = builder.build_recorder();
             let handle = recorder.handle();
             // Somebody else's recorder in the same process keeps its place; ours then renders nothing.
-            let _ = metrics::set_global_recorder(recorder);
-            describe();
+            let _ = metrics::set_global_recorder(Bounded::new(recorder));
             handle
         })
         .clone()
 }
 
-fn describe() {
-    metrics::describe_counter!(
-        "worldkeep_http_requests_total",
-        "requests by method, route and status"
-    );
-    metrics::describe_histogram!(
-        "worldkeep_http_request_seconds",
-        "time to the head of the answer"
-    );
-    metrics::describe_counter!("worldkeep_rate_limited_total", "requests over a rate limit");
-    metrics::describe_counter!("worldkeep_panics_total", "handlers that panicked");
-    metrics::describe_gauge!("worldkeep_store_up", "1 while the store answers");
-    metrics::describe_gauge!(
-        "worldkeep_store_reconnects",
-        "connections opened anew since the start"
-    );
-    metrics::describe_gauge!("worldkeep_sockets", "open sockets");
-    metrics::describe_counter!("worldkeep_events_total", "events read from the streams");
-    metrics::describe_gauge!("worldkeep_resident_bytes", "memory of this process");
-    metrics::describe_histogram!(
-        "worldkeep_galaxy_state_seconds",
-        "from the end of a tick until its state is queued to a socket"
-    );
-    metrics::describe_histogram!(
-        "worldkeep_galaxy_fanout_seconds",
-        "from the end of a tick until its state is queued to the last socket that gets it"
-    );
+/// Counters of the server and these modules begin at zero, so that their first event is seen as one.
+pub(crate) fn begin(modules: &[&str], namespaces: &[String]) {
+    bounded::begin(modules, namespaces);
 }
 
 /// Samples what is not counted as it happens.
 #[allow(clippy::cast_precision_loss)] // A gauge is a float by its format.
 pub(crate) fn sample(status: &Status) {
     metrics::gauge!("worldkeep_store_up").set(if status.up { 1.0 } else { 0.0 });
+    let takes_writes = if status.refuses_writes.is_none() { 1.0 } else { 0.0 };
+    metrics::gauge!("worldkeep_store_takes_writes").set(takes_writes);
     metrics::gauge!("worldkeep_store_reconnects").set(status.reconnects as f64);
     if let Some(bytes) = resident_bytes() {
         metrics::gauge!("worldkeep_resident_bytes").set(bytes as f64);

@@ -89,6 +89,10 @@ pub struct Module {
     pub settings: &'static [SettingDef],
     /// Its background loops.
     pub loops: &'static [Loop],
+    /// Keys that a server holds while it lives, see `orphans.rs`.
+    pub leases: &'static [&'static KeyDef],
+    /// Its timers: when they are due, and what they are.
+    pub timers: Option<(&'static KeyDef, &'static KeyDef)>,
     /// Whether its plain keys work on a Cluster with these settings: no step spans slots.
     pub plain_on_cluster: fn(&Settings) -> bool,
     /// What it checks beyond single keys.
@@ -213,6 +217,8 @@ impl Module {
             errors: &[],
             settings: &[],
             loops: &[],
+            leases: &[],
+            timers: None,
             plain_on_cluster: |_| false,
             check: None,
             tile: None,

@@ -14,12 +14,13 @@ use axum::body::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::outbox::End;
+use crate::peer_stream::PeerStream;
 
 /// Room to read into; a longer message gets more for as long as it takes.
 const READ_ROOM: usize = 2 * 1024;
@@ -37,6 +38,8 @@ struct Inner {
     over: bool,
     /// tungstenite may have something to say: the answer to a ping, or goodbye.
     answers: bool,
+    /// What came is no message: nothing after it is looked at.
+    broken: bool,
 }
 
 /// What became of texts that could not wait.
@@ -53,7 +56,7 @@ pub(crate) enum Sent {
 impl Socket {
     /// The server's end of a stream that is upgraded, of which some bytes were read already. A message of more than
     /// `most` bytes is an error.
-    pub(crate) async fn new(stream: TcpStream, read: Vec<u8>, most: usize) -> Self {
+    pub(crate) async fn new(stream: PeerStream, read: Vec<u8>, most: usize) -> Self {
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_ROOM)
             .write_buffer_size(0)
@@ -63,7 +66,7 @@ impl Socket {
         let pipe = Pipe { stream, rest: Vec::new(), out: 0 };
         let web =
             WebSocketStream::from_partially_read(pipe, read, Role::Server, Some(config)).await;
-        Socket { inner: Mutex::new(Inner { web, over: false, answers: false }) }
+        Socket { inner: Mutex::new(Inner { web, over: false, answers: false, broken: false }) }
     }
 
     /// The next message; pings are answered on the way. Nothing is lost when the wait ends early.
@@ -75,6 +78,7 @@ impl Socket {
             let says =
                 matches!(next, None | Some(Ok(Message::Ping(_) | Message::Close(_)) | Err(_)));
             inner.answers |= says;
+            inner.broken |= matches!(next, Some(Err(_)));
             Poll::Ready(next)
         })
         .await
@@ -159,7 +163,8 @@ impl Socket {
                 inner.web.start_send_unpin(Message::Close(Some(frame)))?;
             }
         }
-        self.flush().await
+        self.flush().await?;
+        poll_fn(|cx| self.inner.lock().poll_end(cx)).await
     }
 }
 
@@ -171,6 +176,35 @@ impl Inner {
         }
         self.web.get_mut().drain(cx).map_err(Error::from)
     }
+
+    /// After frames that make no sense, waits until the other end has closed. Were the stream dropped with bytes in it that
+    /// nobody read, the system would reset it and the goodbye might be lost.
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        if !self.broken {
+            return Poll::Ready(Ok(()));
+        }
+        let pipe = Pin::new(self.web.get_mut());
+        ready!(pipe.poll_shutdown(cx))?;
+        loop {
+            let mut space = [0; READ_ROOM];
+            let mut rest = ReadBuf::new(&mut space);
+            ready!(Pin::new(self.web.get_mut()).poll_read(cx, &mut rest))?;
+            if rest.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+/// How a socket ends on which something came that is no message.
+pub(crate) fn broken(error: &Error) -> End {
+    match error {
+        Error::Capacity(_) => End(1009, "the message is too big"),
+        Error::Utf8(_) => End(1007, "a text must be UTF-8"),
+        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => End::gone(),
+        Error::Protocol(_) => End(1002, "these are no frames of a WebSocket client"),
+        _ => End::gone(),
+    }
 }
 
 fn heads<T: Deref<Target = str>>(texts: &[T]) -> Vec<Head> {
@@ -180,23 +214,6 @@ fn heads<T: Deref<Target = str>>(texts: &[T]) -> Vec<Head> {
 fn pieces<'a, T: Deref<Target = str>>(heads: &'a [Head], texts: &'a [T]) -> Vec<IoSlice<'a>> {
     let both = heads.iter().zip(texts).flat_map(|(head, text)| [&**head, text.as_bytes()]);
     both.map(IoSlice::new).collect()
-}
-
-/// Writes within the time that a client has, or else ends so. Most writes are done at once and need no timer.
-pub(crate) async fn in_time(
-    work: impl Future<Output = Result<(), Error>>,
-    limit: impl Future<Output = ()>,
-    late: End,
-) -> Result<(), End> {
-    let mut work = std::pin::pin!(work);
-    let done = match futures_util::poll!(work.as_mut()) {
-        Poll::Ready(done) => done,
-        Poll::Pending => tokio::select! {
-            done = work => done,
-            () = limit => return Err(late),
-        },
-    };
-    done.map_err(|_| End::gone())
 }
 
 /// What stands before the bytes of a text.
@@ -241,7 +258,7 @@ impl Deref for Head {
 
 /// A stream with what it did not take.
 struct Pipe {
-    stream: TcpStream,
+    stream: PeerStream,
     /// Goes out before anything else.
     rest: Vec<u8>,
     /// How much of that is out.

@@ -8,10 +8,13 @@ use kernel::Fault;
 use kernel::keyspace::{Layout, own};
 
 use crate::app::App;
-use crate::wire;
+use crate::{wire, worlds};
 
-const RENEW: Duration = Duration::from_secs(5);
+/// Often enough that a server that goes hears soon of one that lives.
+const RENEW: Duration = Duration::from_secs(2);
 const LEASE_MS: u64 = 15_000;
+/// How often a server that goes looks whether the others live.
+const LOOK: Duration = Duration::from_millis(250);
 
 fn key() -> String {
     own::Keys::new(Layout::Plain).servers().as_str().to_owned()
@@ -37,16 +40,35 @@ pub(crate) async fn keep(app: Arc<App>) {
     }
 }
 
-/// Takes this server off the list; `true` when no other is on it. Asked once, at the stop.
+/// Takes this server off the list; `true` when no other is on it. Asked once, at the stop. The lease of another may be that
+/// of a server that crashed. Where somebody wants to know for certain, a lease counts once it is renewed, and until then it
+/// is waited for, to its end.
 pub async fn leave(app: &App) -> Result<bool, Fault> {
     wire::call(app.store(), &["ZREM", &key(), &app.server_id]).await?;
-    Ok(others(app).await? == 0)
+    let known = leases(app).await?;
+    let mut left = known.clone();
+    while worlds::asks_who_is_last(app) && !left.is_empty() && !any_renewed(&known, &left) {
+        app.clock.sleep(LOOK).await;
+        left = leases(app).await?;
+    }
+    Ok(left.is_empty())
+}
+
+/// Whether some lease is not as it was before.
+fn any_renewed(known: &[(String, String)], now: &[(String, String)]) -> bool {
+    now.iter().any(|lease| !known.contains(lease))
 }
 
 /// How many other servers live.
 pub async fn others(app: &App) -> Result<usize, Fault> {
+    Ok(leases(app).await?.len())
+}
+
+/// The leases of other servers that still run: id, and until when.
+async fn leases(app: &App) -> Result<Vec<(String, String)>, Fault> {
     let from = format!("({}", app.now_ms());
-    let reply = wire::call(app.store(), &["ZRANGEBYSCORE", &key(), &from, "+inf"]).await?;
-    let all = wire::items(&reply).into_iter().filter_map(wire::text);
-    Ok(all.filter(|id| *id != app.server_id).count())
+    let words = ["ZRANGEBYSCORE", &key(), &from, "+inf", "WITHSCORES"];
+    let mut all = wire::pairs(&wire::call(app.store(), &words).await?);
+    all.retain(|(id, _)| *id != app.server_id);
+    Ok(all)
 }

@@ -7,7 +7,7 @@ use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use kernel::Fault;
+use kernel::{Fault, Told};
 use serde_json::{Map, Value, json};
 
 use crate::guard::RequestId;
@@ -135,9 +135,13 @@ impl From<ErrorDef> for Refusal {
     }
 }
 
+/// What a caller hears whom a long script kept from the store.
+const KEPT_BUSY: &str = "the store is busy with a long script or command and nothing was changed (`details.outcome` is `not_sent`): repeat it later";
+
 impl From<Fault> for Refusal {
     fn from(fault: Fault) -> Self {
-        tracing::warn!(%fault, "store fault");
+        tell_fault(&fault);
+        let busy = fault.is_busy();
         let (def, outcome) = match fault {
             Fault::Unavailable(_) => (STORE_UNAVAILABLE, "not_sent"),
             Fault::Refused { .. } => (STORE_REFUSED, "not_done"),
@@ -146,10 +150,36 @@ impl From<Fault> for Refusal {
             // Whatever a later kernel adds is treated as the worst: it may have happened.
             _ => (OUTCOME_UNKNOWN, "unknown"),
         };
-        let refusal = Refusal::from(def).details(json!({ "outcome": outcome }));
+        let says = if busy { KEPT_BUSY } else { def.says };
+        let refusal = Refusal::new(def, says).details(json!({ "outcome": outcome }));
         if def.status == 503 { refusal.retry_after(1) } else { refusal }
     }
 }
+
+/// What was said of the store, and of each value that cannot be read.
+static FAULTS: Told = Told::new();
+
+/// A line in the log, once per change: requests that meet the same fault add none until one is answered well.
+pub(crate) fn tell_fault(fault: &Fault) {
+    let (about, state) = match fault {
+        Fault::Corrupt { key, detail } => (key.as_str(), detail.as_str()),
+        Fault::Refused { code, .. } => (STORE, code.as_str()),
+        Fault::Unavailable(_) => (STORE, "unavailable"),
+        Fault::Contended { .. } => return tracing::debug!(%fault, "store fault"),
+        _ => (STORE, "unknown"),
+    };
+    if FAULTS.is_news(about, state) {
+        tracing::warn!(%fault, "store fault");
+    }
+}
+
+/// The store answered a request.
+pub(crate) fn store_is_well() {
+    FAULTS.well(STORE);
+}
+
+/// No key has this name.
+const STORE: &str = "";
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
@@ -237,7 +267,7 @@ fn json_api(refusal: &Refusal, request_id: &str) -> Value {
     json!({ "errors": [error] })
 }
 
-/// Rooms have nine families, and the message is a machine word (its spec, 4.5).
+/// Rooms have nine families, and the message is a machine word (its spec, 4.5); the sentence stands beside it.
 fn rooms(refusal: &Refusal) -> Value {
     const FAMILIES: &[&str] = &[
         "room_not_found",
@@ -266,6 +296,7 @@ fn rooms(refusal: &Refusal) -> Value {
     let mut body = Map::new();
     body.insert("error".into(), family.into());
     body.insert("message".into(), refusal.def.code.into());
+    body.insert("says".into(), refusal.message.clone().into());
     let mut details = match refusal.details.as_deref() {
         Some(Value::Object(details)) => details.clone(),
         _ => Map::new(),
@@ -334,7 +365,7 @@ pub fn errors_page(tables: &[(&str, &[ErrorDef])]) -> String {
          The same error has three spellings, by path:\n\n\
          | paths | body |\n|---|---|\n\
          | `/api/worlds… /api/reactors… /api/monsters…` | JSON:API: `{\"errors\":[{\"status\",\"code\":\"NOT_FOUND\",\"title\",\"detail\",\"source\",\"meta\"}]}` |\n\
-         | `/api/rooms…` | `{\"error\":\"<family>\",\"message\":\"<code>\",\"details\"?}` |\n\
+         | `/api/rooms…` | `{\"error\":\"<family>\",\"message\":\"<code>\",\"says\":\"<sentence>\",\"details\"?}` |\n\
          | all else | `{\"error\":{\"code\",\"message\",\"field\"?,\"details\"?,\"request_id\"}}` |\n",
     );
     for (name, table) in tables {
@@ -371,7 +402,7 @@ mod tests {
         assert_eq!(json_api["errors"][0]["source"]["pointer"], "/data/x");
         assert_eq!(
             Dialect::Rooms.body(&refusal, "r1"),
-            json!({"error":"conflict","message":"conflict","details":{"field":"/data/x"}})
+            json!({"error":"conflict","message":"conflict","says":"the spot is taken","details":{"field":"/data/x"}})
         );
         assert_eq!(Dialect::Plain.body(&refusal, "r1")["error"]["request_id"], "r1");
     }

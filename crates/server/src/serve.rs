@@ -1,4 +1,5 @@
-//! Listening and stopping. Connections are counted per address and have to send their head in time; a stop
+//! Listening and stopping. Connections are counted per address, have to send their head in time and to take what they are
+//! sent (`peer_stream.rs`); a stop
 //! says goodbye to sockets, lets requests under way end, and never waits longer than the setting allows.
 
 use std::io;
@@ -18,7 +19,8 @@ use tower::ServiceExt as _;
 
 use crate::app::{App, router};
 use crate::caller::Peer;
-use crate::limits::Counts;
+use crate::limits::{self, Counts};
+use crate::peer_stream::PeerStream;
 use crate::presence;
 
 /// 16 KiB of head and 64 headers, as `quality.md` asks.
@@ -38,21 +40,27 @@ pub async fn serve(
     let most = app.settings.size("limits.connections");
     let service = router(&app);
     let loops = start_loops(&app);
+    let told = kernel::Told::new();
     loop {
         let (stream, remote) = tokio::select! {
             () = stop.cancelled() => break,
             accepted = listener.accept() => match accepted {
-                Ok(pair) => pair,
+                Ok(pair) => {
+                    told.well("accept");
+                    pair
+                }
                 Err(error) => {
                     // Out of descriptors, or the other end left already: not a reason to end.
-                    tracing::warn!(%error, "cannot accept a connection");
+                    if told.is_news("accept", &error) {
+                        tracing::warn!(%error, "cannot accept a connection");
+                    }
                     tokio::time::sleep(Duration::from_millis(20)).await;
                     continue;
                 }
             },
         };
         let full = most != 0 && connections.len() >= most;
-        match by_address.take(remote.ip().to_canonical()) {
+        match by_address.take(limits::counted(remote.ip())) {
             Some(place) if !full => {
                 let (app, service) = (Arc::clone(&app), service.clone());
                 connections.spawn(async move {
@@ -126,6 +134,7 @@ async fn connection(app: &App, service: axum::Router, stream: TcpStream, remote:
         request.extensions_mut().insert(peer);
         request
     });
+    let stream = PeerStream::new(stream, app.settings.millis("limits.write_stall_ms"));
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(app.settings.millis("limits.header_read_ms"))

@@ -1,6 +1,7 @@
 //! Dashboard logins and socket tickets. Both live in the store under the hash of a random text, so several
 //! servers share them and none holds a secret: `wk:sessions:<hash>` for some hours without use, `wk:tickets:<hash>` for
-//! thirty seconds and one use (`GETDEL`). Both point at the token they came from, so removing it ends them.
+//! thirty seconds and one use (`GETDEL`). Both point at the token they came from, so removing it ends them, and they hold
+//! what it holds. The CSRF secret is a hash of the cookie, so it is stored nowhere.
 
 use kernel::{Deadline, Store};
 use serde::{Deserialize, Serialize};
@@ -21,22 +22,26 @@ pub const TICKET_S: u64 = 30;
 pub(crate) struct Session {
     /// Hash of the token that logged in.
     pub(crate) token: String,
-    /// What writes must repeat in [`CSRF_HEADER`].
-    pub(crate) csrf: String,
 }
 
-/// Logs in; gives the cookie's text and the session.
+/// What writes of the cookie's holder must repeat in [`CSRF_HEADER`]. Another site can make a browser send the cookie
+/// but cannot read it; the store has only the cookie's other hash.
+pub(crate) fn csrf_of(cookie: &str) -> String {
+    tokens::hash(&format!("csrf {cookie}"))
+}
+
+/// Logs in; gives the cookie's text.
 pub(crate) async fn open(
     store: &dyn Store,
     token_hash: &str,
     hours: u64,
-) -> Result<(String, Session), Refusal> {
+) -> Result<String, Refusal> {
     let cookie = tokens::random_text();
-    let session = Session { token: token_hash.to_owned(), csrf: tokens::random_text() };
+    let session = Session { token: token_hash.to_owned() };
     let json = serde_json::to_string(&session).expect("a session is plain data");
     let seconds = life_s(hours).to_string();
     wire::call(store, &["SET", &session_key(&cookie), &json, "EX", &seconds]).await?;
-    Ok((cookie, session))
+    Ok(cookie)
 }
 
 /// The session of a cookie, if it lives.

@@ -68,6 +68,18 @@ pub const SETTINGS: &[SettingDef] = &[
     def("resp", Shape::Address, "", "address where the embedded engine speaks RESP; empty is off"),
     def("resp_password", Shape::Secret, "", "password that RESP clients must give"),
     def(
+        "resp_users",
+        Shape::Text,
+        "",
+        "file of users that RESP clients log in as, with the lines of a Redis ACL file",
+    ),
+    def(
+        "script_memory_bytes",
+        Shape::Number,
+        "268435456",
+        "memory that scripts on the embedded engine may take; one that needs more ends in an error; 0 is no limit",
+    ),
+    def(
         "layout",
         Shape::Choice(&["plain", "tagged"]),
         "plain",
@@ -112,6 +124,12 @@ pub const SETTINGS: &[SettingDef] = &[
     def("limits.body_bytes", Shape::Number, "1048576", "largest request body"),
     def("limits.request_ms", Shape::Number, "30000", "longest time a request may take"),
     def("limits.header_read_ms", Shape::Number, "5000", "longest time to send the request head"),
+    def(
+        "limits.write_stall_ms",
+        Shape::Number,
+        "10000",
+        "longest time a client may take nothing of what it is sent, over HTTP, sockets and RESP",
+    ),
     def("limits.connections", Shape::Number, "20000", "open connections; 0 is no limit"),
     def(
         "limits.connections_per_address",

@@ -9,6 +9,8 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::access::Role;
+use crate::caller::Caller;
+use crate::reach::Reach;
 use crate::reply::{self, Refusal};
 use crate::wire;
 
@@ -28,10 +30,11 @@ pub struct Token {
     pub name: String,
     /// What it may do.
     pub role: Role,
-    /// Tenants it is good for; all when absent.
+    /// Tenants it is good for. With `tenants` and `namespaces` both absent it is good everywhere; else only for what
+    /// they list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenants: Option<Vec<String>>,
-    /// Job namespaces it is good for; all when absent.
+    /// Job namespaces it is good for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespaces: Option<Vec<String>>,
     /// Whether it may see payloads and results.
@@ -42,6 +45,13 @@ pub struct Token {
     /// Unix milliseconds; never when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<u64>,
+}
+
+impl Token {
+    /// Where it is good.
+    pub fn reach(&self) -> Reach {
+        Reach::of(self.tenants.as_deref(), self.namespaces.as_deref())
+    }
 }
 
 /// A token in a list: the stored part and its id, the first characters of its hash.
@@ -62,16 +72,17 @@ pub struct NewToken {
     pub name: String,
     /// What it may do.
     pub role: Role,
-    /// Tenants it is good for; all when absent.
+    /// Tenants it is good for. With `tenants` and `namespaces` both absent it is good everywhere; else only for what
+    /// they list. Nobody gives more than they hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenants: Option<Vec<String>>,
-    /// Job namespaces it is good for; all when absent.
+    /// Job namespaces it is good for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespaces: Option<Vec<String>>,
     /// Whether it may see payloads and results.
     #[serde(default)]
     pub payloads: bool,
-    /// Days until it ends; never when absent.
+    /// Days until it ends. When absent it ends with the token that makes it, or never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub days: Option<u32>,
 }
@@ -109,8 +120,14 @@ pub(crate) fn id_of(hash: &str) -> String {
     hash.chars().take(ID_LEN).collect()
 }
 
-/// Makes and stores one; refuses names and lists that could not be shown or matched.
-pub async fn make(store: &dyn Store, now_ms: u64, new: NewToken) -> Result<Made, Refusal> {
+/// Makes and stores one for `maker`. Refuses names and lists that could not be shown or matched, and whatever goes
+/// beyond what the maker holds: role, tenants, namespaces, payloads, and the day its own token ends.
+pub async fn make(
+    store: &dyn Store,
+    now_ms: u64,
+    maker: &Caller,
+    new: NewToken,
+) -> Result<Made, Refusal> {
     let name = new.name.trim().to_owned();
     if name.is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
         return Err(Refusal::new(reply::BAD_FIELD, "name must have 1 to 64 printable characters")
@@ -131,8 +148,12 @@ pub async fn make(store: &dyn Store, now_ms: u64, new: NewToken) -> Result<Made,
         namespaces: new.namespaces,
         payloads: new.payloads,
         created_at,
-        expires_at: new.days.map(|days| created_at + u64::from(days) * 86_400_000),
+        expires_at: end(maker, new.days.map(|days| created_at + u64::from(days) * 86_400_000))?,
     };
+    if let Some(field) = maker.exceeded_by(&token) {
+        let message = format!("{field} goes beyond what your own token holds; ask for less");
+        return Err(Refusal::new(reply::FORBIDDEN, message).field(field));
+    }
     let text = format!("{PREFIX}{}", random_text());
     let hash = hash(&text);
     let json = serde_json::to_string(&token).expect("a token is plain data");
@@ -140,14 +161,27 @@ pub async fn make(store: &dyn Store, now_ms: u64, new: NewToken) -> Result<Made,
     Ok(Made { id: id_of(&hash), token: text })
 }
 
-/// All tokens, oldest first.
-pub async fn list(store: &dyn Store) -> Result<Vec<Listed>, Refusal> {
+/// When a new token ends: as asked for, but not after its maker's.
+fn end(maker: &Caller, asked: Option<u64>) -> Result<Option<u64>, Refusal> {
+    match (asked, maker.expires_at) {
+        (Some(asked), Some(own)) if asked > own => Err(Refusal::new(
+            reply::FORBIDDEN,
+            "days goes beyond the end of your own token; ask for fewer, or leave it out to end with it",
+        )
+        .field("days")),
+        (asked, own) => Ok(asked.or(own)),
+    }
+}
+
+/// The tokens that `viewer` could hand out, oldest first.
+pub async fn list(store: &dyn Store, viewer: &Caller) -> Result<Vec<Listed>, Refusal> {
     let reply = wire::call(store, &["HGETALL", KEY]).await?;
     let mut all: Vec<Listed> = wire::pairs(&reply)
         .into_iter()
         .filter_map(|(hash, json)| {
             let token = serde_json::from_str(&json).ok()?;
-            Some(Listed { id: id_of(&hash), token })
+            let shown = viewer.exceeded_by(&token).is_none();
+            shown.then(|| Listed { id: id_of(&hash), token })
         })
         .collect();
     all.sort_by(|a, b| (a.token.created_at, &a.id).cmp(&(b.token.created_at, &b.id)));
@@ -160,15 +194,21 @@ pub async fn any(store: &dyn Store) -> Result<bool, Refusal> {
     Ok(wire::int(&reply).unwrap_or(0) > 0)
 }
 
-/// Removes the one with this id.
-pub async fn remove(store: &dyn Store, id: &str) -> Result<(), Refusal> {
+/// Removes the one with this id, when `remover` could hand it out; else it is not there for them.
+pub async fn remove(store: &dyn Store, remover: &Caller, id: &str) -> Result<(), Refusal> {
     let missing = || Refusal::from(reply::NO_TOKEN);
     if id.len() < ID_LEN || id.len() > 64 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(missing());
     }
-    let reply = wire::call(store, &["HKEYS", KEY]).await?;
-    let fields = wire::items(&reply).into_iter().filter_map(wire::text);
-    let field = fields.into_iter().find(|hash| hash.starts_with(id)).ok_or_else(missing)?;
+    let reply = wire::call(store, &["HGETALL", KEY]).await?;
+    let held = |json: &str| match serde_json::from_str::<Token>(json) {
+        Ok(token) => remover.exceeded_by(&token).is_none(),
+        // Nobody knows what it may do, so only somebody who may do everything takes it away.
+        Err(_) => !remover.reach.is_limited() && remover.payloads,
+    };
+    let mut all = wire::pairs(&reply).into_iter();
+    let found = all.find(|(hash, json)| hash.starts_with(id) && held(json));
+    let (field, _) = found.ok_or_else(missing)?;
     let reply = wire::call(store, &["HDEL", KEY, &field]).await?;
     if wire::int(&reply) == Some(1) { Ok(()) } else { Err(missing()) }
 }

@@ -8,9 +8,9 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
+use crate::peer_stream::PeerStream;
 use crate::pipe::Socket;
 use crate::reply::{self, Refusal};
 
@@ -53,7 +53,7 @@ impl Upgrade {
         tokio::spawn(async move {
             let Ok(upgraded) = self.stream.await else { return };
             // `serve.rs` serves nothing else.
-            let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() else {
+            let Ok(parts) = upgraded.downcast::<TokioIo<PeerStream>>() else {
                 return tracing::error!("what was upgraded is not TCP and is closed");
             };
             // A copy, so that the room for heads of requests is not kept for as long as the socket lives.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use galaxy::accounts::{AccountError, Accounts, FleetError, Fleets};
@@ -30,7 +31,8 @@ fn place(app: &App) -> Result<Place, String> {
     let dir = match (app.settings.text("data"), status.kind) {
         (Some(dir), _) => Some(PathBuf::from(dir)),
         (None, Kind::Embedded) => Some(PathBuf::from(status.place)),
-        (None, _) => user_dir(),
+        // Each store has accounts of its own.
+        (None, _) => user_dir().map(|dir| dir.join(folder(&status.place))),
     };
     let dir = dir.filter(|dir| dir.as_os_str() != "memory");
     if let Some(dir) = &dir {
@@ -39,6 +41,13 @@ fn place(app: &App) -> Result<Place, String> {
         })?;
     }
     Ok(Place::choose(None, dir.as_deref()))
+}
+
+/// The address of a store as the name of a directory.
+fn folder(place: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+    let name: String = place.chars().map(plain).collect();
+    name.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
 }
 
 /// Where a user's data lives; the command line uses the same for the embedded engine.
@@ -52,7 +61,7 @@ impl Gateway {
     /// The players' fleets.
     pub(crate) async fn fleets(&self, app: &App) -> Result<&Fleets, Refusal> {
         self.fleets.get_or_try_init(|| self.open(app)).await.map_err(|why| {
-            tracing::error!(%why, "accounts cannot be used");
+            database_fails(&why);
             Refusal::new(
                 reply::STORE_UNAVAILABLE,
                 "the accounts cannot be reached; the log says why",
@@ -71,6 +80,8 @@ impl Gateway {
         let key = app.settings.text("jwt_key");
         let accounts = Accounts::open(place(app)?, Arc::clone(&app.clock), key);
         let accounts = accounts.await.map_err(|error| error.to_string())?;
+        let tied = accounts.tie(app.store(), self.keys).await.map_err(|error| error.to_string())?;
+        self.identity.get_or_init(async || tied).await;
         let first =
             (app.settings.text("galaxy.admin_user"), app.settings.text("galaxy.admin_password"));
         if let (Some(user), Some(password)) = first {
@@ -85,7 +96,7 @@ impl Gateway {
             app.shared_store(),
             Arc::clone(&app.clock),
             self.keys,
-            Some(self.engine.clone()),
+            Arc::clone(&self.orders),
         ))
     }
 
@@ -111,7 +122,13 @@ impl Gateway {
         Ok(self.online.get_or_try_init(start).await?)
     }
 
-    /// Tells every server that a player came or left.
+    /// Tells the player's sockets, here at once and on every server, to look whether their login has ended.
+    pub(crate) async fn end_logins(&self, app: &App, player: Uuid) {
+        let _ = self.notes.send(notes::Note { to: Some(player), what: notes::What::LoginEnded });
+        self.announce(app, notes::LOGIN_ENDED, player, None).await;
+    }
+
+    /// Tells every server that a player came or left, or that a login ended.
     pub(crate) async fn announce(
         &self,
         app: &App,
@@ -126,7 +143,7 @@ impl Gateway {
         let add = event.append_to(self.keys.players_events()).cmd();
         let by = kernel::Deadline::after(crate::wire::CALL);
         if let Err(fault) = app.store().call(&add, by).await {
-            tracing::debug!(%fault, kind, "telling who is online");
+            tracing::debug!(%fault, kind, "telling other servers of a player");
         }
     }
 }
@@ -135,14 +152,26 @@ impl Gateway {
 pub(crate) async fn whose(app: Arc<App>, token: String) -> Result<Player, Refusal> {
     let gateway = super::of(&app);
     let player = gateway.fleets(&app).await?.accounts().whose(&token).await.map_err(account)?;
+    FAILS.store(false, Ordering::Relaxed);
     Ok(Player { id: player.id, username: player.username, is_admin: player.is_admin })
+}
+
+/// Whether the database of accounts failed last, which was told.
+static FAILS: AtomicBool = AtomicBool::new(false);
+
+fn database_fails(error: &dyn std::fmt::Display) {
+    if FAILS.swap(true, Ordering::Relaxed) {
+        tracing::debug!(%error, "the accounts' database still fails");
+    } else {
+        tracing::error!(%error, "the accounts' database failed");
+    }
 }
 
 /// A refusal of the accounts.
 #[allow(clippy::needless_pass_by_value)] // as `map_err` hands it over
 pub(crate) fn account(error: AccountError) -> Refusal {
     let Some(code) = error.code() else {
-        tracing::error!(%error, "the accounts' database failed");
+        database_fails(&error);
         return Refusal::new(reply::STORE_UNAVAILABLE, "the accounts' database does not answer")
             .details(json!({ "outcome": "unknown" }))
             .retry_after(1);
@@ -161,7 +190,7 @@ pub(crate) fn snapshot(error: SnapshotError) -> Refusal {
         SnapshotError::Missing(_) => Refusal::new(reply::NOT_FOUND, error.to_string()),
         SnapshotError::Unusable(_) => Refusal::new(reply::CONFLICT, error.to_string()),
         SnapshotError::Database(_) => {
-            tracing::error!(%error, "the snapshots' database failed");
+            database_fails(&error);
             Refusal::new(reply::STORE_UNAVAILABLE, "the snapshots' database does not answer")
                 .details(json!({ "outcome": "unknown" }))
                 .retry_after(1)
@@ -173,7 +202,7 @@ pub(crate) fn snapshot(error: SnapshotError) -> Refusal {
 pub(crate) fn fleet(error: FleetError) -> Refusal {
     match error {
         FleetError::Account(error) => account(error),
-        FleetError::Order(why) => errors::refused(why),
+        FleetError::Order(told) => errors::refusal(told),
         FleetError::Fault(fault) => fault.into(),
     }
 }
@@ -198,7 +227,9 @@ pub(crate) async fn presence(app: Arc<App>, stop: CancellationToken) {
     let goodbye = async {
         stop.cancelled().await;
         let mut sockets = gateway.sockets.subscribe();
-        let _ = tokio::time::timeout(GOODBYE, sockets.wait_for(|count| *count == 0)).await;
+        if tokio::time::timeout(GOODBYE, sockets.wait_for(|count| *count == 0)).await.is_err() {
+            tracing::warn!("sockets of the galaxy did not go in time");
+        }
         last.cancel();
     };
     let told = Arc::clone(&app);

@@ -3,7 +3,7 @@
 use galaxy::engine::Told;
 use galaxy::orders::OrderError;
 
-use super::NO_WORLD;
+use super::{NO_WORLD, WORLD_LOST};
 use crate::reply::{self, ErrorDef, Refusal};
 
 macro_rules! numbers {
@@ -11,12 +11,12 @@ macro_rules! numbers {
         $(#[allow(dead_code)] pub(crate) const $name: ErrorDef =
             ErrorDef { code: $code, status: $status, says: $says };)*
         /// What the galaxy answers beside the errors of any route.
-        pub(crate) const ERRORS: &[ErrorDef] = &[NO_WORLD, $($name),*];
+        pub(crate) const ERRORS: &[ErrorDef] = &[NO_WORLD, WORLD_LOST, $($name),*];
     };
 }
 
 numbers! {
-    TOO_OFTEN = "E004", 429, "too many tries to log in or register from this address; wait `Retry-After` seconds";
+    TOO_OFTEN = "E004", 429, "too many tries to log in or register from this address, or too many wrong passwords for this account; wait `Retry-After` seconds";
     BAD_LOGIN = "E005", 401, "the username or the password is wrong";
     BAD_JWT = "E006", 401, "the player's token is not valid or has ended; log in again";
     NAME_TAKEN = "E010", 409, "the username is taken; choose another";

@@ -25,12 +25,37 @@ pub(crate) async fn engine(app: State, stop: CancellationToken) {
     }
     let gateway = of(&app);
     let Some(engine) = gateway.waiting.lock().take() else { return };
+    engine.starts();
     let engine = match gateway.snapshots(&app).await {
-        Ok(snapshots) => engine.keeping(Arc::clone(snapshots)),
+        Ok(snapshots) => {
+            gateway.orders.keep_in(snapshots);
+            let engine = engine.keeping(Arc::clone(snapshots));
+            match gateway.identity.get() {
+                Some(identity) => engine.belonging(identity),
+                None => engine,
+            }
+        }
         // The world goes on; the log says why nothing of it is kept.
         Err(_) => engine,
     };
     engine.run(stop).await;
+}
+
+/// Gives ships to those whose registration was cut short by the end of a server, once a world is ticked.
+pub(crate) async fn complete(app: State, stop: CancellationToken) {
+    let gateway = of(&app);
+    let mut seen = gateway.engine.seen();
+    tokio::select! {
+        () = stop.cancelled() => return,
+        leads = seen.wait_for(|seen| seen.leads) => if leads.is_err() { return },
+    }
+    let Ok(fleets) = gateway.fleets(&app).await else { return };
+    match fleets.complete().await {
+        Ok(0) => {}
+        Ok(count) => tracing::info!(count, "registrations that were cut short are complete now"),
+        // The next login does it, or the next start.
+        Err(error) => tracing::warn!(%error, "registrations that were cut short are left for now"),
+    }
 }
 
 /// Puts each tick before the sockets: from the engine here, or, when another server ticks and somebody looks, from the
@@ -47,6 +72,8 @@ pub(crate) async fn frames(app: State, stop: CancellationToken) {
                     return follow(&app, &gateway, &stop).await;
                 }
                 let now = Arc::clone(&seen.borrow_and_update());
+                let lost = now.standing.alarm().is_some();
+                metrics::gauge!("worldkeep_galaxy_world_lost").set(f64::from(u8::from(lost)));
                 if now.leads {
                     measure(&now);
                     gateway.show(now).await;
@@ -91,14 +118,14 @@ pub(crate) async fn bus(app: State, stop: CancellationToken) {
                 () = tokio::time::sleep(REST) => continue,
             }
         };
-        gateway.answers.hears(true);
+        gateway.orders.hears(true);
         loop {
             tokio::select! {
-                () = stop.cancelled() => return gateway.answers.hears(false),
+                () = stop.cancelled() => return gateway.orders.hears(false),
                 message = messages.next() => match message {
                     Some(Message::Payload { channel, payload }) => {
                         if channel == gateway.keys.bus().as_str() {
-                            gateway.answers.deliver(&payload);
+                            gateway.orders.deliver(&payload);
                         } else {
                             gateway.ticked.notify_one();
                         }
@@ -108,7 +135,7 @@ pub(crate) async fn bus(app: State, stop: CancellationToken) {
                 },
             }
         }
-        gateway.answers.hears(false);
+        gateway.orders.hears(false);
     }
 }
 

@@ -6,10 +6,9 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use galaxy::accounts::Fleets;
-use galaxy::engine::{Engine, Handle, Options, Seen};
+use galaxy::engine::{Engine, Handle, Options, Orders, Seen, Standing};
 use galaxy::keys::Keys;
 use galaxy::load::Epoch;
 use galaxy::online::Online;
@@ -24,7 +23,6 @@ use uuid::Uuid;
 use crate::app::App;
 use crate::limits::Counts;
 use crate::reply::{ErrorDef, Refusal};
-use crate::routes::rooms::rates::Rate;
 use crate::settings::Settings;
 
 pub(crate) mod accounts;
@@ -63,15 +61,16 @@ pub(crate) struct Gateway {
     pub(crate) hearing: watch::Sender<bool>,
     /// The store says that a tick is done.
     ticked: Notify,
-    answers: orders::Answers,
+    /// The way to whichever engine leads.
+    pub(crate) orders: Arc<Orders>,
     fleets: OnceCell<Fleets>,
+    /// The name that store and database share.
+    pub(crate) identity: OnceCell<String>,
     online: OnceCell<Arc<Online>>,
     snapshots: OnceCell<Arc<Snapshots>>,
     /// Sockets by address and by player.
     pub(crate) by_address: Counts<IpAddr>,
     pub(crate) by_player: Counts<Uuid>,
-    /// Tries to log in or to register, by address.
-    pub(crate) logins: Rate<IpAddr>,
 }
 
 /// The gateway of this server, made at the first use.
@@ -86,6 +85,13 @@ pub(crate) const NO_WORLD: ErrorDef = ErrorDef {
     says: "there is no world in this store yet; make one with `worldkeep galaxy init`",
 };
 
+/// The store lost its world, or is another's.
+pub(crate) const WORLD_LOST: ErrorDef = ErrorDef {
+    code: "world_lost",
+    status: 503,
+    says: "the store has lost the world that its database knows, or belongs to another database; the message says what to do",
+};
+
 /// How an engine of this server is told to work.
 pub(crate) fn options(app: &App, create: bool) -> Options {
     let epoch = match app.settings.text("galaxy.epoch") {
@@ -97,7 +103,13 @@ pub(crate) fn options(app: &App, create: bool) -> Options {
     let rate = app.settings.text("galaxy.tick_rate").and_then(|text| text.parse().ok());
     // A place that does not exist was refused at the start.
     let spawn_place = settings_place(&app.settings).unwrap_or_default();
+    let restore = match app.settings.text("galaxy.restore") {
+        Some("auto") => true,
+        Some("wait") => false,
+        _ => app.store().status().kind == Kind::Embedded,
+    };
     Options {
+        restore,
         spawn_place,
         create: create.then_some(epoch),
         rate: rate.filter(|rate| galaxy::pace::RANGE.contains(rate)).unwrap_or(default),
@@ -121,6 +133,13 @@ impl Gateway {
         let create = app.demo() || app.store().status().kind == Kind::Embedded;
         let (engine, handle) =
             Engine::new(app.shared_store(), Arc::clone(&app.clock), keys, options(app, create));
+        let orders = Arc::new(Orders::new(
+            app.shared_store(),
+            Arc::clone(&app.clock),
+            keys,
+            handle.clone(),
+            options(app, false),
+        ));
         Gateway {
             keys,
             clock: Arc::clone(&app.clock),
@@ -133,16 +152,13 @@ impl Gateway {
             sockets: watch::Sender::new(0),
             hearing: watch::Sender::new(false),
             ticked: Notify::new(),
-            answers: orders::Answers::default(),
+            orders,
             fleets: OnceCell::new(),
+            identity: OnceCell::new(),
             online: OnceCell::new(),
             snapshots: OnceCell::new(),
             by_address: Counts::new(app.settings.size("galaxy.sockets_per_address")),
             by_player: Counts::new(app.settings.size("galaxy.sockets_per_player")),
-            logins: Rate::new(
-                app.settings.size("galaxy.logins_per_minute"),
-                Duration::from_mins(1),
-            ),
         }
     }
 
@@ -157,9 +173,17 @@ impl Gateway {
         if here.leads {
             return Ok(here);
         }
+        let lost = |alarm: &str| {
+            Refusal::new(WORLD_LOST, alarm).details(serde_json::json!({ "outcome": "not_sent" }))
+        };
+        let alarm = here.standing.alarm();
+        if let (Standing::Foreign, Some(alarm)) = (here.standing, alarm) {
+            return Err(lost(alarm));
+        }
+        // A restore brings it back before the engine has looked again.
         match Seen::read(&app.shared_store(), self.keys, &SOL).await? {
             Some(seen) => Ok(Arc::new(seen)),
-            None => Err(NO_WORLD.into()),
+            None => Err(alarm.map_or_else(|| NO_WORLD.into(), lost)),
         }
     }
 

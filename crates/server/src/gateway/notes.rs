@@ -20,6 +20,8 @@ pub(crate) enum What {
     Say(Utf8Bytes),
     /// The account is gone: close.
     Close,
+    /// A login of the player has ended: close, if it is the socket's own.
+    LoginEnded,
     /// The player flies another ship.
     Switch(Uuid),
 }
@@ -27,6 +29,7 @@ pub(crate) enum What {
 /// Types of `galaxy:players`.
 pub(crate) const JOINED: &str = "player_joined";
 pub(crate) const LEFT: &str = "player_left";
+pub(crate) const LOGIN_ENDED: &str = "login_ended";
 /// Type of `galaxy:admin` that closes sockets.
 pub(crate) const PLAYER_DELETED: &str = "player_deleted";
 
@@ -66,6 +69,7 @@ impl Note {
                 });
                 Some(Note::say(Some(player()?), &message))
             }
+            LOGIN_ENDED => Some(Note { to: Some(player()?), what: What::LoginEnded }),
             PLAYER_DELETED => Some(Note { to: Some(event.id.parse().ok()?), what: What::Close }),
             _ => None,
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::*;
@@ -19,7 +19,8 @@ pub(crate) async fn pair() -> (Socket, Client) {
     socket.set_recv_buffer_size(4 * 1024).unwrap();
     let connecting = socket.connect(listener.local_addr().unwrap());
     let (client, accepted) = tokio::join!(connecting, listener.accept());
-    let server = Socket::new(accepted.unwrap().0, Vec::new(), MOST).await;
+    let stream = PeerStream::new(accepted.unwrap().0, Duration::from_secs(10));
+    let server = Socket::new(stream, Vec::new(), MOST).await;
     (server, WebSocketStream::from_raw_socket(client.unwrap(), Role::Client, None).await)
 }
 

@@ -27,17 +27,18 @@ use crate::hub::{News, Places};
 use crate::limits::SocketGuard;
 use crate::outbox::{End, Outbox};
 use crate::reply::{self, Refusal};
-use crate::{keyspace, sessions, wire};
+use crate::{keyspace, pipe, sessions, wire};
 
 /// Server pings keep proxies and phones from closing a quiet socket.
 const PING_EVERY: Duration = Duration::from_secs(20);
 /// Bad messages within ten seconds that close a socket.
 const BAD_MESSAGES: usize = 3;
+/// What may wait to be written, answers to pings among it: more than any event takes.
+const WRITE_BUFFER_MOST: usize = 8 << 20;
 /// Streams one subscription may resume.
 const MAX_AFTER: usize = 10_000;
 
 mod code {
-    pub(super) const TOO_BIG: u16 = 1009;
     pub(super) const POLICY: u16 = 1008;
     pub(super) const RESTART: u16 = 1012;
     pub(super) const TRY_LATER: u16 = 1013;
@@ -69,7 +70,11 @@ pub(crate) async fn socket(
     let guard = app.limits.socket(&caller)?;
     let most = app.settings.size("limits.socket_message_bytes");
     let token = app.tasks.token();
-    Ok(upgrade.max_message_size(most).max_frame_size(most).on_upgrade(move |socket| async move {
+    let upgrade = upgrade
+        .max_message_size(most)
+        .max_frame_size(most)
+        .max_write_buffer_size(WRITE_BUFFER_MOST);
+    Ok(upgrade.on_upgrade(move |socket| async move {
         metrics::gauge!("worldkeep_sockets").increment(1.0);
         Session::run(app, caller, socket, guard).await;
         metrics::gauge!("worldkeep_sockets").decrement(1.0);
@@ -181,10 +186,8 @@ impl Session {
     async fn hear(&mut self, message: Option<Result<Message, axum::Error>>) -> Result<(), End> {
         let message = match message {
             Some(Ok(message)) => message,
-            Some(Err(error)) if error.to_string().to_lowercase().contains("too") => {
-                return Err(End(code::TOO_BIG, "the message is too big"));
-            }
-            Some(Err(_)) | None => return Err(End::gone()),
+            Some(Err(error)) => return Err(broken(error)),
+            None => return Err(End::gone()),
         };
         self.heard = Instant::now();
         match message {
@@ -352,18 +355,28 @@ async fn next_live(
     }
 }
 
-/// A reader sees only the scopes of its token.
+/// How the socket ends on which something came that is no message.
+fn broken(error: axum::Error) -> End {
+    error.into_inner().downcast_ref().map_or(End::gone(), pipe::broken)
+}
+
+/// A token with limits hears only of the tenants and namespaces that it holds.
 fn may_event(caller: &Caller, event: &Envelope) -> bool {
-    match (event.module.as_str(), &event.scope) {
+    may_hear(caller, &event.module, event.scope.as_deref())
+}
+
+fn may_hear(caller: &Caller, module: &str, scope: Option<&str>) -> bool {
+    match (module, scope) {
         ("reactors" | "monsters", Some(tenant)) => caller.may_tenant(tenant),
         ("jobs", Some(namespace)) => caller.may_namespace(namespace),
-        _ => true,
+        _ => !caller.reach.is_limited(),
     }
 }
 
-/// Module, scope and key of every stream the filter can want.
+/// Module, scope and key of every stream the filter can want and the caller may hear.
 async fn streams(
     app: &App,
+    caller: &Caller,
     filter: &Filter,
 ) -> Result<Vec<(&'static str, Option<String>, String)>, Refusal> {
     let layout = app.keyspace.layout;
@@ -373,7 +386,10 @@ async fn streams(
             continue;
         }
         for (scope, stream) in module.streams.list(app.store(), &app.settings, layout).await? {
-            if filter.wants_stream(module.name, scope.as_deref()) {
+            let scope_name = scope.as_deref();
+            if filter.wants_stream(module.name, scope_name)
+                && may_hear(caller, module.name, scope_name)
+            {
                 all.push((module.name, scope, stream));
             }
         }
@@ -441,7 +457,7 @@ pub(crate) async fn latest(
         }
         None => None,
     };
-    let streams = streams(&app, &filter).await?;
+    let streams = streams(&app, &caller, &filter).await?;
     let end = before.map_or_else(|| "+".to_owned(), |seq| format!("({seq}"));
     // With a filter, look a little further back than the page.
     let all = filter.types.is_empty() && query.id.is_none();

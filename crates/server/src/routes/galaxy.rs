@@ -23,7 +23,7 @@ use galaxy::keys::{TABLE, def};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::{Access, Need, Role, row};
+use crate::access::{Access, Need, Role, Scope, open, row};
 use crate::gateway::{self, accounts, errors, loops};
 use crate::modules::{Loop, Module, State, Streams};
 
@@ -37,6 +37,7 @@ pub(crate) const MODULE: Module = Module {
         &def::admin_events,
         &def::players_events,
     ]),
+    leases: &[&def::engine_lock, &def::online_leases],
     routes: router,
     access: ACCESS,
     players: Some(|app, token| accounts::whose(app, token).boxed()),
@@ -48,6 +49,7 @@ pub(crate) const MODULE: Module = Module {
         Loop { name: "galaxy bus", run: |app, stop| loops::bus(app, stop).boxed() },
         Loop { name: "galaxy notes", run: |app, stop| loops::notes(app, stop).boxed() },
         Loop { name: "galaxy presence", run: |app, stop| accounts::presence(app, stop).boxed() },
+        Loop { name: "galaxy complete", run: |app, stop| loops::complete(app, stop).boxed() },
         Loop { name: "galaxy demo", run: |app, stop| demo::run(app, stop).boxed() },
     ],
     check: Some(|at| {
@@ -62,43 +64,51 @@ pub(crate) const MODULE: Module = Module {
     ..Module::named("galaxy", "ships, bodies and stations of a star system", &TABLE)
 };
 
-/// A place for new ships that does not exist is refused, and a database that cannot be opened is found before the first
-/// request, where one was asked for.
+/// A place for new ships that does not exist is refused, and a database that cannot be opened, or belongs to another
+/// store, is found before the first request.
 async fn start(app: State) -> Result<(), String> {
     gateway::settings_place(&app.settings)?;
-    let named = ["galaxy.database_url", "galaxy.admin_user", "jwt_key"];
-    if named.iter().any(|name| app.settings.text(name).is_some()) {
-        gateway::of(&app).open_accounts(&app).await?;
-    }
-    Ok(())
+    gateway::of(&app).open_accounts(&app).await
 }
 
 const fn admin(method: &'static str, path: &'static str, role: Role) -> Access {
-    row(method, path, Need::RoleOrAdmin(role))
+    row(method, path, Need::RoleOrAdmin(role), Scope::Server)
+}
+
+/// For players, and for a role that looks after their ships.
+const fn ships(method: &'static str, path: &'static str, role: Role) -> Access {
+    row(method, path, Need::RoleOrPlayer(role), Scope::Server)
+}
+
+/// For players, about what is theirs.
+const fn own(method: &'static str, path: &'static str) -> Access {
+    row(method, path, Need::Player, Scope::Server)
 }
 
 const ACCESS: &[Access] = &[
-    row("GET", "/api/status", Need::Open),
-    row("GET", "/api/systems", Need::Open),
-    row("GET", "/api/bodies", Need::Open),
-    row("GET", "/api/stations", Need::Open),
-    row("GET", "/api/jumpgates", Need::Open),
-    row("GET", "/api/ships", Need::RoleOrPlayer(Role::Reader)),
-    row("GET", "/api/ships/{id}", Need::RoleOrPlayer(Role::Reader)),
-    row("PATCH", "/api/ships/{id}", Need::RoleOrPlayer(Role::Operator)),
-    row("GET", "/api/ships/{id}/automation", Need::RoleOrPlayer(Role::Reader)),
-    row("POST", "/api/ships/{id}/automation", Need::RoleOrPlayer(Role::Operator)),
-    row("GET", "/api/ships/{id}/automation/{rule}", Need::RoleOrPlayer(Role::Reader)),
-    row("PUT", "/api/ships/{id}/automation/{rule}", Need::RoleOrPlayer(Role::Operator)),
-    row("DELETE", "/api/ships/{id}/automation/{rule}", Need::RoleOrPlayer(Role::Operator)),
-    row("POST", "/api/auth/register", Need::Open),
-    row("POST", "/api/auth/login", Need::Open),
-    row("GET", "/api/fleet", Need::Player),
-    row("POST", "/api/fleet", Need::Player),
-    row("POST", "/api/fleet/{ship}/activate", Need::Player),
+    open("GET", "/api/status"),
+    open("GET", "/api/systems"),
+    open("GET", "/api/bodies"),
+    open("GET", "/api/stations"),
+    open("GET", "/api/jumpgates"),
+    ships("GET", "/api/ships", Role::Reader),
+    ships("GET", "/api/ships/{id}", Role::Reader),
+    ships("PATCH", "/api/ships/{id}", Role::Operator),
+    ships("GET", "/api/ships/{id}/automation", Role::Reader),
+    ships("POST", "/api/ships/{id}/automation", Role::Operator),
+    ships("GET", "/api/ships/{id}/automation/{rule}", Role::Reader),
+    ships("PUT", "/api/ships/{id}/automation/{rule}", Role::Operator),
+    ships("DELETE", "/api/ships/{id}/automation/{rule}", Role::Operator),
+    open("POST", "/api/auth/register"),
+    open("POST", "/api/auth/login"),
+    own("POST", "/api/auth/logout"),
+    own("PUT", "/api/auth/password"),
+    own("GET", "/api/fleet"),
+    own("POST", "/api/fleet"),
+    own("POST", "/api/fleet/{ship}/activate"),
     // The first message on the socket is checked by the handler.
-    row("GET", "/ws/galaxy", Need::Open),
-    row("GET", "/ws", Need::Open),
+    open("GET", "/ws/galaxy"),
+    open("GET", "/ws"),
     admin("GET", "/api/admin/registrations", Role::Reader),
     admin("POST", "/api/admin/registrations", Role::Operator),
     admin("POST", "/api/admin/registrations/enable", Role::Operator),
@@ -138,6 +148,8 @@ fn router() -> OpenApiRouter<State> {
         .routes(routes!(rules::show, rules::replace, rules::remove))
         .routes(routes!(auth::register))
         .routes(routes!(auth::login))
+        .routes(routes!(auth::logout))
+        .routes(routes!(auth::password))
         .routes(routes!(fleet::list, fleet::add))
         .routes(routes!(fleet::activate))
         .routes(routes!(socket::open))

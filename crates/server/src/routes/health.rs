@@ -1,4 +1,5 @@
-//! Is it alive, is it ready, what is it, how much. `/healthz` never touches the store.
+//! Is it alive, is it ready, what is it, how much. `/healthz` and `/metrics` never ask the store, and `/readyz` only what
+//! is known of it already: all three answer at once whatever the store does.
 
 use std::sync::Arc;
 
@@ -33,7 +34,7 @@ pub(crate) struct Ready {
     reasons: Vec<String>,
 }
 
-/// Whether requests should be sent here: the store answers and the server is not stopping.
+/// Whether requests should be sent here: the store answers and takes writes, and the server is not stopping.
 #[utoipa::path(get, path = "/readyz", tag = "server", security(()),
     responses((status = 200, body = Ready), (status = 503, body = Ready)))]
 pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Response {
@@ -41,10 +42,7 @@ pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Response {
     if app.stopping.is_cancelled() {
         reasons.push("the server is stopping".to_owned());
     }
-    let status = app.store().status();
-    if !status.up {
-        reasons.push("the store does not answer".to_owned());
-    }
+    reasons.extend(app.store().status().trouble());
     let ready = reasons.is_empty();
     let code = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (code, Json(Ready { ready, reasons })).into_response()
@@ -102,11 +100,11 @@ pub(crate) async fn health(State(app): State<Arc<App>>) -> Json<Health> {
     let store = app.store().status();
     // While the store is away this page answers from memory.
     let other_servers = if store.up { crate::presence::others(&app).await.ok() } else { None };
-    let sentence = match (store.up, store.warnings.len()) {
-        (false, _) => "The store does not answer.".to_owned(),
-        (true, 0) => "All well.".to_owned(),
-        (true, 1) => "Running. One thing deserves a look.".to_owned(),
-        (true, many) => format!("Running. {many} things deserve a look."),
+    let sentence = match (store.trouble(), store.warnings.len()) {
+        (Some(trouble), _) => as_sentence(&trouble),
+        (None, 0) => "All well.".to_owned(),
+        (None, 1) => "Running. One thing deserves a look.".to_owned(),
+        (None, many) => format!("Running. {many} things deserve a look."),
     };
     Json(Health {
         sentence,
@@ -120,6 +118,13 @@ pub(crate) async fn health(State(app): State<Arc<App>>) -> Json<Health> {
         other_servers,
         stopping: app.stopping.is_cancelled(),
     })
+}
+
+/// With a capital letter and a full stop.
+pub(super) fn as_sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str())
 }
 
 /// One setting as `worldkeep config show --json` prints it.

@@ -9,7 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::access::Role::{Operator, Reader};
-use crate::access::{Access, role};
+use crate::access::{Access, namespace};
 use crate::modules::{Loop, Module, State, Streams};
 use crate::settings::{SettingDef, Settings, Shape, def};
 
@@ -35,10 +35,13 @@ mod stats;
 mod tile;
 mod workers;
 
+pub(crate) use handle::namespace_of;
+
 /// What jobs adds to the server.
 pub(crate) const MODULE: Module = Module {
     settings: SETTINGS,
     streams: Streams::Namespaces(&def::events),
+    leases: &[&def::scheduler_lock, &def::scheduler_leader],
     routes: router,
     access: ACCESS,
     errors: errors::ERRORS,
@@ -177,47 +180,47 @@ const SETTINGS: &[SettingDef] = &[
 ];
 
 const ACCESS: &[Access] = &[
-    role("POST", "/api/jobs", Operator),
-    role("GET", "/api/jobs", Reader),
-    role("POST", "/api/jobs:batch", Operator),
-    role("POST", "/api/jobs:bulk", Operator),
-    role("GET", "/api/jobs:doctor", Reader),
-    role("POST", "/api/jobs:doctor", Operator),
-    role("GET", "/api/jobs/{id}", Reader),
-    role("DELETE", "/api/jobs/{id}", Operator),
-    role("POST", "/api/jobs/{id}", Operator),
-    role("POST", "/api/jobs/{id}:cancel", Operator),
-    role("POST", "/api/jobs/{id}:retry", Operator),
-    role("POST", "/api/jobs/{id}:runNow", Operator),
-    role("POST", "/api/jobs/{id}:bury", Operator),
-    role("GET", "/api/jobs/{id}/result", Reader),
-    role("GET", "/api/jobs/{id}/explain", Reader),
-    role("GET", "/api/jobs/{id}/timeline", Reader),
-    role("GET", "/api/queues", Reader),
-    role("GET", "/api/queues/{type}", Reader),
-    role("POST", "/api/queues/{type}", Operator),
-    role("POST", "/api/queues/{type}:pause", Operator),
-    role("POST", "/api/queues/{type}:resume", Operator),
-    role("POST", "/api/queues/{type}:purge", Operator),
-    role("GET", "/api/dlq", Reader),
-    role("DELETE", "/api/dlq", Operator),
-    role("POST", "/api/dlq:requeue", Operator),
-    role("POST", "/api/dlq/{id}", Operator),
-    role("POST", "/api/dlq/{id}:edit", Operator),
-    role("GET", "/api/cron", Reader),
-    role("POST", "/api/cron:preview", Reader),
-    role("GET", "/api/cron/{id}", Reader),
-    role("PUT", "/api/cron/{id}", Operator),
-    role("DELETE", "/api/cron/{id}", Operator),
-    role("POST", "/api/cron/{id}", Operator),
-    role("POST", "/api/cron/{id}:fire", Operator),
-    role("GET", "/api/cron/{id}/next", Reader),
-    role("GET", "/api/workers", Reader),
-    role("POST", "/api/workers/{id}", Operator),
-    role("POST", "/api/workers/{id}:quiet", Operator),
-    role("POST", "/api/workers/{id}:stop", Operator),
-    role("GET", "/api/stats", Reader),
-    role("GET", "/api/stats/history", Reader),
+    namespace("POST", "/api/jobs", Operator),
+    namespace("GET", "/api/jobs", Reader),
+    namespace("POST", "/api/jobs:batch", Operator),
+    namespace("POST", "/api/jobs:bulk", Operator),
+    namespace("GET", "/api/jobs:doctor", Reader),
+    namespace("POST", "/api/jobs:doctor", Operator),
+    namespace("GET", "/api/jobs/{id}", Reader),
+    namespace("DELETE", "/api/jobs/{id}", Operator),
+    namespace("POST", "/api/jobs/{id}", Operator),
+    namespace("POST", "/api/jobs/{id}:cancel", Operator),
+    namespace("POST", "/api/jobs/{id}:retry", Operator),
+    namespace("POST", "/api/jobs/{id}:runNow", Operator),
+    namespace("POST", "/api/jobs/{id}:bury", Operator),
+    namespace("GET", "/api/jobs/{id}/result", Reader),
+    namespace("GET", "/api/jobs/{id}/explain", Reader),
+    namespace("GET", "/api/jobs/{id}/timeline", Reader),
+    namespace("GET", "/api/queues", Reader),
+    namespace("GET", "/api/queues/{type}", Reader),
+    namespace("POST", "/api/queues/{type}", Operator),
+    namespace("POST", "/api/queues/{type}:pause", Operator),
+    namespace("POST", "/api/queues/{type}:resume", Operator),
+    namespace("POST", "/api/queues/{type}:purge", Operator),
+    namespace("GET", "/api/dlq", Reader),
+    namespace("DELETE", "/api/dlq", Operator),
+    namespace("POST", "/api/dlq:requeue", Operator),
+    namespace("POST", "/api/dlq/{id}", Operator),
+    namespace("POST", "/api/dlq/{id}:edit", Operator),
+    namespace("GET", "/api/cron", Reader),
+    namespace("POST", "/api/cron:preview", Reader),
+    namespace("GET", "/api/cron/{id}", Reader),
+    namespace("PUT", "/api/cron/{id}", Operator),
+    namespace("DELETE", "/api/cron/{id}", Operator),
+    namespace("POST", "/api/cron/{id}", Operator),
+    namespace("POST", "/api/cron/{id}:fire", Operator),
+    namespace("GET", "/api/cron/{id}/next", Reader),
+    namespace("GET", "/api/workers", Reader),
+    namespace("POST", "/api/workers/{id}", Operator),
+    namespace("POST", "/api/workers/{id}:quiet", Operator),
+    namespace("POST", "/api/workers/{id}:stop", Operator),
+    namespace("GET", "/api/stats", Reader),
+    namespace("GET", "/api/stats/history", Reader),
 ];
 
 /// Verbs behind a colon: the router sees one path for all of them, the document each.

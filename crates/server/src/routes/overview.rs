@@ -9,7 +9,9 @@ use futures_util::future::join_all;
 use serde::Serialize;
 
 use crate::app::App;
+use crate::caller::Caller;
 use crate::overview::{Look, Tile};
+use crate::routes::health::as_sentence;
 
 /// At most this many lines under "Needs a look".
 const LOOKS: usize = 5;
@@ -47,15 +49,20 @@ pub(crate) struct ModuleLine {
     running: bool,
 }
 
-/// Numbers and sentences of the front page, and what deserves a look.
+/// Numbers and sentences of the front page, and what deserves a look. A token with limits gets neither: they count
+/// every tenant and namespace.
 #[utoipa::path(get, path = "/api/overview", tag = "server", responses((status = 200, body = Overview)))]
-pub(crate) async fn overview(State(app): State<Arc<App>>) -> Json<Overview> {
-    let tiles = if app.store().status().up { tiles(&app).await } else { Vec::new() };
-    let store = app.store().status();
+pub(crate) async fn overview(State(app): State<Arc<App>>, caller: Caller) -> Json<Overview> {
+    let limited = caller.reach.is_limited();
+    let up = app.store().status().up;
+    let tiles = if up && !limited { tiles(&app).await } else { Vec::new() };
+    let store = if limited { in_short(&app.store().status()) } else { app.store().status() };
     let mut looks = Vec::new();
-    if !store.up {
-        let reason = store.reason.as_deref().unwrap_or("no reason known");
-        looks.push(look("bad", "store", format!("The store does not answer: {reason}.")));
+    let trouble = store.trouble();
+    if let Some(trouble) = &trouble {
+        let why = store.reason.as_deref().filter(|why| !why.starts_with(kernel::Fault::BUSY));
+        let told = why.map_or_else(|| trouble.clone(), |why| format!("{trouble}: {why}"));
+        looks.push(look("bad", "store", as_sentence(&told)));
     }
     looks.extend(store.warnings.iter().map(|warning| look("warn", "store", warning.clone())));
     looks.extend(tiles.iter().flat_map(|tile| tile.looks.iter().cloned()));
@@ -63,7 +70,7 @@ pub(crate) async fn overview(State(app): State<Arc<App>>) -> Json<Overview> {
     let looks_total = looks.len();
     looks.truncate(LOOKS);
     Json(Overview {
-        sentence: sentence(store.up, looks_total),
+        sentence: sentence(state(&store), looks_total),
         at: app.now_ms(),
         version: env!("CARGO_PKG_VERSION"),
         started_at: app.started_at,
@@ -87,14 +94,38 @@ async fn tiles(app: &Arc<App>) -> Vec<Tile> {
     join_all(asked).await.into_iter().flatten().collect()
 }
 
+/// Whether the store is up, and nothing of where and how it is kept.
+fn in_short(store: &kernel::Status) -> kernel::Status {
+    kernel::Status {
+        place: String::new(),
+        server: String::new(),
+        reason: None,
+        reconnects: 0,
+        persistence: String::new(),
+        eviction: String::new(),
+        warnings: Vec::new(),
+        ..store.clone()
+    }
+}
+
 fn look(level: &'static str, module: &str, sentence: String) -> Look {
     Look { level, module: module.to_owned(), sentence, link: "/health".into() }
 }
 
-fn sentence(up: bool, looks: usize) -> String {
+/// The store in a short sentence.
+fn state(store: &kernel::Status) -> &'static str {
+    let busy = store.reason.as_deref().is_some_and(|why| why.starts_with(kernel::Fault::BUSY));
+    match (store.up, &store.refuses_writes) {
+        (false, _) if busy => "The store is busy.",
+        (false, _) => "The store is away.",
+        (true, Some(_)) => "The store refuses every write.",
+        (true, None) => "Everything is running.",
+    }
+}
+
+fn sentence(state: &str, looks: usize) -> String {
     const WORDS: &[&str] =
         &["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"];
-    let state = if up { "Everything is running." } else { "The store is away." };
     match looks {
         0 => state.to_owned(),
         1 => format!("{state} One thing deserves a look."),
@@ -111,9 +142,11 @@ mod tests {
 
     #[test]
     fn front_page_says_it_in_a_sentence() {
-        assert_eq!(sentence(true, 0), "Everything is running.");
-        assert_eq!(sentence(true, 3), "Everything is running. Three things deserve a look.");
-        assert_eq!(sentence(false, 1), "The store is away. One thing deserves a look.");
-        assert_eq!(sentence(true, 12), "Everything is running. 12 things deserve a look.");
+        let running = "Everything is running.";
+        assert_eq!(sentence(running, 0), "Everything is running.");
+        assert_eq!(sentence(running, 3), "Everything is running. Three things deserve a look.");
+        assert_eq!(sentence(running, 12), "Everything is running. 12 things deserve a look.");
+        let away = "The store is away.";
+        assert_eq!(sentence(away, 1), "The store is away. One thing deserves a look.");
     }
 }

@@ -19,7 +19,7 @@ use rooms::keys::{TABLE, def};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::{Access, Need, Role, role, row};
+use crate::access::{Access, Need, Role, Scope, row, server};
 use crate::app::App;
 use crate::modules::{Loop, Module, State, Streams};
 use crate::overview::{Look, Tile};
@@ -30,6 +30,7 @@ use crate::wire;
 /// What rooms adds to the server.
 pub(crate) const MODULE: Module = Module {
     streams: Streams::Fixed(&[&def::events]),
+    timers: Some((&def::due, &def::due_data)),
     routes: router,
     access: ACCESS,
     errors: errors::ERRORS,
@@ -51,15 +52,15 @@ pub(crate) const MODULE: Module = Module {
     ..Module::named("rooms", "a party game played on phones", &TABLE)
 };
 
-// A room's own credentials are its key and the devices' ids; the handlers look at them.
+// A room's own credentials are its key and the devices' ids; the handlers look at them, and at an operator's token.
 const ACCESS: &[Access] = &[
-    role("GET", "/api/rooms", Role::Reader),
-    row("POST", "/api/rooms", Need::Open),
-    row("GET", "/api/rooms/{code}", Need::Open),
-    row("DELETE", "/api/rooms/{code}", Need::Open),
-    row("GET", "/api/rooms/{code}/state", Need::Open),
-    row("GET", "/api/rooms/{code}/qr.svg", Need::Open),
-    row("GET", "/ws/rooms", Need::Open),
+    server("GET", "/api/rooms", Role::Reader),
+    row("POST", "/api/rooms", Need::Open, Scope::Server),
+    row("GET", "/api/rooms/{code}", Need::Open, Scope::Server),
+    row("DELETE", "/api/rooms/{code}", Need::Open, Scope::Server),
+    row("GET", "/api/rooms/{code}/state", Need::Open, Scope::Server),
+    row("GET", "/api/rooms/{code}/qr.svg", Need::Open, Scope::Server),
+    row("GET", "/ws/rooms", Need::Open, Scope::Server),
 ];
 
 fn router() -> OpenApiRouter<State> {
@@ -113,6 +114,11 @@ const SETTINGS: &[SettingDef] = &[
         "wrong master keys on a socket before it is closed; 0 is no limit",
     ),
     number("rooms.sockets_per_minute", "60", "new sockets from one address; 0 is no limit"),
+    number(
+        "rooms.sockets_per_address",
+        "256",
+        "open sockets of one address, where a whole party may sit; 0 is no limit",
+    ),
 ];
 
 /// The rooms there are, and a forced close that nobody served.

@@ -55,8 +55,8 @@ impl From<Caller> for Me {
             },
             name: caller.name,
             role: caller.role,
-            tenants: caller.tenants,
-            namespaces: caller.namespaces,
+            tenants: caller.reach.tenants().map(<[String]>::to_vec),
+            namespaces: caller.reach.namespaces().map(<[String]>::to_vec),
             payloads: caller.payloads,
             csrf: caller.csrf,
             expires_at: caller.expires_at,
@@ -81,13 +81,14 @@ pub(crate) async fn open(
     };
     let hash = holder.holder().ok_or(reply::BAD_TOKEN)?;
     let hours = app.settings.number("session_hours");
-    let (text, session) = sessions::open(app.store(), &hash, hours).await?;
+    let text = sessions::open(app.store(), &hash, hours).await?;
+    let csrf = Some(sessions::csrf_of(&text));
     let cookie = Cookie::build((sessions::COOKIE, text))
         .path("/")
         .http_only(true)
         .same_site(SameSite::Strict)
         .secure(is_https(&headers));
-    let me = Caller { who: Who::Session(hash), csrf: Some(session.csrf), ..holder };
+    let me = Caller { who: Who::Session(hash), csrf, ..holder };
     Ok((jar.add(cookie), Json(Me::from(me))).into_response())
 }
 

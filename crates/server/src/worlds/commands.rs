@@ -10,13 +10,16 @@ use std::time::Duration;
 use field::Tenant;
 use futures_util::StreamExt as _;
 use kernel::keyspace::{KeyDef, Layout};
-use kernel::{Cmd, Deadline, Fault, Pending, Value, reply};
+use kernel::{Cmd, Deadline, Fault, Pending, Told, Value, reply};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::modules::State;
+
+/// What was said of streams that cannot be read.
+static UNREAD: Told = Told::new();
 
 /// The consumer group of all servers.
 pub(crate) const GROUP: &str = "worldkeep";
@@ -26,6 +29,8 @@ const BATCH: &str = "64";
 const IDLE_MS: &str = "15000";
 /// New tenants, new streams and what dead servers held are looked for this often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long it rests at most while no service has ever sent a command.
+const QUIET: Duration = Duration::from_secs(5);
 const CLAIM_EVERY: Duration = Duration::from_secs(5);
 /// How long to rest when there was nothing to do: from just after news to long after them.
 const REST: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
@@ -98,6 +103,7 @@ where
             outcome = reader.round(false, &handle).await;
         }
         rest = match outcome {
+            Ok(0) if reader.known.is_empty() => (rest * 2).min(QUIET),
             Ok(0) => (rest * 2).min(REST.1),
             Ok(_) => REST.0,
             Err(fault) => {
@@ -151,7 +157,9 @@ impl Reader {
                     found.push((*tenant, key.clone()));
                 }
                 Err(fault @ Fault::Refused { .. }) => {
-                    tracing::warn!(key, %fault, "commands cannot be read");
+                    if UNREAD.is_news(key, &fault) {
+                        tracing::warn!(key, %fault, "commands cannot be read");
+                    }
                 }
                 Err(fault) => return Err(fault),
             }

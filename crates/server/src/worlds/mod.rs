@@ -19,7 +19,6 @@ use field::{Bad, CatalogueError, Field, Tenant};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::caller::Caller;
 use crate::reply::{self, Refusal};
 use crate::settings::{SettingDef, Shape};
 
@@ -31,18 +30,15 @@ pub(crate) const SETTINGS: &[SettingDef] = &[SettingDef {
     says: "what the last server to stop does with reactors and monsters, which their services call volatile",
 }];
 
-/// Whether a module empties its worlds now that this server has stopped.
-pub(crate) fn tears_down(app: &App) -> bool {
-    app.was_last.load(Ordering::Relaxed) && app.settings.text("worlds.on_stop") == Some("teardown")
+/// Whether the last server to stop has something to do.
+pub(crate) fn asks_who_is_last(app: &App) -> bool {
+    app.settings.text("worlds.on_stop") == Some("teardown")
+        && (app.runs("reactors") || app.runs("monsters"))
 }
 
-/// Who may take away what belongs to all tenants: whoever is not bound to some of them.
-pub(crate) fn covers_all_tenants(caller: &Caller) -> Result<(), Refusal> {
-    if caller.tenants.is_none() {
-        return Ok(());
-    }
-    let says = "teardown is for all tenants, and these credentials are for some";
-    Err(Refusal::new(reply::FORBIDDEN, says))
+/// Whether a module empties its worlds now that this server has stopped.
+pub(crate) fn tears_down(app: &App) -> bool {
+    app.was_last.load(Ordering::Relaxed) && asks_who_is_last(app)
 }
 
 /// Reads a catalogue again when its files change, until the stop. A broken one is told, and the old one stays.
@@ -52,6 +48,7 @@ pub(crate) async fn keep_fresh(
     every: Duration,
     stop: CancellationToken,
 ) {
+    let told = kernel::Told::new();
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -59,8 +56,11 @@ pub(crate) async fn keep_fresh(
         }
         // Files may be on a slow disk: not on the threads that answer requests.
         match tokio::task::spawn_blocking(refresh.clone()).await {
-            Ok(Ok(true)) => tracing::info!(module, "the catalogue was read again"),
-            Ok(Err(error)) => {
+            Ok(Ok(true)) => {
+                told.well(module);
+                tracing::info!(module, "the catalogue was read again");
+            }
+            Ok(Err(error)) if told.is_news(module, &error) => {
                 tracing::warn!(module, %error, "the catalogue is wrong, the old one stays");
             }
             _ => {}
@@ -74,27 +74,23 @@ impl From<Bad> for Refusal {
     }
 }
 
-/// The tenant that the headers name, when the caller may touch it.
+/// The tenant that the headers name.
+pub(crate) fn tenant_of(headers: &HeaderMap) -> Result<Tenant, Bad> {
+    let mut texts = [None; 4];
+    for (text, name) in texts.iter_mut().zip(Tenant::HEADERS) {
+        *text = header(headers, name)?;
+    }
+    Tenant::parse(texts)
+}
+
+/// The tenant of a request, which its caller may touch: routes that take it have the scope of a tenant.
 pub(crate) struct Of(pub(crate) Tenant);
 
 impl<S: Send + Sync> FromRequestParts<S> for Of {
     type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
-        let mut texts = [None; 4];
-        for (text, name) in texts.iter_mut().zip(Tenant::HEADERS) {
-            *text = header(&parts.headers, name)?;
-        }
-        let tenant = Tenant::parse(texts)?;
-        let caller = Caller::from_request_parts(parts, state).await?;
-        if !caller.may_tenant(&tenant.id.to_string()) {
-            return Err(Refusal::new(
-                reply::FORBIDDEN,
-                "these credentials do not cover this tenant; ask for a token that lists it",
-            )
-            .field("TENANT_ID"));
-        }
-        Ok(Of(tenant))
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        Ok(Of(tenant_of(&parts.headers)?))
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use testkit::picture::workspace;
 
-fn hold(name: &str, made: &str) {
+pub(crate) fn hold(name: &str, made: &str) {
     let path: PathBuf = workspace().join("docs").join(name);
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&path, made).unwrap();
@@ -21,13 +21,35 @@ fn openapi_document_is_up_to_date() {
     hold("openapi.json", &server::app::openapi_text(&server::app::openapi()));
 }
 
-#[test]
-fn errors_page_is_up_to_date() {
+/// Every refusal there is, by the part that gives it.
+fn refusals() -> Vec<(&'static str, &'static [server::reply::ErrorDef])> {
     let mut tables = vec![("Any route", server::reply::ERRORS)];
     tables.extend(
         server::modules::MODULES.iter().map(|m| (m.name, m.errors)).filter(|t| !t.1.is_empty()),
     );
-    hold("errors.md", &server::reply::errors_page(&tables));
+    tables
+}
+
+#[test]
+fn errors_page_is_up_to_date() {
+    hold("errors.md", &server::reply::errors_page(&refusals()));
+}
+
+#[test]
+fn every_refusal_has_a_sentence() {
+    for (part, table) in refusals() {
+        for error in table {
+            let says = error.says;
+            assert!(says.split_whitespace().count() > 2, "{part}: {}: {says:?}", error.code);
+            let first = says.chars().next().is_some_and(|first| !first.is_uppercase());
+            assert!(first && !says.ends_with('.'), "{part}: {}: {says:?}", error.code);
+        }
+    }
+}
+
+#[test]
+fn metrics_page_is_up_to_date() {
+    hold("metrics.md", &server::measure::metrics_page());
 }
 
 #[test]

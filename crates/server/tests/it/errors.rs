@@ -19,7 +19,10 @@ testkit::on_every_store!(unknown_paths_speak_the_dialect_of_their_family, |store
     assert_eq!(world["errors"][0]["status"], "404");
     assert_eq!(world["errors"][0]["code"], "NOT_FOUND");
     let room = running.json("/api/rooms/ABCD/nothing").await;
-    assert_eq!(room, serde_json::json!({ "error": "room_not_found", "message": "not_found" }));
+    let says = server::reply::NOT_FOUND.says;
+    let spelled =
+        serde_json::json!({ "error": "room_not_found", "message": "not_found", "says": says });
+    assert_eq!(room, spelled);
 });
 
 testkit::on_every_store!(refusals_have_the_right_status, |store| {

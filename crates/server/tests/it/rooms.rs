@@ -3,5 +3,5 @@
 mod game;
 mod http;
 mod input;
-mod phone;
+pub(crate) mod phone;
 mod servers;

@@ -74,4 +74,19 @@ testkit::on_every_store!(secrets_are_not_in_the_store_as_they_are, |store| {
     let keys = format!("{:?}", running.store(&["KEYS", "wk:*"]).await);
     assert!(keys.contains("wk:sessions:"), "{keys}");
     assert!(!keys.contains(&secret), "the cookie itself is not stored");
+    let me: Value = response.json().await.unwrap();
+    let csrf = me["csrf"].as_str().unwrap();
+    let digest = keys.split("wk:sessions:").nth(1).unwrap()[..64].to_owned();
+    let stored = format!("{:?}", running.store(&["GET", &format!("wk:sessions:{digest}")]).await);
+    assert!(stored.contains("token"), "{stored}");
+    for hidden in [&secret, csrf, &token] {
+        assert!(
+            !stored.contains(hidden) && !digest.contains(hidden),
+            "{hidden} is stored: {stored}"
+        );
+    }
+    // A page that is loaded again asks for it by its cookie.
+    let again = running.get("/api/session").header("cookie", format!("wk_session={secret}"));
+    let again: Value = again.send().await.unwrap().json().await.unwrap();
+    assert_eq!(again["csrf"], csrf);
 });

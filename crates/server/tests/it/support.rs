@@ -8,6 +8,7 @@ use kernel::{Cmd, Deadline, Store, SystemClock, Value};
 use reqwest::{Method, RequestBuilder};
 use server::App;
 use server::access::Role;
+use server::caller::Caller;
 use server::settings::{Settings, Source};
 use server::tokens::{self, NewToken};
 use tokio::net::TcpListener;
@@ -112,7 +113,10 @@ impl Running {
             payloads: false,
             days: None,
         };
-        tokens::make(self.app.store(), self.app.now_ms(), new).await.unwrap().token
+        tokens::make(self.app.store(), self.app.now_ms(), &Caller::owner(), new)
+            .await
+            .unwrap()
+            .token
     }
 
     /// Sends a command to the store.
@@ -121,7 +125,8 @@ impl Running {
         for word in words {
             cmd.arg(*word);
         }
-        self.app.store().call(&cmd, Deadline::after(Duration::from_secs(5))).await.unwrap()
+        let by = Deadline::after(Duration::from_secs(5));
+        testkit::call_as_default(self.app.store(), &cmd, by).await.unwrap()
     }
 }
 

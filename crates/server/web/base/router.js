@@ -80,7 +80,13 @@ async function show({ keepFocus = false, fresh = false } = {}) {
   const abort = new AbortController();
   shown = { r: found?.r, params, abort, page: null, nav: found?.r.nav };
   const { root, ctx } = hooks.prepare(shown, { params, query: q, signal: abort.signal });
-  shown.page = (await module.mount(root, ctx)) || {};
+  try {
+    shown.page = (await module.mount(root, ctx)) || {};
+  } catch (e) {
+    // A page that cannot be drawn says so: an empty frame tells nobody anything.
+    if (mine === serial) hooks.broken?.(e);
+    return;
+  }
   if (mine === serial) hooks.shown?.(shown, { keepFocus });
 }
 

@@ -207,12 +207,14 @@ export class Shell {
         ),
     );
     const store = state.overview?.store;
-    const tone = state.fault || store?.up === false ? 'bad' : !store ? '' : store.warnings?.length ? 'warn' : 'ok';
-    const line =
-      state.fault || store?.up === false
-        ? state.overviewAt
-          ? t('age.old', { age: age(state.ageMs) })
-          : t('store.away')
+    const away = state.fault || store?.up === false;
+    const tone = away || store?.refuses_writes ? 'bad' : !store ? '' : store.warnings?.length ? 'warn' : 'ok';
+    const line = away
+      ? state.overviewAt
+        ? t('age.old', { age: age(state.ageMs) })
+        : t('store.away')
+      : store?.refuses_writes
+        ? t('store.refuses')
         : storeNote(store);
     fill(
       this.storeLine,

@@ -13,6 +13,8 @@ export default {
   'health.steps': 'steps are not even',
   'health.store': 'Store',
   'health.storedown': 'Away since {at}: {reason}',
+  'health.writes': 'Writes',
+  'health.refuses': 'Refused: {reason}. Free some room on its disk; they are taken again by themselves.',
   'health.noreason': 'no reason known',
   'health.since': 'for {age}',
   'health.warning': 'Warning',

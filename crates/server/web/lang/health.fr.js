@@ -13,6 +13,8 @@ export default {
   'health.steps': 'pas inégaux',
   'health.store': 'Base',
   'health.storedown': 'Absente depuis {at} : {reason}',
+  'health.writes': 'Écritures',
+  'health.refuses': 'Refusées : {reason}. Libérez de la place sur son disque ; elles reprennent d’elles-mêmes.',
   'health.noreason': 'sans raison connue',
   'health.since': 'depuis {age}',
   'health.warning': 'Alerte',

@@ -309,6 +309,7 @@ export function mount(root, ctx) {
                   'span',
                   { class: CURES.includes(f.trouble) ? 'quiet' : 'dim' },
                   t(CURES.includes(f.trouble) ? `repair.${f.trouble}` : 'check.byhand'),
+                  f.remedy && [' ', h('code', {}, f.remedy)],
                 ),
         },
       ],

@@ -115,7 +115,7 @@ export function mount(root, ctx) {
     const bad = !s.up;
     const n = s.warnings.length;
     ctx.head({
-      title: t(bad ? 'health.bad' : n ? 'health.warn' : 'health.good'),
+      title: t(bad ? 'health.bad' : s.refuses_writes ? 'overview.refuses' : n ? 'health.warn' : 'health.good'),
       sentence: health.stopping
         ? t('health.stopping')
         : t('health.up', { age: age(health.uptime_ms), version: health.version }),
@@ -132,6 +132,7 @@ export function mount(root, ctx) {
             : storeName(s),
         bad ? null : t('health.since', { age: age(Date.now() - s.since_ms) }),
       ),
+      s.refuses_writes ? line('bad', t('health.writes'), t('health.refuses', { reason: s.refuses_writes })) : null,
       line('ok', t('store.place'), h('span.mono', {}, s.place)),
       line(/^none|^off|no /i.test(s.persistence || '') ? 'warn' : 'ok', t('store.persistence'), s.persistence || '–'),
       line(s.eviction && s.eviction !== 'noeviction' ? 'warn' : 'ok', t('store.eviction'), s.eviction || '–'),

@@ -111,7 +111,15 @@ export function mount(root, ctx) {
     }
     const n = o.looks_total ?? (o.looks || []).length;
     ctx.head({
-      title: t(state.storeAway ? 'overview.away' : state.fault ? 'overview.unreachable' : 'overview.running'),
+      title: t(
+        state.storeAway
+          ? 'overview.away'
+          : state.fault
+            ? 'overview.unreachable'
+            : o.store?.refuses_writes
+              ? 'overview.refuses'
+              : 'overview.running',
+      ),
       sentence: state.fault
         ? t('overview.from', { at: when(state.overviewAt) })
         : [

@@ -7,7 +7,6 @@ use std::time::Duration;
 use axum::extract::ws::Utf8Bytes;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc, watch};
-use tokio_tungstenite::tungstenite::Error;
 
 use super::pilot::{Pilot, welcome};
 use super::socket::code;
@@ -18,10 +17,8 @@ use crate::gateway::notes::{Note, What};
 use crate::gateway::seats::{Seat, Turn};
 use crate::gateway::state::State;
 use crate::outbox::End;
-use crate::pipe::{self, Socket};
+use crate::pipe::Socket;
 
-/// How long one write may wait for a client that does not read.
-const WRITE_WAIT: Duration = Duration::from_mins(1);
 /// Notes that are written in one go.
 const NOTES: usize = 256;
 
@@ -89,7 +86,8 @@ impl Mouth<'_> {
             },
             note = self.notes.recv() => match note {
                 Ok(first) => self.notes(first).await,
-                Err(RecvError::Lagged(_)) => Ok(()),
+                // Among what was missed may have been the end of the login.
+                Err(RecvError::Lagged(_)) => self.still_in().await,
                 Err(RecvError::Closed) => Err(End::gone()),
             },
             changed = self.nudged.changed() => changed.map_err(|_| End::gone()),
@@ -108,7 +106,7 @@ impl Mouth<'_> {
         }
         // Whoever reads slowly holds nothing that others share.
         drop(state);
-        in_time(self.app, self.socket.flush()).await
+        self.socket.flush().await.map_err(|_| End::gone())
     }
 
     /// A note and those that wait behind it.
@@ -123,12 +121,32 @@ impl Mouth<'_> {
                         end = Err(End(code::POLICY, "the account was deleted"));
                         break;
                     }
+                    What::LoginEnded => {
+                        end = self.still_in().await;
+                        if end.is_err() {
+                            break;
+                        }
+                    }
                 }
             }
             next = if texts.len() < NOTES { self.notes.try_recv().ok() } else { None };
         }
         self.say(&texts).await?;
         end
+    }
+
+    /// Whether the login that opened this socket has not ended. A database that does not say ends it too: whoever is
+    /// still logged in comes again.
+    async fn still_in(&self) -> Result<(), End> {
+        let later = End(1013, "the accounts do not answer; come again");
+        let Ok(fleets) = self.gateway.fleets(self.app).await else { return Err(later) };
+        match fleets.accounts().standing(&self.pilot.claims, &self.pilot.token).await {
+            Ok(_) => Ok(()),
+            Err(error) if error.code().is_some() => {
+                Err(End(code::AUTH, "this login has ended; log in again"))
+            }
+            Err(_) => Err(later),
+        }
     }
 
     /// A text and those that wait behind it.
@@ -153,15 +171,6 @@ impl Mouth<'_> {
         }
         let bytes: usize = texts.iter().map(|text| text.len()).sum();
         self.gateway.meters.sent.increment(bytes as u64);
-        in_time(self.app, self.socket.send(texts)).await
+        self.socket.send(texts).await.map_err(|_| End::gone())
     }
-}
-
-/// Does it within the time a client has.
-pub(super) async fn in_time(
-    app: &App,
-    work: impl Future<Output = Result<(), Error>>,
-) -> Result<(), End> {
-    let limit = async { app.clock.sleep(WRITE_WAIT).await };
-    pipe::in_time(work, limit, End(code::IDLE, "nothing was read")).await
 }

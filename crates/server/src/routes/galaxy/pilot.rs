@@ -6,8 +6,9 @@ use axum::extract::ws::Utf8Bytes;
 use galaxy::accounts::{Fleet, Player};
 use galaxy::engine::Seen;
 use galaxy::text;
+use galaxy::tokens::Claims;
 use serde_json::{Value, json};
-use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::tungstenite::Message;
 use uuid::Uuid;
 
 use super::socket::code;
@@ -19,7 +20,7 @@ use crate::gateway::notes::{Note, What};
 use crate::gateway::seats::View;
 use crate::gateway::{Gateway, errors, shapes};
 use crate::outbox::End;
-use crate::pipe::Socket;
+use crate::pipe::{self, Socket};
 use crate::reply::{self, Refusal};
 
 /// How long the first message may take.
@@ -29,7 +30,9 @@ const AUTH_WAIT: Duration = Duration::from_secs(5);
 pub(super) struct Pilot {
     pub(super) player: Player,
     pub(super) fleet: Fleet,
+    /// What the socket was opened with.
     pub(super) token: String,
+    pub(super) claims: Claims,
     /// Unix milliseconds at which the token ends.
     pub(super) ends_ms: u64,
 }
@@ -81,7 +84,7 @@ pub(super) async fn log_in(
     let text = match first {
         Some(Ok(Message::Text(text))) => text,
         Some(Ok(Message::Close(_))) | None => return Err((None, End::gone())),
-        Some(Err(broken)) => return Err((None, broke(&broken))),
+        Some(Err(broken)) => return Err((None, pipe::broken(&broken))),
         Some(Ok(_)) => return Err((None, End(code::AUTH, "the first message must be auth"))),
     };
     let Ok(Said::Auth { token }) = Said::read(&text) else {
@@ -100,10 +103,12 @@ pub(super) async fn log_in(
         (Some(error(&refusal, Some("auth"))), end)
     };
     let fleets = gateway.fleets(app).await.map_err(refuse)?;
-    let player = fleets.accounts().whose(&token).await.map_err(account).map_err(refuse)?;
-    let ends_ms = fleets.accounts().verify(&token).map_or(0, |claims| claims.exp * 1_000);
+    let claims = fleets.accounts().verify(&token).map_err(|bad| refuse(account(bad.into())))?;
+    let player =
+        fleets.accounts().standing(&claims, &token).await.map_err(account).map_err(refuse)?;
+    let ends_ms = claims.exp * 1_000;
     let fleet = fleets.restore(&player).await.map_err(fleet).map_err(refuse)?;
-    Ok(Pilot { player, fleet, token, ends_ms })
+    Ok(Pilot { player, fleet, token, claims, ends_ms })
 }
 
 /// Another ship of the fleet, for all sockets of the player.
@@ -131,12 +136,4 @@ pub(super) async fn rename(
 
 pub(super) fn away() -> End {
     End(code::AWAY, "the server is going away")
-}
-
-/// A frame beyond the limit is told so; what else breaks just ends.
-pub(super) fn broke(broken: &Error) -> End {
-    match broken {
-        Error::Capacity(_) => End(code::TOO_BIG, "the message is too big"),
-        _ => End::gone(),
-    }
 }

@@ -35,6 +35,12 @@ pub(super) const SETTINGS: &[SettingDef] = &[
         "PostgreSQL for accounts and snapshots, such as postgres://user:password@host/name; empty is one SQLite file",
     ),
     def(
+        "galaxy.restore",
+        Shape::Choice(&["own", "auto", "wait"]),
+        "own",
+        "what happens when the store has lost the world: auto puts the newest snapshot back, wait leaves that to an operator; own is auto with the embedded engine and wait elsewhere",
+    ),
+    def(
         "galaxy.admin_user",
         Shape::Text,
         "",
@@ -45,7 +51,13 @@ pub(super) const SETTINGS: &[SettingDef] = &[
         "galaxy.logins_per_minute",
         Shape::Number,
         "5",
-        "tries to log in or to register from one address; 0 is no limit",
+        "tries to log in or to register from one address, counted by all servers together; 0 is no limit",
+    ),
+    def(
+        "galaxy.wrong_passwords_per_minute",
+        Shape::Number,
+        "5",
+        "wrong passwords for one account, from wherever they come, counted by all servers together; 0 is no limit",
     ),
     def(
         "galaxy.messages_per_second",

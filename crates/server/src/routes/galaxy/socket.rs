@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::response::Response;
 use tokio::sync::{mpsc, watch};
 
-use super::mouth::{Mouth, in_time};
+use super::mouth::Mouth;
 use super::pilot::{Pilot, log_in, view};
 use super::talk::Talk;
 use crate::app::App;
@@ -28,7 +28,6 @@ pub(super) mod code {
     pub(in super::super) const ORIGIN: u16 = 4003;
     pub(in super::super) const IDLE: u16 = 4008;
     pub(in super::super) const POLICY: u16 = 1008;
-    pub(in super::super) const TOO_BIG: u16 = 1009;
     pub(in super::super) const AWAY: u16 = 1001;
 }
 
@@ -92,7 +91,7 @@ async fn run(app: Arc<App>, gateway: Arc<Gateway>, socket: Socket, wrong_origin:
         match log_in(&app, &gateway, &socket).await {
             Err((text, end)) => {
                 if let Some(text) = text {
-                    let _ = in_time(&app, socket.send(&[text])).await;
+                    let _ = socket.send(&[text]).await;
                 }
                 end
             }

@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tokio_tungstenite::tungstenite::Message;
 
-use super::pilot::{Pilot, away, broke, rename, switch};
+use super::pilot::{Pilot, away, rename, switch};
 use super::socket::code;
 use super::words::{Said, error};
 use crate::app::App;
@@ -25,7 +25,7 @@ use crate::gateway::orders::Asker;
 use crate::gateway::seats::Seat;
 use crate::gateway::{Gateway, errors};
 use crate::outbox::End;
-use crate::pipe::Socket;
+use crate::pipe::{self, Socket};
 use crate::reply::{self, Refusal};
 use crate::routes::rooms::rates::{Bucket, Taken};
 
@@ -101,7 +101,7 @@ impl<'a> Talk<'a> {
                         Some(Ok(Message::Binary(_))) => self.bad("frames must be text"),
                         Some(Ok(Message::Close(_))) | None => Err(End::gone()),
                         Some(Ok(_)) => Ok(()),
-                        Some(Err(broken)) => Err(broke(&broken)),
+                        Some(Err(broken)) => Err(pipe::broken(&broken)),
                     }
                 }
                 Some(reply) = pending.next() => reply.map_or(Ok(()), |text| self.say(text)),

@@ -20,6 +20,12 @@ pub(super) async fn tile(app: State) -> Result<Tile, Refusal> {
         Err(refusal) if refusal.def == gateway::NO_WORLD => {
             return Ok(made(0, "There is no world yet: worldkeep galaxy init".into(), Vec::new()));
         }
+        Err(refusal) if refusal.def == gateway::WORLD_LOST => {
+            let link = "/galaxy".to_owned();
+            let sentence = refusal.message.clone();
+            let look = Look { level: "bad", module: "galaxy".into(), sentence, link };
+            return Ok(made(0, "The store has lost the world.".into(), vec![look]));
+        }
         Err(refusal) => return Err(refusal),
     };
     Ok(made(seen.ships.len() as u64, sentence(&seen), looks(&seen)))

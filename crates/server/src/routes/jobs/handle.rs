@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
+use axum::http::Uri;
 use axum::http::request::Parts;
 use jobs::{Catchup, Error, Jobs, Options};
 use serde::Deserialize;
@@ -44,24 +45,19 @@ impl Queues {
         self.0.iter().find_map(|(_, jobs)| jobs.as_ref().err().map(ToString::to_string))
     }
 
-    /// The one that is asked for: by name, else the first that this caller may see.
+    /// The one that is asked for: by name, else the first that this caller may see. The routes have the scope of a
+    /// namespace, so a name that the caller may not see does not come here.
     fn choose(&self, caller: &Caller, ns: Option<&str>) -> Result<Jobs, Refusal> {
-        let forbidden = || {
-            Refusal::new(reply::FORBIDDEN, "your token is not for this job namespace").field("ns")
-        };
-        if ns.is_some_and(|ns| !caller.may_namespace(ns)) {
-            return Err(forbidden());
-        }
         let found = self.0.iter().find(|(name, _)| match ns {
             Some(ns) => name == ns,
             None => caller.may_namespace(name),
         });
         match (found, ns) {
             (Some((_, jobs)), _) => jobs.clone().map_err(refuse),
-            (None, None) => Err(forbidden()),
-            (None, Some(ns)) => {
+            (None, ns) => {
                 let sentence = format!(
-                    "this server has no namespace {ns}; add it to the setting jobs.namespaces"
+                    "this server has no namespace {}; add it to the setting jobs.namespaces",
+                    ns.unwrap_or("of yours")
                 );
                 Err(Refusal::new(errors::NO_NAMESPACE, sentence).field("ns"))
             }
@@ -112,12 +108,17 @@ struct Named {
     ns: Option<String>,
 }
 
+/// The namespace that a query names.
+pub(crate) fn namespace_of(uri: &Uri) -> Result<Option<String>, Refusal> {
+    Query::<Named>::of(uri).map(|Query(named)| named.ns)
+}
+
 impl FromRequestParts<State> for Here {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &State) -> Result<Self, Refusal> {
         let caller = Caller::from_request_parts(parts, app).await?;
-        let Query(Named { ns }) = Query::from_request_parts(parts, app).await?;
+        let ns = namespace_of(&parts.uri)?;
         let jobs = Queues::of(app).choose(&caller, ns.as_deref())?;
         Ok(Here { view: View::of(&caller, &app.settings), app: Arc::clone(app), jobs, caller })
     }

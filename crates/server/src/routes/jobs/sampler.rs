@@ -1,5 +1,6 @@
 //! Looks at every queue once a second: sizes into the history and onto `/metrics`, events into both. Reads only, and
-//! at most as much as the stream holds each time; what a busier stream dropped before is counted as unread.
+//! at most as much as the stream holds each time; what a busier stream dropped before is counted as unread. A queue
+//! that nobody uses is looked at less often.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,8 @@ use crate::modules::State;
 use crate::wire;
 
 const EVERY: Duration = Duration::from_secs(1);
+/// The longest pause between two looks at a queue that nobody uses.
+const QUIET: Duration = Duration::from_secs(5);
 const PAGE: usize = 1000;
 /// Pages of one look: the whole stream, which is trimmed to about 10 000.
 const PAGES: usize = 12;
@@ -133,32 +136,43 @@ fn seq_of(entry: &kernel::Value) -> Option<Seq> {
     wire::text(id)?.parse().ok()
 }
 
-/// The loop.
+/// The loop: one task for each queue.
 pub(crate) fn run(app: State, stop: CancellationToken) -> BoxFuture<'static, ()> {
     Box::pin(async move {
-        describe();
-        let mut every = tokio::time::interval(EVERY);
-        every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                _ = every.tick() => {}
-            }
-            for jobs in Queues::of(&app).iter() {
-                let looked = tokio::select! {
-                    () = stop.cancelled() => return,
-                    looked = look(&app, jobs) => looked,
-                };
-                if let Err(refusal) = looked {
-                    tracing::debug!(
-                        why = refusal.message,
-                        ns = jobs.namespace(),
-                        "looking at the queue"
-                    );
+        let all = Queues::of(&app);
+        let each = all.iter().map(|jobs| {
+            let looking = watch(&app, jobs);
+            let stop = stop.clone();
+            async move {
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = looking => {}
                 }
             }
-        }
+        });
+        futures_util::future::join_all(each).await;
     })
+}
+
+/// Looks at one queue for ever.
+async fn watch(app: &App, jobs: &Jobs) {
+    let mut rest = EVERY;
+    loop {
+        let used = jobs.used();
+        let unused = jobs.is_unused().await.unwrap_or(false);
+        // The first look at an unused queue shows it as it is; the next ones would show the same.
+        if (!unused || rest == EVERY)
+            && let Err(refusal) = look(app, jobs).await
+        {
+            let (why, ns) = (refusal.message, jobs.namespace());
+            tracing::debug!(why, ns, "looking at the queue");
+        }
+        rest = if unused { (rest * 2).min(QUIET) } else { EVERY };
+        tokio::select! {
+            () = tokio::time::sleep(rest) => {}
+            () = used, if unused => rest = EVERY,
+        }
+    }
 }
 
 async fn look(app: &App, jobs: &Jobs) -> Result<(), crate::reply::Refusal> {
@@ -218,18 +232,6 @@ fn measure(ns: &str, fact: &Fact) {
         "malformed" => metrics::counter!("jobs_malformed_total", &[ns]).increment(1),
         _ => {}
     }
-}
-
-fn describe() {
-    metrics::describe_gauge!("jobs_queue", "jobs by state");
-    metrics::describe_gauge!("jobs_oldest_waiting_seconds", "age of the job at the head");
-    metrics::describe_gauge!("workers_alive", "workers with a sign of life");
-    metrics::describe_gauge!("scheduler_leader", "1 while some scheduler holds the lead");
-    metrics::describe_histogram!("jobs_latency_seconds", "from ready to claimed");
-    metrics::describe_histogram!("jobs_duration_seconds", "in the handler");
-    metrics::describe_counter!("jobs_total", "attempts by type and outcome");
-    metrics::describe_counter!("jobs_recovered_total", "jobs taken back from dead workers");
-    metrics::describe_counter!("jobs_malformed_total", "stored jobs that nobody can read");
 }
 
 /// Progress as it is told, for sockets that ask for the type `progress`. Numbers only: what a handler writes beside

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes as paths;
 
-use crate::access::{Access, Role, role};
+use crate::access::{Access, Need, Role, Scope, row, server, tenant};
 use crate::app::App;
 use crate::modules::{Checking, Loop, Module, State, Streams};
 use crate::overview::Tile;
@@ -33,6 +33,7 @@ use crate::worlds;
 /// What monsters adds to the server.
 pub(crate) const MODULE: Module = Module {
     streams: Streams::Tenants { scopes: &def::scopes, stream: &def::events },
+    timers: Some((&def::due, &def::due_data)),
     routes: router,
     access: ACCESS,
     errors: ERRORS,
@@ -53,21 +54,21 @@ const CHARACTERS: &str =
     "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/characters/{character}";
 
 const ACCESS: &[Access] = &[
-    role("GET", "/api/monsters/templates", Role::Reader),
-    role("GET", "/api/monsters/{id}", Role::Reader),
-    role("DELETE", "/api/monsters/{id}", Role::Operator),
-    role("POST", "/api/monsters/{id}/damage", Role::Operator),
-    role("POST", "/api/monsters/{id}/movement", Role::Operator),
-    role("POST", "/api/monsters/{id}/status", Role::Operator),
-    role("DELETE", "/api/monsters/{id}/status", Role::Operator),
-    role("POST", "/api/monsters/{id}/skills", Role::Operator),
-    role("DELETE", "/api/monsters", Role::Admin),
-    role("GET", IN_FIELD, Role::Reader),
-    role("POST", IN_FIELD, Role::Operator),
-    role("DELETE", IN_FIELD, Role::Operator),
-    role("GET", IN_RECT, Role::Reader),
-    role("PUT", CHARACTERS, Role::Operator),
-    role("DELETE", CHARACTERS, Role::Operator),
+    row("GET", "/api/monsters/templates", Need::Role(Role::Reader), Scope::Public),
+    tenant("GET", "/api/monsters/{id}", Role::Reader),
+    tenant("DELETE", "/api/monsters/{id}", Role::Operator),
+    tenant("POST", "/api/monsters/{id}/damage", Role::Operator),
+    tenant("POST", "/api/monsters/{id}/movement", Role::Operator),
+    tenant("POST", "/api/monsters/{id}/status", Role::Operator),
+    tenant("DELETE", "/api/monsters/{id}/status", Role::Operator),
+    tenant("POST", "/api/monsters/{id}/skills", Role::Operator),
+    server("DELETE", "/api/monsters", Role::Admin),
+    tenant("GET", IN_FIELD, Role::Reader),
+    tenant("POST", IN_FIELD, Role::Operator),
+    tenant("DELETE", IN_FIELD, Role::Operator),
+    tenant("GET", IN_RECT, Role::Reader),
+    tenant("PUT", CHARACTERS, Role::Operator),
+    tenant("DELETE", CHARACTERS, Role::Operator),
 ];
 
 fn router() -> OpenApiRouter<State> {

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes as paths;
 
-use crate::access::{Access, Role, role};
+use crate::access::{Access, Need, Role, Scope, row, server, tenant};
 use crate::app::App;
 use crate::modules::{Loop, Module, State, Streams};
 use crate::overview::Tile;
@@ -27,6 +27,7 @@ use crate::worlds;
 /// What reactors adds to the server.
 pub(crate) const MODULE: Module = Module {
     streams: Streams::Tenants { scopes: &def::scopes, stream: &def::events },
+    timers: Some((&def::due, &def::due_data)),
     routes: router,
     access: ACCESS,
     errors: ERRORS,
@@ -45,16 +46,16 @@ const ONE_IN_FIELD: &str =
 const DROPS: &str = "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/drops";
 
 const ACCESS: &[Access] = &[
-    role("GET", "/api/reactors/templates", Role::Reader),
-    role("GET", "/api/reactors/{id}", Role::Reader),
-    role("DELETE", "/api/reactors/{id}", Role::Operator),
-    role("POST", "/api/reactors/{id}/hits", Role::Operator),
-    role("DELETE", "/api/reactors", Role::Admin),
-    role("GET", IN_FIELD, Role::Reader),
-    role("POST", IN_FIELD, Role::Operator),
-    role("DELETE", IN_FIELD, Role::Operator),
-    role("GET", ONE_IN_FIELD, Role::Reader),
-    role("POST", DROPS, Role::Operator),
+    row("GET", "/api/reactors/templates", Need::Role(Role::Reader), Scope::Public),
+    tenant("GET", "/api/reactors/{id}", Role::Reader),
+    tenant("DELETE", "/api/reactors/{id}", Role::Operator),
+    tenant("POST", "/api/reactors/{id}/hits", Role::Operator),
+    server("DELETE", "/api/reactors", Role::Admin),
+    tenant("GET", IN_FIELD, Role::Reader),
+    tenant("POST", IN_FIELD, Role::Operator),
+    tenant("DELETE", IN_FIELD, Role::Operator),
+    tenant("GET", ONE_IN_FIELD, Role::Reader),
+    tenant("POST", DROPS, Role::Operator),
 ];
 
 fn router() -> OpenApiRouter<State> {

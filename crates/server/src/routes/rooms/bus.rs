@@ -8,45 +8,53 @@ use kernel::{Deadline, Message, Topic};
 use rooms::{Presence, Rooms};
 use tokio_util::sync::CancellationToken;
 
-use super::hall;
+use super::hall::{self, Hall};
 use crate::modules::State;
 
+/// How long a stop waits for sockets that do not go.
+const GOODBYE: Duration = Duration::from_secs(2);
 const RENEW_EVERY: u32 = 20; // seconds; leases last sixty
 
 /// Hears the buses of all rooms. After a gap every socket gets a fresh state.
 pub(super) async fn listen(app: State, stop: CancellationToken) {
     let hall = hall::of(&app);
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = hear(&app, &hall) => {}
+    }
+    hall.goodbye();
+}
+
+async fn hear(app: &State, hall: &Hall) {
     let store = app.shared_store();
     let topics = [Topic::Pattern(hall.rooms.bus_pattern())];
     let mut first = true;
-    while !stop.is_cancelled() {
+    let told = kernel::Told::new();
+    loop {
         let by = Deadline::after(Duration::from_secs(5));
         let mut messages = match store.subscribe(&topics, by).await {
             Ok(messages) => messages,
             Err(fault) => {
-                tracing::warn!(%fault, "the rooms' bus cannot be heard");
-                tokio::select! {
-                    () = stop.cancelled() => return,
-                    () = tokio::time::sleep(Duration::from_millis(250)) => continue,
+                if told.is_news("bus", &fault) {
+                    tracing::warn!(%fault, "the rooms' bus cannot be heard");
                 }
+                tokio::time::sleep(Duration::from_millis(250)).await;
+                continue;
             }
         };
+        told.well("bus");
         hall.heard.send_replace(true);
         if !std::mem::take(&mut first) {
             hall.resync();
         }
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return hall.goodbye(),
-                message = messages.next() => match message {
-                    Some(Message::Payload { channel, payload }) => {
-                        if let Some(code) = Rooms::code_of_bus(&channel) {
-                            hall.deliver(code, payload);
-                        }
+        while let Some(message) = messages.next().await {
+            match message {
+                Message::Payload { channel, payload } => {
+                    if let Some(code) = Rooms::code_of_bus(&channel) {
+                        hall.deliver(code, payload);
                     }
-                    Some(Message::Resumed) => hall.resync(),
-                    None => break,
-                },
+                }
+                Message::Resumed => hall.resync(),
             }
         }
         hall.heard.send_replace(false);
@@ -74,6 +82,15 @@ pub(super) async fn presence(app: State, stop: CancellationToken) {
             tracing::debug!(%error, code, "telling presence");
         }
     };
+    let gone = async {
+        stop.cancelled().await;
+        // The sockets say goodbye after the stop; their last changes are told, but not waited for long.
+        let mut open = hall.open.subscribe();
+        if tokio::time::timeout(GOODBYE, open.wait_for(|open| *open == 0)).await.is_err() {
+            tracing::warn!("sockets of rooms did not go in time");
+        }
+    };
+    tokio::pin!(gone);
     loop {
         tokio::select! {
             biased;
@@ -81,16 +98,12 @@ pub(super) async fn presence(app: State, stop: CancellationToken) {
                 Some((code, who)) => tell(code, who).await,
                 None => return,
             },
-            // The sockets say goodbye after the stop; their last changes are told, but not waited for long.
-            () = stop.cancelled() => break,
+            () = &mut gone => break,
         }
     }
-    let goodbye = async {
-        while let Some((code, who)) = changes.recv().await {
-            tell(code, who).await;
-        }
-    };
-    let _ = tokio::time::timeout(Duration::from_secs(2), goodbye).await;
+    while let Ok((code, who)) = changes.try_recv() {
+        tell(code, who).await;
+    }
 }
 
 /// Each second: rooms that end. Each twenty: leases. Each minute: what the limits remember.

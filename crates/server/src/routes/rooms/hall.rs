@@ -25,7 +25,6 @@ pub(super) mod code {
     pub(in super::super) const EXPIRED: u16 = 4410;
     pub(in super::super) const TOO_FAST: u16 = 4429;
     pub(in super::super) const FULL: u16 = 4503;
-    pub(in super::super) const TOO_BIG: u16 = 1009;
     pub(in super::super) const AWAY: u16 = 1001;
 }
 
@@ -41,6 +40,8 @@ pub(super) struct Hall {
     pub(super) server: String,
     places: Mutex<HashMap<String, Arc<Place>>>,
     next: AtomicU64,
+    /// How many sockets there are.
+    pub(super) open: watch::Sender<usize>,
     sockets_per_room: usize,
     /// Whether the bus is heard.
     pub(super) heard: watch::Sender<bool>,
@@ -104,6 +105,7 @@ impl Hall {
             server: app.server_id.clone(),
             places: Mutex::default(),
             next: AtomicU64::new(1),
+            open: watch::Sender::new(0),
             sockets_per_room: settings.size("rooms.sockets_per_room"),
             heard: watch::Sender::new(false),
             changed,
@@ -155,6 +157,7 @@ impl Hall {
             }
             seats.sockets.insert(socket, Seat { post: post.clone(), device, master: false });
             drop(seats);
+            self.open.send_modify(|open| *open += 1);
             return Some(place);
         }
     }
@@ -170,6 +173,8 @@ impl Hall {
         for who in changed {
             let _ = self.changed.send((place.code.clone(), who));
         }
+        // After its changes: whoever sees the last socket gone finds them all.
+        self.open.send_modify(|open| *open -= 1);
         if empty {
             self.forget(place);
         }

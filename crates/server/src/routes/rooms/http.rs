@@ -8,7 +8,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use rooms::{Caller as Guest, Proof, Refused, Setup, ids};
+use rooms::{Caller as Guest, Proof, Refused, Setup, ids, word};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -65,7 +65,7 @@ async fn known<T>(
     if counts {
         codes
             .look(&caller.address, now)
-            .map_err(|wait| refusal(too_fast("too_many_codes", wait)))?;
+            .map_err(|wait| refusal(too_fast(word::TOO_MANY_CODES, wait)))?;
     }
     let found = look.await;
     if counts
@@ -126,13 +126,13 @@ pub(crate) async fn create(
     let bytes = to_bytes(body, most).await.map_err(|_| Refusal::from(reply::TOO_LARGE))?;
     let text = std::str::from_utf8(&bytes).map_err(|_| Refusal::from(reply::BAD_JSON))?;
     if serde_json::from_str::<&serde_json::value::RawValue>(text).is_err() {
-        return Err(refusal(Refused::bad("invalid_json")));
+        return Err(refusal(Refused::new(word::INVALID_JSON)));
     }
     let setup = Setup::read(text).map_err(refusal)?;
     let hall = hall::of(&app);
     if caller.role.is_none() {
         let spent = hall.rates.created.spend(caller.address, app.clock.monotonic());
-        spent.map_err(|wait| refusal(too_fast("too_many_rooms", wait)))?;
+        spent.map_err(|wait| refusal(too_fast(word::TOO_MANY_ROOMS, wait)))?;
     }
     let mut created = hall.rooms.create(&setup).await.map_err(failed)?;
     metrics::counter!("worldkeep_rooms_created_total").increment(1);

@@ -7,18 +7,20 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rooms::{Family, Refused, Rooms};
+use rooms::{Refused, Rooms, Word};
 use serde_json::json;
 
+use crate::limits::Counts;
 use crate::settings::Settings;
 
-/// All keyed rates of one server.
+/// All keyed rates and counts of one server.
 pub(super) struct Rates {
     pub(super) avatars: Rate<String>,
     pub(super) renames: Rate<String>,
     pub(super) created: Rate<IpAddr>,
     pub(super) unknown_codes: Rate<IpAddr>,
     pub(super) sockets: Rate<IpAddr>,
+    pub(super) open_sockets: Counts<IpAddr>,
 }
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -32,6 +34,7 @@ impl Rates {
             created: Rate::new(most("rooms.created_per_hour"), MINUTE * 60),
             unknown_codes: Rate::new(most("rooms.unknown_codes_per_minute"), MINUTE),
             sockets: Rate::new(most("rooms.sockets_per_minute"), MINUTE),
+            open_sockets: Counts::new(most("rooms.sockets_per_address")),
         }
     }
 
@@ -121,10 +124,10 @@ impl<K: Eq + Hash> Rate<K> {
 }
 
 /// A refusal that says when to come back.
-pub(super) fn too_fast(word: &'static str, wait: Duration) -> Refused {
-    metrics::counter!("worldkeep_rooms_rate_limited_total", "what" => word).increment(1);
+pub(super) fn too_fast(word: Word, wait: Duration) -> Refused {
+    metrics::counter!("worldkeep_rooms_rate_limited_total", "what" => word.word).increment(1);
     let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
-    Refused::with(Family::RateLimited, word, json!({ "retry_after_ms": wait }))
+    Refused::with(word, json!({ "retry_after_ms": wait }))
 }
 
 /// One socket's messages: refilled by the second, twice as many at once.

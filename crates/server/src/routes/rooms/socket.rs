@@ -1,14 +1,13 @@
 //! `/ws/rooms`: one task per socket. What waits for it is written in one go; a client that does not read is
 //! closed, never buffered without end. Pings every 25 s; a minute without any frame ends it.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::tungstenite::Message;
 
 use super::hall::{self, code};
 use super::http::base_url;
@@ -23,8 +22,6 @@ use crate::upgrade::Upgrade;
 
 const PING_EVERY: Duration = Duration::from_secs(25);
 const SILENCE: Duration = Duration::from_mins(1);
-/// How long a write may wait for a client that does not read.
-const WRITE_WAIT: Duration = Duration::from_secs(10);
 const TOO_SLOW: End = End(code::AWAY, "too slow: come again");
 
 /// The rooms over a WebSocket: `{"type","payload","id"?}` in text frames; see docs/rooms.md.
@@ -43,6 +40,8 @@ pub(crate) async fn open(
     let hall = hall::of(&app);
     let spent = hall.rates.sockets.spend(caller.address, app.clock.monotonic());
     spent.map_err(|wait| Refusal::from(reply::TOO_MANY_SOCKETS).retry_after(wait.as_secs() + 1))?;
+    let held = hall.rates.open_sockets.take(caller.address);
+    let held = held.ok_or_else(|| Refusal::from(reply::TOO_MANY_SOCKETS).retry_after(5))?;
     let base = base_url(&app, &headers);
     let most = app.settings.size("rooms.frame_bytes");
     let token = app.tasks.token();
@@ -53,7 +52,7 @@ pub(crate) async fn open(
         let talk = Talk::new(Arc::clone(&app), hall, caller.address, base, post.clone());
         Box::pin(run(app, post.socket(), talk, letters)).await;
         metrics::gauge!("worldkeep_rooms_sockets").decrement(1.0);
-        drop(token);
+        drop((token, held));
     }))
 }
 
@@ -98,7 +97,7 @@ async fn converse(app: &App, socket: &Socket, talk: &mut Talk, letters: &mut Let
                     Some(Ok(Message::Binary(_))) => talk.binary(),
                     Some(Ok(Message::Close(_))) | None => return End::gone(),
                     Some(Ok(_)) => continue,
-                    Some(Err(error)) => return broken(&error),
+                    Some(Err(error)) => return pipe::broken(&error),
                 }
             }
             // Bound sockets are told by the hall; this keeps thousands of them off one lock.
@@ -107,14 +106,14 @@ async fn converse(app: &App, socket: &Socket, talk: &mut Talk, letters: &mut Let
                 if heard.elapsed() > SILENCE || app.stopping.is_cancelled() {
                     return away;
                 }
-                if in_time(socket.ping()).await.is_err() {
+                if socket.ping().await.is_err() {
                     return End::gone();
                 }
                 continue;
             }
         };
         let Said { texts, end } = said;
-        if in_time(socket.send(&texts)).await.is_err() {
+        if socket.send(&texts).await.is_err() {
             return End::gone();
         }
         if let Some(end) = end {
@@ -140,20 +139,6 @@ async fn write(socket: &Socket, parcels: &mut Vec<Parcel>) -> Result<bool, End> 
             }
         }
     }
-    in_time(socket.send(&texts)).await?;
+    socket.send(&texts).await.map_err(|_| End::gone())?;
     end.map_or(Ok(resync), Err)
-}
-
-/// Does it within the time a client has.
-async fn in_time(work: impl Future<Output = Result<(), Error>>) -> Result<(), End> {
-    let limit = async { tokio::time::sleep(WRITE_WAIT).await };
-    pipe::in_time(work, limit, TOO_SLOW).await
-}
-
-/// A frame beyond the limit is told so; what else breaks just ends.
-fn broken(error: &Error) -> End {
-    match error {
-        Error::Capacity(_) => End(code::TOO_BIG, "the message is too big"),
-        _ => End::gone(),
-    }
 }

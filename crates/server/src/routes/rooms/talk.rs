@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rooms::{
     Ask, Caller, Command, Entered, Family, Proof, Refused, Reply, RoomError, Seat, Setup, Wish,
+    word,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -109,7 +110,7 @@ impl Talk {
 
     /// Answers to a frame that is not text.
     pub(super) fn binary(&self) -> Said {
-        Said::one(self.error(&Refused::bad("binary_frame"), None))
+        Said::one(self.error(&Refused::new(word::BINARY_FRAME), None))
     }
 
     /// Answers to a text.
@@ -117,11 +118,11 @@ impl Talk {
         match self.bucket.take(self.app.clock.monotonic()) {
             Taken::Yes => {}
             Taken::Dropped(wait) => {
-                return Said::one(self.error(&too_fast("too_many_messages", wait), None));
+                return Said::one(self.error(&too_fast(word::TOO_MANY_MESSAGES, wait), None));
             }
             Taken::Enough => {
                 let wait = Duration::from_secs(10);
-                let text = self.error(&too_fast("too_many_messages", wait), None);
+                let text = self.error(&too_fast(word::TOO_MANY_MESSAGES, wait), None);
                 return Said::ending(text, End(code::TOO_FAST, "too many messages"));
             }
         }
@@ -158,7 +159,8 @@ impl Talk {
 
     fn refuse(&self, error: &RoomError, id: Option<&str>, name: &'static str) -> (Refused, String) {
         if let RoomError::Fault(fault) = error {
-            tracing::warn!(%fault, message = name, "a room's step failed");
+            crate::reply::tell_fault(fault);
+            tracing::debug!(%fault, message = name, "a room's step failed");
         }
         let refused = error.refused();
         count(name, refused.message);
@@ -190,7 +192,7 @@ impl Talk {
         let setup = Setup::read(payload)?;
         let now = self.app.clock.monotonic();
         let spent = self.hall.rates.created.spend(self.address, now);
-        spent.map_err(|wait| too_fast("too_many_rooms", wait))?;
+        spent.map_err(|wait| too_fast(word::TOO_MANY_ROOMS, wait))?;
         self.wait_for_bus().await;
         let mut created = self.hall.rooms.create(&setup).await?;
         metrics::counter!("worldkeep_rooms_created_total").increment(1);
@@ -207,7 +209,7 @@ impl Talk {
         let code = ask.code.as_deref().unwrap_or_default();
         let now = self.app.clock.monotonic();
         let codes = &self.hall.rates.unknown_codes;
-        codes.look(&self.address, now).map_err(|wait| too_fast("too_many_codes", wait))?;
+        codes.look(&self.address, now).map_err(|wait| too_fast(word::TOO_MANY_CODES, wait))?;
         self.wait_for_bus().await;
         let device: Option<Arc<str>> = ask.device_id.as_deref().map(Arc::from);
         let known = self.bound.as_ref().filter(|bound| bound.place.code == code);
@@ -244,7 +246,7 @@ impl Talk {
         if unknown {
             let now = self.app.clock.monotonic();
             if let Err(wait) = self.hall.rates.guessed(&self.hall.rooms, self.address, now).await {
-                return too_fast("too_many_codes", wait).into();
+                return too_fast(word::TOO_MANY_CODES, wait).into();
             }
         }
         error
@@ -262,7 +264,7 @@ impl Talk {
             return Ok(Arc::clone(&bound.place));
         }
         let entered = self.hall.enter(code, self.number, &self.post, device);
-        entered.ok_or(Refused::conflict("room_full"))
+        entered.ok_or(Refused::new(word::ROOM_FULL))
     }
 
     /// The socket belongs to this room from now on, and to no other.
@@ -280,13 +282,13 @@ impl Talk {
     }
 
     async fn act(&mut self, ask: &Ask, command: &Command) -> Result<Said, RoomError> {
-        let bound = self.bound.as_mut().ok_or(Refused::forbidden("not_joined"))?;
+        let bound = self.bound.as_mut().ok_or(Refused::new(word::NOT_JOINED))?;
         if ask.code.as_ref().is_some_and(|code| *code != bound.place.code) {
-            return Err(Refused::bad("code_mismatch").into());
+            return Err(Refused::new(word::CODE_MISMATCH).into());
         }
         match (&ask.device_id, &bound.device) {
             (Some(given), Some(known)) if **given != **known => {
-                return Err(Refused::forbidden("device_mismatch").into());
+                return Err(Refused::new(word::DEVICE_MISMATCH).into());
             }
             // A socket that never named a device may do so now.
             (Some(given), None) => {
@@ -345,8 +347,8 @@ impl Talk {
     fn spend(&self, command: &Command, device: Option<&str>) -> Result<(), Refused> {
         let rates = &self.hall.rates;
         let (rate, word) = match command {
-            Command::UpdateAvatar { .. } => (&rates.avatars, "too_many_avatars"),
-            Command::RenamePlayer { .. } => (&rates.renames, "too_many_renames"),
+            Command::UpdateAvatar { .. } => (&rates.avatars, word::TOO_MANY_AVATARS),
+            Command::RenamePlayer { .. } => (&rates.renames, word::TOO_MANY_RENAMES),
             _ => return Ok(()),
         };
         let key = device.unwrap_or_default().to_owned();

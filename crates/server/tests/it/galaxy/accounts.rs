@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::on_every_store;
 
 use super::pilot::{Pilot, register};
-use super::world::{leader, send, send_as, until};
+use super::world::{follower, leader, send, send_as, until};
 use crate::support::Running;
 
 fn code(answer: &(u16, Value)) -> (u16, &str) {
@@ -64,6 +64,92 @@ on_every_store!(tries_are_counted_per_address, |store| {
     assert_eq!(refused.status(), 429);
     assert!(refused.headers().contains_key("retry-after"));
     assert_eq!(refused.json::<Value>().await.unwrap()["error"]["code"], "E004");
+});
+
+on_every_store!(wrong_passwords_are_counted_per_account_by_all_servers, |store| {
+    let leading = leader(&store, &[]).await;
+    let second = follower(&store, &[("galaxy.wrong_passwords_per_minute", "5")]).await;
+    register(&leading, "wren").await;
+    register(&leading, "robin").await;
+    let login = async |server: &Running, name: &str, password: &str| {
+        let body = json!({ "username": name, "password": password });
+        server.ask(Method::POST, "/api/auth/login").json(&body).send().await.unwrap()
+    };
+    // The right one costs no try.
+    for _ in 0..6 {
+        assert_eq!(login(&leading, "wren", "long enough").await.status(), 200);
+    }
+    for at in 0..5 {
+        let server = if at % 2 == 0 { &leading } else { &second };
+        assert_eq!(login(server, "wren", "wrong enough").await.status(), 401);
+    }
+    for server in [&leading, &second] {
+        let refused = login(server, "wren", "long enough").await;
+        assert_eq!(refused.status(), 429, "whoever it is: a guess cannot be told from the owner");
+        let wait = refused.headers()["retry-after"].to_str().unwrap().parse::<u64>().unwrap();
+        assert!((1..=60).contains(&wait), "{wait}");
+        assert_eq!(refused.json::<Value>().await.unwrap()["error"]["code"], "E004");
+    }
+    assert_eq!(
+        login(&leading, "robin", "long enough").await.status(),
+        200,
+        "others are not kept out"
+    );
+    // Names that nobody has are counted alike, so that the limit tells nothing; and many at once do not pass together.
+    let all = (0..12).map(|_| login(&leading, "nobody", "wrong enough"));
+    let all = futures_util::future::join_all(all).await;
+    assert_eq!(all.iter().filter(|answer| answer.status() == 401).count(), 5);
+    let kept = format!("{:?}", leading.store(&["KEYS", "wk:tries:*"]).await);
+    assert!(kept.contains("wk:tries:") && !kept.contains("wren"), "{kept}");
+});
+
+on_every_store!(logging_out_ends_the_token_and_its_sockets, |store| {
+    let running = leader(&store, &[]).await;
+    let mut wren = register(&running, "wren").await;
+    let phone = wren.clone();
+    let body = json!({ "username": "wren", "password": "long enough" });
+    let desk = post(&running, "/api/auth/login", body).await.1;
+    wren.token = desk["token"].as_str().unwrap().to_owned();
+    let (mut gone, _) = Pilot::fly(&running, &phone).await;
+    let (mut stays, _) = Pilot::fly(&running, &wren).await;
+    let ask = async |token: &str, method: Method, path: &str| {
+        send_as(&running, Some(token), method, path, json!(null)).await.0
+    };
+    assert_eq!(ask(&phone.token, Method::POST, "/api/auth/logout").await, 204);
+    assert_eq!(ask(&phone.token, Method::GET, "/api/fleet").await, 401);
+    assert_eq!(ask(&phone.token, Method::POST, "/api/auth/logout").await, 401);
+    assert_eq!(gone.ended().await, Some(4001));
+    assert_eq!(ask(&wren.token, Method::GET, "/api/fleet").await, 200);
+    stays.say(json!({ "type": "ping" })).await;
+    stays.wait("pong").await;
+});
+
+on_every_store!(a_new_password_ends_every_other_login_and_socket, |store| {
+    let running = leader(&store, &[]).await;
+    let wren = register(&running, "wren").await;
+    let (mut pilot, _) = Pilot::fly(&running, &wren).await;
+    let change = async |token: &str, old: &str, new: &str| {
+        let body = json!({ "old_password": old, "new_password": new });
+        send_as(&running, Some(token), Method::PUT, "/api/auth/password", body).await
+    };
+    let wrong = change(&wren.token, "wrong enough", "even longer").await;
+    assert_eq!((code(&wrong), &wrong.1["error"]["field"]), ((401, "E005"), &json!("old_password")));
+    let short = change(&wren.token, "long enough", "short").await;
+    assert_eq!((code(&short), &short.1["error"]["field"]), ((400, "E012"), &json!("new_password")));
+    let (status, made) = change(&wren.token, "long enough", "even longer").await;
+    assert_eq!(status, 200, "{made}");
+    assert_eq!(code(&change(&wren.token, "even longer", "another one").await), (401, "E006"));
+    assert_eq!(pilot.ended().await, Some(4001));
+    let mut back = wren.clone();
+    back.token = made["token"].as_str().unwrap().to_owned();
+    let (_pilot, welcome) = Pilot::fly(&running, &back).await;
+    assert_eq!(welcome["player_id"], json!(wren.id));
+    let login = |password: &str| {
+        post(&running, "/api/auth/login", json!({ "username": "wren", "password": password }))
+            .boxed()
+    };
+    assert_eq!(login("long enough").await.0, 401);
+    assert_eq!(login("even longer").await.0, 200);
 });
 
 on_every_store!(a_fleet_grows_and_is_flown, |store| {
@@ -128,13 +214,7 @@ on_every_store!(an_admin_among_the_players_administers, |store| {
         post(&running, "/api/auth/login", json!({ "username": "boss", "password": "long enough" }))
             .await;
     assert_eq!((boss.0, &boss.1["is_admin"]), (200, &json!(true)), "{boss:?}");
-    let wren = post(
-        &running,
-        "/api/auth/register",
-        json!({ "username": "wren", "password": "long enough" }),
-    )
-    .await;
-    let (boss, wren) = (boss.1["token"].as_str().unwrap(), wren.1["token"].as_str().unwrap());
+    let boss = boss.1["token"].as_str().unwrap();
     let ask = async |token: Option<&str>, method, path: &str| {
         send_as(&running, token, method, path, json!(null)).await
     };
@@ -142,6 +222,15 @@ on_every_store!(an_admin_among_the_players_administers, |store| {
         ask(Some(boss), Method::POST, "/api/admin/game/init").await.0 / 100,
         if running.app.store().status().kind == kernel::Kind::Embedded { 4 } else { 2 }
     );
+    // Nobody is registered without a ship, so there is a world first.
+    let wren = post(
+        &running,
+        "/api/auth/register",
+        json!({ "username": "wren", "password": "long enough" }),
+    )
+    .await;
+    assert_eq!(wren.0, 201, "{wren:?}");
+    let wren = wren.1["token"].as_str().unwrap();
     assert_eq!(ask(Some(boss), Method::POST, "/api/admin/game/pause").await.0, 200);
     assert_eq!(
         code(&ask(Some(wren), Method::POST, "/api/admin/game/resume").await),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use server::access::Role;
+use server::caller::Caller;
 use server::tokens::{self, NewToken};
 
 use super::support::{NS, queue, queue_with};
@@ -72,10 +73,9 @@ testkit::on_every_store!(a_result_can_be_waited_for, |store| {
         tokio::time::sleep(Duration::from_millis(50)).await;
         queue.complete(r#"{"sent":true}"#).await
     };
-    let started = std::time::Instant::now();
-    let ((status, result), _) = tokio::join!(wait, work);
+    let both = Box::pin(async { tokio::join!(wait, work) });
+    let ((status, result), _) = testkit::within("the result comes", both).await;
     assert_eq!((status, &result["data"]), (200, &json!({ "sent": true })));
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 });
 
 testkit::on_every_store!(it_is_explained_why_a_job_does_not_run, |store| {
@@ -138,7 +138,12 @@ testkit::on_every_store!(payloads_are_for_those_who_have_the_right, |store| {
             payloads,
             days: None,
         };
-        async move { tokens::make(running.app.store(), running.app.now_ms(), new).await.unwrap().token }
+        async move {
+            tokens::make(running.app.store(), running.app.now_ms(), &Caller::owner(), new)
+                .await
+                .unwrap()
+                .token
+        }
     };
     let (sees, blind) = (make(true).await, make(false).await);
     let body = json!({ "type": "t", "payload": { "a": "visible", "secret": "s3cr3t" } });

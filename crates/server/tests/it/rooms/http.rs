@@ -40,7 +40,8 @@ on_every_store!(a_room_lives_over_http, |store| {
     let wrong = wrong.send().await.unwrap();
     assert_eq!(wrong.status(), 403);
     let body: Value = wrong.json().await.unwrap();
-    assert_eq!(body, json!({"error": "forbidden", "message": "bad_master_key"}));
+    let says = rooms::word::BAD_MASTER_KEY.says;
+    assert_eq!(body, json!({"error": "forbidden", "message": "bad_master_key", "says": says}));
     let closed = on.ask(Method::DELETE, &format!("/api/rooms/{code}")).bearer_auth(key);
     assert_eq!(closed.send().await.unwrap().status(), 204);
     assert_eq!(on.status(&format!("/api/rooms/{code}")).await, 404);
@@ -105,7 +106,8 @@ on_every_store!(a_bad_setup_says_where, |store| {
     assert_eq!(status, 400);
     assert_eq!(
         body,
-        json!({"error": "bad_request", "message": "k_invalid", "details": {"path": "rounds[0].items[1].k"}})
+        json!({"error": "bad_request", "message": "k_invalid", "says": "k goes from 1 to the number of true senders",
+            "details": {"path": "rounds[0].items[1].k"}})
     );
     assert_eq!(post("{".into()).await.1["message"], "invalid_json");
     assert_eq!(post("{}".into()).await.1["message"], "invalid_field");

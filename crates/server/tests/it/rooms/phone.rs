@@ -87,7 +87,7 @@ impl Phone {
 }
 
 /// A setup of so many people, one round with two items: the first sent by s0, the second by s0 and s1.
-pub(super) fn setup(people: usize) -> Value {
+pub(crate) fn setup(people: usize) -> Value {
     let senders: Vec<_> = (0..people)
         .map(|n| json!({"sender_id": format!("s{n}"), "name": format!("n{n}"), "active": true, "reels_count": 1}))
         .collect();

@@ -43,6 +43,23 @@ export async function login(username, password, guest) {
 /** A guest whose token has ended logs in again by itself. */
 export const again = (account) => login(account.username, account.guest, true);
 
+/** Ends the token on the server too. Without a line it ends by itself within a day. */
+export async function logout(account) {
+  try {
+    await api.post('/api/auth/logout', {}, as(account));
+  } catch {
+    /* it had ended already, or the server is away */
+  }
+}
+/** The account with its new token; a guest's password is not kept any longer. */
+export async function changePassword(account, old, fresh) {
+  const body = { old_password: old, new_password: fresh };
+  const { token } = await api.put('/api/auth/password', body, as(account));
+  const changed = { token, username: account.username, player_id: account.player_id };
+  keep(changed);
+  return changed;
+}
+
 /** The door: resolves with an account. Who is sent here for a `reason` finds the form open, with the `username` in it. */
 export function door(root, { reason, username } = {}) {
   return new Promise((resolve) => {

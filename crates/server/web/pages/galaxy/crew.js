@@ -1,8 +1,9 @@
-// What a pilot does beside flying: another ship, a new one, a name, going home.
+// What a pilot does beside flying: another ship, a new one, a name, another password, going home.
 import * as api from '../../base/api.js';
+import { h } from '../../base/dom.js';
 import { t } from '../../base/i18n.js';
 import { ask, menu } from '../../base/overlay.js';
-import { field } from '../../base/parts.js';
+import { field, sayError } from '../../base/parts.js';
 import * as account from './account.js';
 
 export async function ships(p, el) {
@@ -72,5 +73,47 @@ export async function leave(p) {
   if (!go) return;
   p.stop();
   account.keep(null);
+  await account.logout(p.who);
+  p.restart();
+}
+
+function secretBox(label, fresh) {
+  return field({
+    label: t(label),
+    hint: fresh ? t('pilot.passwordhint') : null,
+    type: 'password',
+    check: (v) => (v.length >= 8 ? null : t('pilot.passwordwrong')),
+    attrs: { autocomplete: fresh ? 'new-password' : 'current-password' },
+  });
+}
+
+/** Another password; all other logins end. A guest, whose password this browser knows, gets a first one of their own. */
+export async function password(p) {
+  const { guest } = p.who;
+  const old = guest ? null : secretBox('pilot.oldpassword', false);
+  const fresh = secretBox('pilot.newpasswordword', true);
+  const done = await ask({
+    title: t('pilot.passwordask'),
+    say: guest ? t('pilot.passwordguest', { name: p.who.username }) : t('pilot.passwordsay'),
+    content: h('div.stack', {}, old, fresh),
+    danger: false,
+    verb: t('pilot.newpassword'),
+    run: async () => {
+      if (![old, fresh].filter(Boolean).map((box) => box.valid()).every(Boolean)) throw new Error(t('pilot.passwordwrong'));
+      p.changing = true;
+      try {
+        p.who = await account.changePassword(p.who, old ? old.value : guest, fresh.value);
+      } catch (e) {
+        p.changing = false;
+        if (e.code === 'E005') {
+          old?.error(t('pilot.oldwrong'));
+          throw new Error(t('pilot.oldwrong'));
+        }
+        throw new Error(e.status === 0 ? t('error.unreachable') : sayError(e));
+      }
+    },
+  });
+  if (!done) return;
+  p.stop();
   p.restart();
 }

@@ -92,6 +92,7 @@ class Pilot {
       ships: (el) => crew.ships(this, el),
       rename: () => crew.rename(this),
       target: (el) => pick(this, el),
+      password: () => crew.password(this),
       leave: () => crew.leave(this),
       lang: async (code) => {
         await i18n.use(code, true);
@@ -185,6 +186,8 @@ class Pilot {
   }
   /** The token is not taken any more: a guest logs in again, others are asked. */
   async out() {
+    // A new password ends the old token, and brings a new one.
+    if (this.changing) return;
     this.stop();
     const { guest, username } = this.who;
     let lost = true;

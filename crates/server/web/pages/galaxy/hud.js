@@ -34,7 +34,7 @@ const meter = (label) => {
 };
 
 export class Hud {
-  /** `o`: mode(name), thrust(value), moves(on), service(name), ships(), rename(), target(), leave(), lang(code). */
+  /** `o`: mode(name), thrust(value), moves(on), service(name), ships(), rename(), target(), password(), leave(), lang(code). */
   constructor(o) {
     this.o = o;
     this.title = h('h1');
@@ -143,6 +143,7 @@ export class Hud {
         {},
         h('span', {}, this.clock, ' ', this.date),
         this.langButton,
+        act('lock', t('pilot.newpassword'), () => this.o.password()),
         act('leave', t('pilot.leave'), () => this.o.leave()),
       ),
     ];

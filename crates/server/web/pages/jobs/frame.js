@@ -15,8 +15,8 @@ const TABS = [
   { id: 'doctor', path: '/jobs/doctor' },
 ];
 
-/** The last numbers, so that a page begins with them. */
-let last = null;
+/** The last numbers of one namespace, so that a page begins with them. */
+let last = { ns: undefined, stats: null };
 
 /** Asks again each `every` ms while the page is there and visible; a fault goes to `fail`, the next try goes on. */
 export function poll(ctx, every, ask, fail = () => {}) {
@@ -42,7 +42,8 @@ export function poll(ctx, every, ask, fail = () => {}) {
   return run;
 }
 
-/** Draws tabs over `body` and keeps the numbers fresh. `numbers(stats)` is called with each answer. */
+/** Draws tabs over `body` and keeps the numbers fresh. `numbers(stats)` is called with each answer, and with the last
+ *  known ones once `mount` has returned: it may use everything that the page declares after this call. */
 export function frame(root, ctx, tab, numbers = () => {}) {
   const tabs = h('nav.tabs', { 'aria-label': t('jobs.tabs') });
   const body = h('div.jobs');
@@ -63,11 +64,12 @@ export function frame(root, ctx, tab, numbers = () => {}) {
       },
     );
   }
-  draw(last);
-  if (last) numbers(last);
+  const known = last.ns === ns() ? last.stats : null;
+  draw(known);
+  if (known) queueMicrotask(() => numbers(known));
   const refresh = poll(ctx, 1000, async () => {
     const stats = await ctx.api.get('/api/stats', { query: { ns: ns() }, signal: ctx.signal });
-    last = stats;
+    last = { ns: ns(), stats };
     draw(stats);
     numbers(stats);
   });
@@ -118,7 +120,7 @@ export function nowLine(x, at = Date.now()) {
           x.claimedAt ? t('jobs.now.runs', { age: age(at - x.claimedAt) }) : t('jobs.now.run'),
         );
       return h(
-        'span.progress',
+        'span.howfar',
         {},
         h('span.bar', {}, h('i', { vars: { '--f': p.percent / 100 } })),
         h('span', {}, `${num(Math.round(p.percent))} %`),

@@ -15,8 +15,14 @@ export function qr(link, label) {
   return s('svg', { class: 'qr', viewBox: `0 0 ${size} ${size}`, role: 'img', 'aria-label': label }, s('path', { d }));
 }
 
-/** The address phones open. */
+/** The address phones open: it holds the room's code. */
 export const joinUrl = (ctx) => ctx.facts().join_url || `${location.origin}/r/${ctx.client.code}`;
+
+/** The party's own pages begin here, wherever a proxy put them. */
+const baseUrl = (ctx) => joinUrl(ctx).replace(/\/r\/[^/]*$/, '');
+
+/** What a guest types who cannot scan: the page that asks for the code. The bare host is the operators' login. */
+export const typedUrl = (ctx) => `${baseUrl(ctx)}/play`.replace(/^https?:\/\//, '');
 
 /** Top of every screen with a room: at the left what is going on, at the right code, language and the rest. */
 export function top(ctx, { left, code = true, takeover = false } = {}) {
@@ -71,8 +77,7 @@ function openMenu(ctx, anchor) {
 
 /** A second screen gets the key by a link whose fragment no server sees. */
 export function takeOver(ctx) {
-  const base = joinUrl(ctx).replace(/\/r\/.*$/, '');
-  const link = `${base}/party#take=${ctx.client.code}.${ctx.client.masterKey}`;
+  const link = `${baseUrl(ctx)}/party#take=${ctx.client.code}.${ctx.client.masterKey}`;
   const copied = h('span', { role: 'status' });
   sheet({
     title: t('takeover.title'),

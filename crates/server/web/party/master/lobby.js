@@ -8,7 +8,7 @@ import { showCode } from '../kept.js';
 import { mark, ofPlayer } from '../marks.js';
 import { playerOf, startBlocked } from '../room-state.js';
 import { copy, listed, sentence } from '../shell.js';
-import { bottom, joinUrl, qr, seatKind, status, top } from './frame.js';
+import { bottom, joinUrl, qr, seatKind, status, top, typedUrl } from './frame.js';
 
 export function lobby(ctx) {
   const link = joinUrl(ctx);
@@ -59,7 +59,7 @@ export function lobby(ctx) {
       h(
         'section.card.invite',
         { 'aria-label': t('lobby.invite') },
-        h('p.scan', {}, t('lobby.scan'), ' ', h('b', {}, new URL(link).host)),
+        h('p.scan', {}, t('lobby.scan'), ' ', h('b', {}, typedUrl(ctx))),
         h('div.paper', {}, qr(link, t('lobby.qr', { code }))),
         h('p.quiet', {}, t('lobby.type')),
         h(
