@@ -53,8 +53,11 @@ pub struct Global {
     /// Redis or Valkey: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://
     #[arg(long, global = true, value_name = "URL")]
     pub redis: Option<String>,
-    /// Directory of the embedded engine [default: the user's data directory]
-    #[arg(long, global = true, value_name = "DIR", conflicts_with = "redis")]
+    /// File that holds the URL of --redis: a password on the command line can be seen by `ps`
+    #[arg(long, global = true, value_name = "FILE", conflicts_with = "redis")]
+    pub redis_file: Option<PathBuf>,
+    /// Directory of the embedded engine; beside --redis, of its accounts [default: the user's data directory]
+    #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// Running server that verbs ask when neither --redis nor --data is given
     #[arg(
@@ -376,16 +379,16 @@ pub struct TokenNew {
     /// What it may do
     #[arg(long, value_enum, default_value_t = Role::Reader)]
     pub role: Role,
-    /// Tenant it is good for; may be repeated [default: all]
+    /// Tenant it is good for and no other; may be repeated [default: all, unless --namespace limits it]
     #[arg(long = "tenant", value_name = "ID")]
     pub tenants: Vec<String>,
-    /// Job namespace it is good for; may be repeated [default: all]
+    /// Job namespace it is good for and no other; may be repeated [default: all, unless --tenant limits it]
     #[arg(long = "namespace", value_name = "NAME")]
     pub namespaces: Vec<String>,
     /// Let it see payloads and results
     #[arg(long)]
     pub payloads: bool,
-    /// Days until it ends [default: never]
+    /// Days until it ends [default: with the token that makes it, else never]
     #[arg(long)]
     pub days: Option<u32>,
 }

@@ -123,15 +123,32 @@ pub fn accepted(answer: Answer) -> Result<Answer, Failure> {
     if (200..300).contains(&answer.status) { Ok(answer) } else { Err(refused(&answer)) }
 }
 
-/// Any of the three dialects of errors.
+/// Where the three dialects of errors have their sentence.
+const SENTENCES: &[&str] = &["/error/message", "/errors/0/detail", "/says", "/message"];
+/// Where they name the field it is about.
+const FIELDS: &[&str] = &[
+    "/error/field",
+    "/errors/0/source/pointer",
+    "/errors/0/source/parameter",
+    "/details/field",
+    "/details/path",
+];
+
+/// A refusal of any dialect as people read it: its sentence, after the field it is about.
 fn refused(answer: &Answer) -> Failure {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-    let message =
-        [&body["error"]["message"], &body["errors"][0]["detail"], &body["details"]["message"]]
-            .into_iter()
-            .chain([&body["message"]])
-            .find_map(Value::as_str)
-            .map_or_else(|| format!("the server answered {}", answer.status), str::to_owned);
+    let first = |places: &[&str]| {
+        places.iter().find_map(|place| body.pointer(place)?.as_str().map(str::to_owned))
+    };
+    let sentence =
+        first(SENTENCES).unwrap_or_else(|| format!("the server answered {}", answer.status));
+    let field = first(FIELDS).unwrap_or_default();
+    let field = field.strip_prefix("/data/attributes/").unwrap_or(&field);
+    let message = if field.is_empty() || sentence.contains(field) {
+        sentence
+    } else {
+        format!("{field}: {sentence}")
+    };
     Failure::of_status(answer.status, message)
 }
 
@@ -147,7 +164,14 @@ mod tests {
         let plain = of(409, r#"{"error":{"code":"x","message":"it is so"}}"#);
         assert_eq!((plain.code, plain.message.as_str()), (4, "it is so"));
         assert_eq!(of(404, r#"{"errors":[{"detail":"gone"}]}"#).message, "gone");
-        assert_eq!(of(403, r#"{"error":"forbidden","message":"not_master"}"#).code, 5);
+        let rooms = r#"{"error":"bad_request","message":"senders_count","says":"a room has 2 to 64 of them","details":{"path":"senders"}}"#;
+        let rooms = of(400, rooms);
+        assert_eq!((rooms.code, &*rooms.message), (2, "senders: a room has 2 to 64 of them"));
+        let pointed =
+            r#"{"errors":[{"detail":"too far","source":{"pointer":"/data/attributes/x"}}]}"#;
+        assert_eq!(of(400, pointed).message, "x: too far");
+        let named = r#"{"error":{"message":"priority goes from 1 to 10","field":"priority"}}"#;
+        assert_eq!(of(400, named).message, "priority goes from 1 to 10");
         assert_eq!(of(503, "").code, 6);
     }
 }

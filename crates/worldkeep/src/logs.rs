@@ -27,6 +27,8 @@ pub fn start(settings: &Settings) -> Result<(), Failure> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // A log that cannot be written, on a full disk, ends no request: the complaint about it would panic.
+        .log_internal_errors(false)
         .with_target(true);
     let colours = std::io::stderr().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());

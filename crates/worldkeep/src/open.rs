@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kernel::Store;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::Global;
 use crate::client::Client;
@@ -23,7 +24,7 @@ pub async fn target(global: &Global) -> Result<Target, Failure> {
     if global.redis.is_none() && global.data.is_none() {
         return Ok(Target::Server(Client::new(global)?));
     }
-    let opened = store(global.redis.as_deref(), global.data.clone()).await?;
+    let opened = store(global.redis.as_deref(), global.data.clone(), Absent::Refuse).await?;
     Ok(Target::Store(opened.store))
 }
 
@@ -35,23 +36,48 @@ pub struct Opened {
     pub embedded: Option<link::Embedded>,
 }
 
+/// What becomes of a directory without a store. Only the server makes one: any other verb that names such a directory
+/// has a wrong one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absent {
+    /// It gets one.
+    Make,
+    /// It is left as it is, and the verb fails.
+    Refuse,
+}
+
 /// Opens a store: a URL, else a directory (or the word `memory`), else the user's data directory.
-pub async fn store(redis: Option<&str>, data: Option<PathBuf>) -> Result<Opened, Failure> {
+pub async fn store(
+    redis: Option<&str>,
+    data: Option<PathBuf>,
+    absent: Absent,
+) -> Result<Opened, Failure> {
     let dir = match (redis, data) {
         (Some(url), _) => {
             let place = link::Place::parse(url)?;
-            let store = link::open_place(&place, link::Options::default()).await?;
+            let options = link::Options { make: absent == Absent::Make, ..Default::default() };
+            let store = link::open_place(&place, options).await?;
             return Ok(Opened { store, embedded: None });
         }
         (None, Some(dir)) => dir,
         (None, None) => data_dir()?,
     };
-    let embedded = if dir.as_os_str() == "memory" {
-        link::Embedded::memory()
-    } else {
-        link::Embedded::open(&dir)?
+    outlive_file_limits();
+    let embedded = match absent {
+        _ if dir.as_os_str() == "memory" => link::Embedded::memory(),
+        Absent::Make => link::Embedded::open(&dir)?,
+        Absent::Refuse => link::Embedded::open_existing(&dir)?,
     };
     Ok(Opened { store: embedded.store(), embedded: Some(embedded) })
+}
+
+/// A file that may not grow any more (`ulimit -f`) is an error like a full disk, and not the end of the process: a signal
+/// that somebody listens to does not kill.
+fn outlive_file_limits() {
+    let kind = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+    if let Err(error) = signal(kind) {
+        tracing::warn!(%error, "a file that reaches its limit will end this process");
+    }
 }
 
 impl From<link::OpenError> for Failure {

@@ -135,9 +135,13 @@ impl Remote {
         if global.redis.is_none() && global.data.is_none() {
             return Ok(Remote(Way::Server(Client::new(global)?)));
         }
-        let store = open::store(global.redis.as_deref(), global.data.clone()).await?.store;
+        let (redis, data) = (global.redis.as_deref(), global.data.clone());
+        let store = open::store(redis, data, open::Absent::Refuse).await?.store;
         let mut all = config::load(global.config.as_deref(), std::env::vars(), &[])?;
         all.set("modules", "all", Source::Flag("the command line".into()))?;
+        if let Some(dir) = &global.data {
+            all.set("data", &dir.display().to_string(), Source::Flag("--data".into()))?;
+        }
         if let Some(layout) = global.layout {
             all.set("layout", layout.word(), Source::Flag("--layout".into()))?;
         } else if store.status().kind == Kind::Cluster

@@ -267,6 +267,21 @@ async fn the_servers_user_can_open_and_check_its_store() {
     }
 }
 
+/// The namespaces that tests of the jobs and of the server use.
+const NAMESPACES: &[&str] =
+    &["bridge", "mine", "one", "two", "mirror", "{yours}.x", "{bridge}", "{other}"];
+
+#[test]
+fn tests_of_modules_speak_as_the_user_that_is_printed() {
+    let line = |layout| {
+        let users = acl(&server::modules::tables(), layout, NAMESPACES, Profile::Strict).unwrap();
+        let user = users.into_iter().find(|user| user.user == "worldkeep").unwrap();
+        user.line("printed") + "\n"
+    };
+    let both: String = Layout::ALL.into_iter().map(line).collect();
+    expect_test::expect_file!["../../testkit/printed.acl"].assert_eq(&both);
+}
+
 #[test]
 fn lines_fit_an_acl_file_and_hold_no_secret_of_ours() {
     for user in users(Layout::Tagged, Profile::Compat) {

@@ -13,6 +13,10 @@ const MONSTER: &str = r#"{"uniqueId":1000000000,"tenantId":"11111111-1111-4111-8
 const JOB: &str = r#"{"jobId":"86fc0e88-c832-4c43-b5a5-5ef9f808fc97","type":"email","payload":{"to":"a@b.c"},"schedule":{},"retry":{"attempts":3,"backoff":{"type":"exponential","delay":2000}},"priority":5,"dependsOn":[],"target":{},"metadata":{},"createdAt":1794768259299,"attempts":0}"#;
 const JOB_ID: &str = "86fc0e88-c832-4c43-b5a5-5ef9f808fc97";
 
+const TIMER: &str = r#"{"tenantId":"11111111-1111-4111-8111-111111111111","uniqueId":1000000000,"monsterId":9300018,"field":{"worldId":0,"channelId":0,"mapId":40000,"instance":"00000000-0000-0000-0000-000000000000"},"dropPeriod":5000}"#;
+const META: &str = r#"{"code":"ABCD1234","created_at":1794768259299,"expires_at":1794811459299,"phase":"lobby","version":1,"master_key_hash":"sha256:0"}"#;
+const ROUND: &str = r#"{"round_id":"r1","created_at":1794768259299,"items":[]}"#;
+
 /// The builders of all modules in one layout.
 struct All {
     layout: Layout,
@@ -72,7 +76,7 @@ impl All {
                 self.monsters.cooldown(tenant, 1_000_000_000, 100).unwrap(),
                 vec!["1", "PX", "60000"],
             ),
-            ("SET", self.monsters.drop_timer(tenant, 1_000_000_000).unwrap(), vec!["{}"]),
+            ("SET", self.monsters.drop_timer(tenant, 1_000_000_000).unwrap(), vec![TIMER]),
             ("HSET", self.galaxy.ship(self.ship).unwrap(), vec!["name", "PlayerOne"]),
             ("SADD", self.galaxy.system_ships("sol").unwrap(), vec![&ship]),
             ("HSET", self.galaxy.body("Earth").unwrap(), vec!["system_id", "sol"]),
@@ -82,8 +86,8 @@ impl All {
             ("SET", self.galaxy.tick(), vec!["123456"]),
             ("SADD", self.galaxy.online(), vec![&rule]),
             ("HSET", self.galaxy.online_count(), vec![&rule, "1"]),
-            ("SET", self.rooms.meta("ABCD1234").unwrap(), vec!["{}", "EX", far]),
-            ("SET", self.rooms.round("ABCD1234", "r1").unwrap(), vec!["{}", "EX", far]),
+            ("SET", self.rooms.meta("ABCD1234").unwrap(), vec![META, "EX", far]),
+            ("SET", self.rooms.round("ABCD1234", "r1").unwrap(), vec![ROUND, "EX", far]),
             ("SET", self.jobs.data(ns, JOB_ID).unwrap(), vec![JOB]),
             ("SET", self.jobs.status(ns, JOB_ID).unwrap(), vec!["waiting"]),
             ("RPUSH", self.jobs.waiting(ns).unwrap(), vec![JOB_ID]),
@@ -97,8 +101,12 @@ impl All {
     }
 
     async fn check(&self, store: &dyn Store) -> Report {
+        self.look(store, false).await
+    }
+
+    async fn look(&self, store: &dyn Store, repair: bool) -> Report {
         let classifier = Classifier::new(&server::modules::tables(), &["bridge"]);
-        let options = Options::new(classifier, self.layout);
+        let options = Options { repair, ..Options::new(classifier, self.layout) };
         check(store, &options, &mut |_| {}).await.unwrap()
     }
 }
@@ -107,6 +115,11 @@ async fn run(store: &dyn Store, name: &str, key: &Key, args: &[&str]) {
     let mut cmd = Cmd::new();
     cmd.arg(name).arg(key).arg(args);
     store.call(&cmd, Deadline::after(std::time::Duration::from_secs(10))).await.unwrap();
+}
+
+async fn flush(store: &dyn Store) {
+    let by = Deadline::after(std::time::Duration::from_secs(10));
+    store.call(Cmd::new().arg("FLUSHALL"), by).await.unwrap();
 }
 
 on_every_store!(a_world_in_order_is_clean_in_both_layouts, |store| {
@@ -157,4 +170,64 @@ on_every_store!(each_broken_relation_of_a_module_is_seen, |store| {
         (Trouble::Unlisted, "status"),
     ];
     assert_eq!(told, expected, "{:?}", report.findings);
+});
+
+on_every_store!(what_a_module_cannot_read_is_found_and_its_remedy_named, |store| {
+    let all = All::new(Layout::Plain);
+    all.fill(&*store).await;
+    let s = &*store;
+    // Good JSON all of them, and no reader takes it.
+    let weak = MONSTER.replace("\"hp\":100", "\"hp\":-5");
+    run(s, "SET", &all.monsters.monster(all.tenant, 1_000_000_000).unwrap(), &[&weak]).await;
+    let timer = TIMER.replace("5000", "\"soon\"");
+    run(s, "SET", &all.monsters.drop_timer(all.tenant, 1_000_000_000).unwrap(), &[&timer]).await;
+    let meta = META.replace("lobby", "nowhere");
+    run(s, "SET", &all.rooms.meta("ABCD1234").unwrap(), &[&meta, "KEEPTTL"]).await;
+    run(s, "SET", &all.rooms.round("ABCD1234", "r1").unwrap(), &["{}", "KEEPTTL"]).await;
+    let told = |report: &Report| {
+        let mut told: Vec<_> = report
+            .findings
+            .iter()
+            .map(|one| (one.trouble, one.name.unwrap(), one.remedy.clone().unwrap_or_default()))
+            .collect();
+        told.sort_unstable();
+        told
+    };
+    let monster = format!("worldkeep monsters destroy 1000000000 --tenant {}", all.tenant);
+    let timer = format!("redis-cli DEL 'atlas:drop-timer:{}:1000000000'", all.tenant);
+    let close = "worldkeep rooms close ABCD1234";
+    let expected = [
+        (Trouble::BadValue, "drop_timer", timer),
+        (Trouble::BadValue, "meta", close.to_owned()),
+        (Trouble::BadValue, "monster", monster),
+        (Trouble::BadValue, "round", close.to_owned()),
+    ];
+    assert_eq!(told(&all.check(s).await), expected);
+    let left = all.look(s, true).await;
+    assert_eq!((told(&left), left.repaired), (expected.to_vec(), 0), "they are left, and named");
+});
+
+on_every_store!(a_reactor_that_nobody_can_read_is_removed_by_a_repair, |store| {
+    for layout in Layout::ALL {
+        let all = All::new(layout);
+        let s = &*store;
+        for bad in [Some("not json"), Some("{}"), None] {
+            flush(s).await;
+            all.fill(s).await;
+            let key = all.reactors.reactor(all.tenant, 1_000_000_001).unwrap();
+            run(s, "HSET", &all.reactors.spots(all.tenant).unwrap(), &["spot", "1000000001"]).await;
+            run(s, "DEL", &key, &[]).await;
+            match bad {
+                Some(text) => run(s, "SET", &key, &[text]).await,
+                None => run(s, "LPUSH", &key, &["x"]).await,
+            }
+            let found = all.check(s).await;
+            assert_eq!(found.findings_total(), 1, "{layout} {bad:?}: {:?}", found.findings);
+            let report = all.look(s, true).await;
+            assert!(report.is_clean(), "{layout} {bad:?}: {:?}", report.findings);
+            // With all that listed it: the field, the tenant's ids, the spot.
+            assert_eq!(report.repaired, 4, "{layout} {bad:?}: {:?}", report.findings);
+            assert_eq!(all.check(s).await.findings_total(), 0);
+        }
+    }
 });

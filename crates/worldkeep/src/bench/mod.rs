@@ -11,6 +11,7 @@ mod pace;
 mod peers;
 pub(crate) mod rooms;
 mod stats;
+pub(crate) mod trust;
 pub(crate) mod worlds;
 
 use serde::Serialize;

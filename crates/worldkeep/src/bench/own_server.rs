@@ -88,6 +88,21 @@ impl OwnServer {
         self.child.id()
     }
 
+    /// Ends it in good order, by a signal; how long that took.
+    pub(crate) async fn stopped(mut self) -> io::Result<Duration> {
+        let pid = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        let pid = pid.ok_or_else(|| io::Error::other("the server has no process"))?;
+        let asked = std::time::Instant::now();
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        while self.child.try_wait()?.is_none() {
+            if asked.elapsed() > Duration::from_mins(1) {
+                return Err(io::Error::other("the server did not stop within a minute"));
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        Ok(asked.elapsed())
+    }
+
     /// One request; the body of the answer.
     pub(crate) async fn ask(&self, method: &str, path: &str) -> io::Result<String> {
         request(self.at, method, path, "").await

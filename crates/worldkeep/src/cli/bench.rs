@@ -67,4 +67,15 @@ pub enum Bench {
         #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
         seconds: f64,
     },
+    /// An idle stop, and how soon `/healthz` answers while a script without an end keeps the engine
+    #[command(after_help = "Example:\n  worldkeep bench trust --rounds 3 --json\n\n\
+        Starts servers of its own in scratch directories.")]
+    Trust {
+        /// Stops that are measured; the median counts
+        #[arg(long, value_name = "COUNT", default_value_t = 5)]
+        rounds: usize,
+        /// Requests to `/healthz` during the script
+        #[arg(long, value_name = "COUNT", default_value_t = 1000)]
+        requests: usize,
+    },
 }

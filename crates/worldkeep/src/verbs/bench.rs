@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::bench::{Figure, galaxy, jobs, rooms, worlds};
+use crate::bench::{Figure, galaxy, jobs, rooms, trust, worlds};
 use crate::cli::{Bench, Global};
 use crate::exit::Failure;
 use crate::print;
@@ -39,6 +39,12 @@ pub(super) fn run(global: &Global, verb: &Bench) -> Result<(), Failure> {
             }
             Bench::Worlds { seconds } => {
                 worlds::run(seconds, &mut tell).await.map_err(Failure::failed)
+            }
+            Bench::Trust { rounds, requests } => {
+                let (rounds, requests) = (rounds.clamp(1, 100), requests.clamp(100, 100_000));
+                trust::run(rounds, requests, &mut tell)
+                    .await
+                    .map_err(|e| Failure::failed(e.to_string()))
             }
         }
     })?;

@@ -118,7 +118,11 @@ fn tell(global: &Global, report: &Value) -> u64 {
         let text = |name: &str| finding[name].as_str().unwrap_or_default();
         let entry =
             finding["entry"].as_str().map(|entry| format!(" [{entry}]")).unwrap_or_default();
-        let done = if finding["repaired"] == json!(true) { " (repaired)" } else { "" };
+        let done = match finding["remedy"].as_str() {
+            _ if finding["repaired"] == json!(true) => " (repaired)".to_owned(),
+            Some(remedy) => format!("; `{remedy}` removes it"),
+            None => String::new(),
+        };
         let trouble = text("trouble").replace('_', " ");
         print::line(format!("{trouble}: {}{entry}: {}{done}", text("key"), text("detail")));
     }

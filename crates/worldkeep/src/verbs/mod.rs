@@ -8,6 +8,7 @@ mod bench;
 mod check;
 mod completions;
 mod config;
+mod door;
 mod galaxy;
 mod jobs;
 mod keys;
@@ -23,7 +24,9 @@ mod worlds;
 
 /// Does what the command line says.
 pub fn run(cli: Cli) -> Result<(), Failure> {
-    let global = cli.global;
+    let mut global = cli.global;
+    private_files();
+    read_url(&mut global)?;
     match cli.verb {
         None => serve::run(&global, &crate::cli::Serve::default()),
         Some(Verb::Serve(flags)) => serve::run(&global, &flags),
@@ -49,6 +52,22 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
             Ok(())
         }
     }
+}
+
+/// Whatever we make is ours alone to read, whatever the umask was: the data holds hashes of passwords and keys.
+fn private_files() {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+}
+
+/// `--redis-file` is `--redis` without showing it to `ps`.
+fn read_url(global: &mut crate::cli::Global) -> Result<(), Failure> {
+    let Some(path) = &global.redis_file else { return Ok(()) };
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let why = crate::config::plain(&error);
+        Failure::usage(format!("--redis-file: cannot read {}: {why}", path.display()))
+    })?;
+    global.redis = Some(text.trim().to_owned());
+    Ok(())
 }
 
 /// The tables, all or of one module, in the order of the document.

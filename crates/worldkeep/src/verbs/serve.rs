@@ -5,13 +5,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kernel::{Cmd, Deadline, Kind, ServerClock, Status, Store, SystemClock};
+use kernel::{Clock as _, Deadline, Kind, ServerClock, Status, Store, SystemClock};
 use server::App;
 use server::settings::{Settings, Source};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::door;
 use crate::cli::{Global, Serve};
 use crate::config::plain;
 use crate::exit::Failure;
@@ -49,7 +50,7 @@ pub(super) fn run(global: &Global, flags_given: &Serve) -> Result<(), Failure> {
     let flags = flags(global, Some(flags_given));
     let mut settings = config::load(global.config.as_deref(), std::env::vars(), &flags)?;
     // A flag for the one store silences a setting for the other: the nearer wish wins.
-    if global.data.is_some() {
+    if global.data.is_some() && global.redis.is_none() {
         settings.set("redis", "", Source::Flag("--data".into()))?;
     }
     server::modules::choose(&settings.list("modules")).map_err(Failure::usage)?;
@@ -69,18 +70,25 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     let listener =
         if engine_alone(&settings) { None } else { Some(listen(settings.text("http")).await?) };
     let data = settings.text("data").map(Into::into);
-    let opened = open::store(settings.text("redis"), data).await?;
+    let opened = open::store(settings.text("redis"), data, open::Absent::Make).await?;
     let store = opened.store;
+    let stop = CancellationToken::new();
+    signals(stop.clone())?;
+    if let Some(embedded) = &opened.embedded {
+        embedded.engine().set_script_memory(settings.size("script_memory_bytes"));
+        // Before anybody is let in: no earlier owner of the directory lives.
+        server::orphans::end_leases(&store, &settings, SystemClock::new().now_ms()).await?;
+    }
     let status = store.status();
     check_layout(&settings, &status)?;
     let door = match settings.text("resp") {
         Some(address) => {
-            Some(open_door(&settings, opened.embedded.as_ref(), &store, address).await?)
+            Some(door::open(&settings, opened.embedded.as_ref(), &store, address).await?)
         }
         None => None,
     };
-    let stop = CancellationToken::new();
-    tokio::spawn(signals(stop.clone()));
+    let mut status = status;
+    status.warnings.extend(exposed(global, &settings, &status));
     // Only what really listens is announced: everything that can be refused was refused before.
     let announce = |listener: Option<&TcpListener>| {
         if !global.quiet {
@@ -99,6 +107,32 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     announce(Some(&listener));
     tracing::info!("started");
     run_server(&app, listener, stop).await
+}
+
+/// Secrets that others on this machine can read, each with the command that ends it.
+fn exposed(global: &Global, settings: &Settings, status: &Status) -> Vec<String> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut all = Vec::new();
+    let told = global.redis.as_deref().filter(|_| global.redis_file.is_none());
+    if told.is_some_and(|url| server::settings::hide_password(url) != url) {
+        all.push(
+            "the password in --redis can be seen by everybody with `ps`; \
+             write the URL to a file of mode 600 and use --redis-file FILE, or WORLDKEEP_REDIS_FILE"
+                .to_owned(),
+        );
+    }
+    let dir = settings.text("data").map(str::to_owned);
+    let dir = dir.or_else(|| (status.kind == Kind::Embedded).then(|| status.place.clone()));
+    let dir = std::path::PathBuf::from(dir.unwrap_or_default());
+    // Within a directory that nobody else may enter, the rights of a file do not matter.
+    let wide = |found: std::fs::Metadata| found.permissions().mode() & 0o077 != 0;
+    if std::fs::metadata(&dir).is_ok_and(wide) {
+        let dir = dir.display();
+        all.push(format!(
+            "others can read {dir}, which holds secrets; mend it: chmod -R go= {dir}"
+        ));
+    }
+    all
 }
 
 /// Without modules and with a RESP door, HTTP is served only where it was asked for.
@@ -139,43 +173,12 @@ async fn run_server(
     Ok(())
 }
 
-/// The RESP door of the embedded engine. Beyond loopback it needs a password.
-async fn open_door(
-    settings: &Settings,
-    embedded: Option<&link::Embedded>,
-    store: &Arc<dyn Store>,
-    address: &str,
-) -> Result<link::RespListener, Failure> {
-    let Some(embedded) = embedded else {
-        return Err(Failure::usage(
-            "--resp lets programs into the embedded engine; with --redis they talk to Redis itself",
-        ));
-    };
-    let address: SocketAddr = address
-        .replace("localhost", "127.0.0.1")
-        .parse()
-        .map_err(|_| Failure::usage(format!("--resp {address}: write it like 127.0.0.1:6380")))?;
-    let password = settings.text("resp_password");
-    if password.is_none() && !address.ip().to_canonical().is_loopback() {
-        return Err(Failure::usage(format!(
-            "refusing to speak RESP on {address} without a password; set WORLDKEEP_RESP_PASSWORD, \
-             or use 127.0.0.1"
-        )));
-    }
-    if let Some(password) = password {
-        let mut cmd = Cmd::new();
-        cmd.arg("CONFIG").arg("SET").arg("requirepass").arg(password);
-        store.call(&cmd, Deadline::after(Duration::from_secs(2))).await?;
-    }
-    embedded.listen(address).map_err(|error| cannot_listen(&address.to_string(), "--resp", &error))
-}
-
 async fn listen(address: Option<&str>) -> Result<TcpListener, Failure> {
     let address = address.unwrap_or("127.0.0.1:7070").replace("localhost", "127.0.0.1");
     TcpListener::bind(&address).await.map_err(|error| cannot_listen(&address, "--http", &error))
 }
 
-fn cannot_listen(address: &str, flag: &str, error: &std::io::Error) -> Failure {
+pub(super) fn cannot_listen(address: &str, flag: &str, error: &std::io::Error) -> Failure {
     let advice = match error.kind() {
         std::io::ErrorKind::AddrInUse => {
             "another program listens there; stop it or choose another port with"
@@ -272,25 +275,34 @@ fn notify(state: &str) {
     }
 }
 
-/// The first signal stops in good order, the second at once.
-async fn signals(stop: CancellationToken) {
-    let (Ok(mut term), Ok(mut int)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        tracing::error!("cannot listen for signals; stop by killing the process");
-        return;
+/// The first signal stops in good order, the second at once. They are heard by a thread that does nothing else: whatever
+/// keeps the others busy, a stop is heard.
+fn signals(stop: CancellationToken) -> Result<(), Failure> {
+    let cannot = |error| Failure::failed(format!("cannot listen for signals: {}", plain(&error)));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(cannot)?;
+    let kinds = [SignalKind::terminate(), SignalKind::interrupt()];
+    let [mut term, mut int] = {
+        let _here = runtime.enter();
+        let [term, int] = kinds.map(signal);
+        [term.map_err(cannot)?, int.map_err(cannot)?]
     };
-    for second in [false, true] {
-        tokio::select! {
-            _ = term.recv() => {}
-            _ = int.recv() => {}
-        }
-        if second {
-            tracing::warn!("second signal, stopping at once");
-            std::process::exit(130);
-        }
+    let mut next = move || {
+        runtime.block_on(async {
+            tokio::select! {
+                _ = term.recv() => {}
+                _ = int.recv() => {}
+            }
+        });
+    };
+    let hear = move || {
+        next();
         tracing::info!("stopping");
         notify("STOPPING=1");
         stop.cancel();
-    }
+        next();
+        tracing::warn!("second signal, stopping at once");
+        std::process::exit(130);
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(hear).map(drop).map_err(cannot)
 }

@@ -47,8 +47,8 @@ const COLUMNS: &[Column] = &[
     col("id", "/id"),
     col("name", "/name"),
     col("role", "/role"),
-    col("tenants", "/tenants").by(all_or),
-    col("namespaces", "/namespaces").by(all_or),
+    col("tenants", "").by(|token| held(token, "tenants", "namespaces")),
+    col("namespaces", "").by(|token| held(token, "namespaces", "tenants")),
     col("payloads", "/payloads")
         .by(|value| if *value == json!(true) { "yes" } else { "no" }.into()),
     col("ends (Unix ms)", "/expires_at").by(|value| match value.as_u64() {
@@ -57,8 +57,13 @@ const COLUMNS: &[Column] = &[
     }),
 ];
 
-fn all_or(value: &Value) -> String {
-    if value.is_array() { list(value) } else { "all".to_owned() }
+/// What a token holds of one kind: a list, or all, or none of it where the other kind limits it.
+fn held(token: &Value, kind: &str, other: &str) -> String {
+    match (token[kind].is_array(), token[other].is_array()) {
+        (true, _) => list(&token[kind]),
+        (false, true) => "none".to_owned(),
+        (false, false) => "all".to_owned(),
+    }
 }
 
 async fn ls(global: &Global) -> Result<(), Failure> {

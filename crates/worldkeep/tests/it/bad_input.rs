@@ -12,7 +12,7 @@ fn wrong_use_is_a_sentence_with_its_code() {
         (&["serve", "--http", "7070"], 2, "127.0.0.1:7070"),
         (&["serve", "--redis", "http://h", "--http", "127.0.0.1:0"], 2, "redis"),
         (&["serve", "--redis", "localhost:6379", "--http", "127.0.0.1:0"], 2, "redis://"),
-        (&["serve", "--redis", "redis://h", "--data", "d"], 2, "--data"),
+        (&["serve", "--redis", "redis://h", "--redis-file", "f"], 2, "--redis-file"),
         (&["serve", "--modules", "jobs,toys", "--data", "memory"], 2, "there is no module `toys`"),
         (&["serve", "--layout", "round", "--data", "memory"], 2, "plain, tagged"),
         (&["serve", "--log", "info=what", "--data", "memory"], 2, "level"),
@@ -20,7 +20,7 @@ fn wrong_use_is_a_sentence_with_its_code() {
         (
             &["serve", "--resp", "0.0.0.0:0", "--http", "127.0.0.1:0", "--data", "memory"],
             2,
-            "password",
+            "WORLDKEEP_RESP_PASSWORD_FILE",
         ),
         (&["serve", "--redis", "redis://127.0.0.1:1", "--http", "127.0.0.1:0"], 6, "cannot reach"),
         (&["serve", "--config", "nowhere.toml"], 2, "nowhere.toml"),
@@ -121,8 +121,42 @@ fn plain_keys_on_a_cluster_are_refused_with_the_way_out() {
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("--layout tagged"), "{err}");
     // Galaxy's keys need no tag; the others work when tagged.
+    let dir = tempfile::tempdir().unwrap();
+    let accounts = dir.path().join("accounts").display().to_string();
     for args in [["--modules", "galaxy"], ["--layout", "tagged"]] {
-        let served = serve(&[&["--redis", url.as_str()][..], &args[..]].concat());
+        let served = serve(&[&["--redis", &url, "--data", &accounts][..], &args[..]].concat());
         assert_eq!(served.get("/readyz").0, 200);
     }
+}
+
+#[test]
+fn only_the_server_makes_a_store() {
+    let verbs: &[&[&str]] = &[
+        &["check"],
+        &["check", "--repair", "--yes"],
+        &["keys", "show", "wk:tokens"],
+        &["token", "new", "--name", "ci"],
+        &["rooms", "ls"],
+        &["jobs", "dispatch", "email"],
+        &["monsters", "ls"],
+        &["reactors", "ls"],
+        &["galaxy", "init", "--yes"],
+        &["log", "check"],
+        &["log", "repair", "--yes"],
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("empty")).unwrap();
+    let places: &[(&str, &str)] =
+        &[("--data", "./typo"), ("--data", "empty"), ("--redis", "embedded:./typo")];
+    for (flag, place) in places {
+        for verb in verbs.iter().filter(|verb| *flag == "--data" || verb[0] != "log") {
+            let args: Vec<&str> = verb.iter().copied().chain([*flag, *place]).collect();
+            let (code, out, err) = told(&output(&mut command(&dir, &args)));
+            assert_eq!(code, 2, "{args:?}: {out}{err}");
+            assert!(err.contains("there is no store in it"), "{args:?}: {err}");
+            assert!(err.contains("worldkeep serve --data"), "{args:?}: {err}");
+        }
+    }
+    assert!(!dir.path().join("typo").exists(), "nothing was made");
+    assert_eq!(std::fs::read_dir(dir.path().join("empty")).unwrap().count(), 0);
 }

@@ -23,7 +23,7 @@ fn json(answer: &(i32, String, String)) -> Value {
 }
 
 /// Until the engine of the server ticks.
-fn ticking(served: &Served) -> Value {
+pub(crate) fn ticking(served: &Served) -> Value {
     let began = Instant::now();
     loop {
         let (status, body) = served.get("/api/admin/status");
@@ -82,8 +82,8 @@ fn the_game_is_run_from_the_command_line() {
 #[test]
 fn the_game_is_run_on_a_directory_that_no_server_uses() {
     let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
-    let place = ["--data", data.to_str().unwrap()];
+    let data = crate::support::data(&dir);
+    let place = ["--data", data.as_str()];
     assert_eq!(run(&dir, &place, &["status"]).0, 3, "there is no world yet");
     assert_eq!(run(&dir, &place, &["init"]).0, 0);
     assert_eq!(json(&run(&dir, &place, &["pause", "--json"]))["paused"], true);
@@ -102,7 +102,7 @@ fn on_redis(url: &str, shared: &std::path::Path) -> Served {
     serve_in(dir, &["--redis", url, "--modules", "galaxy"])
 }
 
-async fn fly(addr: std::net::SocketAddr, token: &str) -> impl Sized {
+pub(crate) async fn fly(addr: std::net::SocketAddr, token: &str) -> impl Sized {
     let (mut socket, _) =
         tokio_tungstenite::connect_async(format!("ws://{addr}/ws/galaxy")).await.unwrap();
     let auth = json!({ "type": "auth", "token": token }).to_string();

@@ -116,8 +116,7 @@ fn verbs_work_on_a_running_server() {
 #[test]
 fn verbs_work_on_a_directory_and_in_any_namespace() {
     let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
-    let data = data.to_str().unwrap();
+    let data = &crate::support::data(&dir);
     by_hand(&Place::new(&["--data", data]));
     recurring(&Place::new(&["--data", data, "--ns", "mine", "--layout", "tagged"]));
     assert_eq!(Place::new(&["--data", data]).json(&["stats"])["namespace"], "bridge");
@@ -138,8 +137,8 @@ fn files_of_jobs_are_dispatched_and_refusals_are_told() {
     let dir: TempDir = tempfile::tempdir().unwrap();
     let file = dir.path().join("jobs.ndjson");
     std::fs::write(&file, "{\"type\":\"a\",\"jobId\":\"one\"}\n{\"type\":\"\"}\n").unwrap();
-    let data = dir.path().join("data");
-    let (data, file) = (data.to_str().unwrap(), file.to_str().unwrap());
+    let (data, file) = (crate::support::data(&dir), file.to_str().unwrap());
+    let data = data.as_str();
     let place = Place::new(&["--data", data]);
     let (code, out, err) = place.run(&["dispatch", "--file", file]);
     assert_eq!((code, out.trim()), (1, "one"), "{err}");

@@ -1,12 +1,20 @@
 //! The real program: started, asked, misused, stopped.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod bad_input;
+mod enduring;
 mod galaxy;
+mod galaxy_kills;
+mod homes;
+mod idle;
 mod jobs;
+mod kills;
+mod memory;
 mod monsters;
+mod printed;
 mod reactors;
+mod readme;
 mod rooms;
 mod running;
 mod support;

@@ -63,6 +63,42 @@ fn a_reactor_from_its_creation_to_its_end() {
 }
 
 #[test]
+fn what_nobody_can_read_is_told_once_named_by_the_check_and_removed() {
+    let mut served = serve(&["--no-demo", "--resp", "127.0.0.1:0"]);
+    let door = served.lines.iter().find(|line| line.starts_with("RESP")).unwrap();
+    let door = door.split("redis://").nth(1).unwrap().to_owned();
+    let spoil = |id: u32| {
+        let mut resp = std::net::TcpStream::connect(&door).unwrap();
+        std::io::Write::write_all(&mut resp, format!("SET reactor:{id} {{\r\n").as_bytes())
+            .unwrap();
+        std::io::Read::read_exact(&mut resp, &mut [0; 5]).unwrap();
+    };
+    let url = served.url();
+    let check = |args: &[&str]| {
+        let all: Vec<&str> = ["check", "--server", &url].into_iter().chain(args.to_vec()).collect();
+        told(&run(&all))
+    };
+    at(&served, &["create", "2001", "--at", "1,1"]);
+    spoil(1_000_000_001);
+    for _ in 0..3 {
+        assert_eq!(at(&served, &["ls"]).0, 0);
+    }
+    let (code, out, _) = check(&[]);
+    assert!(code == 1 && out.contains("bad value: reactor:1000000001"), "{out}");
+    assert!(out.contains("`worldkeep check --repair` removes it"), "{out}");
+    assert_eq!(at(&served, &["destroy", "1000000001"]).0, 0, "through the API");
+    assert_eq!(check(&[]).0, 0);
+    at(&served, &["create", "2001", "--at", "1,1"]);
+    spoil(1_000_000_002);
+    let (code, out, _) = check(&["--repair", "--yes"]);
+    assert!(code == 0 && out.contains("0 remain"), "{out}");
+    assert_eq!(check(&[]).0, 0);
+    served.signal("TERM");
+    let (_, _, log) = served.ended(Duration::from_secs(40));
+    assert_eq!(log.matches("store fault").count(), 1, "{log}");
+}
+
+#[test]
 fn templates_need_no_server_and_faults_have_their_line() {
     let (code, out, _) = told(&run(&["reactors", "templates"]));
     assert!(code == 0 && out.contains("2001") && out.contains("box"), "{out}");

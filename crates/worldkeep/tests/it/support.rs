@@ -42,6 +42,13 @@ pub(crate) fn run(args: &[&str]) -> Output {
     output(&mut command(&dir, args))
 }
 
+/// A store in this directory that no server uses, empty: what `--data` wants.
+pub(crate) fn data(dir: &TempDir) -> String {
+    let data = dir.path().join("data");
+    drop(link::Embedded::open(&data).unwrap());
+    data.display().to_string()
+}
+
 /// Exit code, stdout, stderr.
 pub(crate) fn told(output: &Output) -> (i32, String, String) {
     (
@@ -78,7 +85,7 @@ pub(crate) fn serve_in(dir: TempDir, args: &[&str]) -> Served {
     if !args.contains(&"--http") {
         all.extend(["--http", "127.0.0.1:0"]);
     }
-    if !args.contains(&"--redis") && !args.contains(&"--data") {
+    if !["--redis", "--redis-file", "--data"].iter().any(|flag| args.contains(flag)) {
         all.extend(["--data", "memory"]);
     }
     all.extend(args);
@@ -90,10 +97,20 @@ pub(crate) fn serve_raw(args: &[&str]) -> Served {
     start(tempfile::tempdir().unwrap(), args)
 }
 
+/// The same with these variables.
+pub(crate) fn serve_env(args: &[&str], env: &[(&str, &str)]) -> Served {
+    start_with(tempfile::tempdir().unwrap(), args, env)
+}
+
 fn start(dir: TempDir, all: &[&str]) -> Served {
+    start_with(dir, all, &[])
+}
+
+fn start_with(dir: TempDir, all: &[&str], env: &[(&str, &str)]) -> Served {
     let started = Instant::now();
-    let mut child =
-        command(&dir, all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut command = command(&dir, all);
+    command.envs(env.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
     let lines = first_lines(&mut child);
     let address = |word: &str, scheme: &str| {
         let line = lines.iter().find(|line| line.starts_with(word))?;
@@ -150,6 +167,19 @@ impl Served {
         let answer = String::from_utf8_lossy(&answer).into_owned();
         let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
         (status, answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
+    }
+
+    /// Asks until the answer is as wanted, which must come.
+    pub(crate) fn until(&self, path: &str, wanted: impl Fn(u16, &str) -> bool) -> String {
+        let started = Instant::now();
+        loop {
+            let (status, body) = self.get(path);
+            if wanted(status, &body) {
+                return body;
+            }
+            assert!(started.elapsed() < PATIENCE, "{path} still says {status} {body}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Sends a signal by name.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{command, output, run, serve, told};
+use crate::support::{command, data, output, run, serve, told};
 
 fn json(args: &[&str]) -> Value {
     let (code, out, err) = told(&run(args));
@@ -94,8 +94,7 @@ fn tokens_are_made_listed_used_and_removed() {
 #[test]
 fn the_same_verbs_work_on_a_directory_that_no_server_uses() {
     let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
-    let data = data.to_str().unwrap();
+    let data = &data(&dir);
     let made = json(&["token", "new", "--name", "ci", "--json", "--data", data]);
     let id = made["id"].as_str().unwrap();
     assert_eq!(json(&["token", "ls", "--json", "--data", data])[0]["id"], id);
