@@ -180,6 +180,43 @@ test('a name is given, a second ship is taken, and a reload comes back to it', a
   await clean(page);
 });
 
+test('a guest takes a password, changes it, and logging out ends the token', async () => {
+  const page = await guest({ allow: ['401'] });
+  const first = await account(page);
+  const dialog = page.locator('dialog');
+  await page.locator('[aria-label="Change password"]').click();
+  assert.equal(await dialog.locator('input').count(), 1, 'a guest knows no old one');
+  await page.waitForTimeout(200);
+  await shot(page, 'pilot-password');
+  await dialog.locator('input').fill('a long password');
+  await dialog.locator('.btn.primary').click();
+  await dialog.waitFor({ state: 'detached' });
+  await until('the seat', async () => (await page.locator('.facts2').innerText()).includes('km/s'));
+  const second = await account(page);
+  assert.equal(second.guest, undefined, 'no password is kept');
+  const fleet = (token) =>
+    fetch(`${server.url}/api/fleet`, { headers: { Authorization: `Bearer ${token}` } }).then((a) => a.status);
+  assert.equal(await fleet(first.token), 401);
+  assert.equal(await fleet(second.token), 200);
+  await page.locator('[aria-label="Change password"]').click();
+  await dialog.locator('input').nth(0).fill('not the old one');
+  await dialog.locator('input').nth(1).fill('another long one');
+  await dialog.locator('.btn.primary').click();
+  await until('the reason', async () => /old password is wrong/.test(await dialog.innerText()));
+  await dialog.locator('input').nth(0).fill('a long password');
+  await dialog.locator('.btn.primary').click();
+  await dialog.waitFor({ state: 'detached' });
+  await until('the seat', async () => (await page.locator('.facts2').innerText()).includes('km/s'));
+  const third = await account(page);
+  assert.equal(await fleet(second.token), 401);
+  await page.locator('[aria-label="Log out"]').click();
+  await dialog.locator('.btn.primary').click();
+  await page.locator('.door').waitFor();
+  assert.equal(await fleet(third.token), 401);
+  assert.equal(await account(page), null);
+  await clean(page);
+});
+
 test('the door refuses with a reason, and takes a name of one’s own', async () => {
   const page = await open(browser, server, '/fly', { allow: ['401'] });
   await page.locator('summary').click();

@@ -180,6 +180,34 @@ test('a new job is dispatched from the form, and a bad one says why', async () =
   await clean(page);
 });
 
+test('how far a running job is can be read whole, wide and narrow', async () => {
+  await dispatch({ jobId: 'runs', type: 'report', payload: {} });
+  await server.redis('LREM', 'bridge:jobs:waiting', '0', 'runs');
+  await server.redis('SADD', 'bridge:jobs:active', 'runs');
+  await server.redis('SET', 'bridge:jobs:status:runs', 'active');
+  await server.redis('SET', 'bridge:jobs:lock:runs', 'w1', 'EX', '600');
+  await server.redis('HSET', 'bridge:x:claimed', 'runs', `${Date.now()} w1`);
+  await server.redis('SET', 'bridge:jobs:progress:runs', JSON.stringify({ percent: 62, message: 'page 14 of 22 of the long report' }));
+  const page = await open(browser, server, '/jobs?type=report');
+  await page.waitForSelector('.howfar');
+  for (const width of [1440, 768, 360]) {
+    await page.setViewportSize({ width, height: 800 });
+    const cut = await page.locator('.howfar').evaluate((el) => {
+      const box = el.getBoundingClientRect();
+      return [...el.children]
+        .map((x) => [x.className, x.getBoundingClientRect()])
+        .filter(([, own]) => own.top < box.top - 1 || own.bottom > box.bottom + 1 || own.right > Math.min(box.right, innerWidth) + 1)
+        .map(([name]) => name || 'percent');
+    });
+    assert.deepEqual(cut, [], `at ${width} px`);
+  }
+  await shot(page, 'jobs-progress');
+  await clean(page);
+  await server.redis('SREM', 'bridge:jobs:active', 'runs');
+  for (const what of ['data', 'status', 'lock', 'progress']) await server.redis('DEL', `bridge:jobs:${what}:runs`);
+  await server.redis('HDEL', 'bridge:x:claimed', 'runs');
+});
+
 test('a job tells why it does not run', async () => {
   const page = await open(browser, server, '/jobs/job?id=thumb');
   await page.waitForSelector('.facts dd');

@@ -59,13 +59,14 @@ export async function until(what, look, ms = 20000) {
 }
 
 export class Server {
-  /** `store`: `embedded` (also by WORLDKEEP_BROWSER_STORE) or `redis`; `beside` shares another server's Redis. */
+  /** `store`: `embedded` (also by WORLDKEEP_BROWSER_STORE) or `redis`; `beside` shares another server's Redis and accounts. */
   static async start({ args = [], env = {}, store = process.env.WORLDKEEP_BROWSER_STORE || 'embedded', beside } = {}) {
     const s = new Server();
     s.store = beside ? 'redis' : store;
     s.dir = mkdtempSync(path.join(tmpdir(), 'worldkeep-browser-'));
     s.http = await freePort();
     s.resp = beside ? beside.resp : await freePort();
+    s.accounts = beside ? beside.accounts : path.join(s.dir, 'accounts');
     s.args = args;
     s.env = env;
     try {
@@ -105,7 +106,7 @@ export class Server {
   async up() {
     const where =
       this.store === 'redis'
-        ? ['--redis', `redis://127.0.0.1:${this.resp}`]
+        ? ['--redis', `redis://127.0.0.1:${this.resp}`, '--data', this.accounts]
         : ['--data', path.join(this.dir, 'data'), '--resp', `127.0.0.1:${this.resp}`];
     const line = ['serve', '--http', `127.0.0.1:${this.http}`, ...where, '--no-demo', ...this.args];
     this.said = '';

@@ -2,9 +2,13 @@
 // real worldkeep. A reload in the middle of a vote, a lost connection, a forced close, the podium, the end of the room.
 // Then the same room on two servers with one Redis, one of which is killed. Pictures go to target/screenshots.
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import test, { after, before } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { contrastFaults, nameFaults } from './faults.mjs';
-import { launch, Server, shot, sideways, until } from './kit.mjs';
+import { launch, Server, shot, sideways, until, WEB } from './kit.mjs';
+
+const { path } = await import(pathToFileURL(join(WEB, 'party/qr.js')));
 
 const NAMES = ['Camille', 'Nico', 'Comet', 'Pixel', 'Marble', 'Biscuit', 'Olive', 'Lemon'];
 const TV = { width: 1920, height: 1080 };
@@ -94,6 +98,14 @@ async function sound(page, name) {
   assert.deepEqual(small, [], `${name}: targets`);
 }
 
+/** What guests are told leads them to the game, typed or scanned; the bare host would be the operators' login. */
+async function invites(master, code) {
+  const { host, origin } = new URL(master.url());
+  assert.equal(await master.locator('.scan b').innerText(), `${host}/play`);
+  assert.equal(await master.locator('.qr path').getAttribute('d'), path(`${origin}/r/${code}`).d);
+  for (const at of ['/play', `/r/${code}`]) assert.match(await (await fetch(origin + at)).text(), /\/party\/play\.js/);
+}
+
 /** Types the game into the setup of the big screen and creates the room; gives its code. */
 async function createRoom(master, lines) {
   await master.locator('.btn', { hasText: 'New game' }).click();
@@ -110,7 +122,9 @@ async function createRoom(master, lines) {
     await master.locator('.btn.primary', { hasText: 'Create room' }).click();
     await master.waitForURL(/\/party\/[A-Z2-9]{8}$/);
     await master.locator('.bigcode').waitFor();
-    return master.url().slice(-8);
+    const code = master.url().slice(-8);
+    await invites(master, code);
+    return code;
   };
 }
 
