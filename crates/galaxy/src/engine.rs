@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::{Clock, Cmd, Fault, Session, Store};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::batch::{Batch, Born};
@@ -53,6 +53,8 @@ use mend::Mender;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long an engine without lock or world waits before it looks again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The longest pause between two looks at a store without a world: it doubles up to here.
+const LOOK_AT_MOST: Duration = Duration::from_secs(5);
 /// How long somebody waits for the outcome of an order: older ones are dropped.
 const ORDER_WAIT: Duration = Duration::from_secs(10);
 
@@ -106,6 +108,7 @@ pub struct Ask {
 pub struct Handle {
     asks: mpsc::Sender<Ask>,
     seen: watch::Receiver<Arc<Seen>>,
+    look: Arc<Notify>,
 }
 
 impl Handle {
@@ -127,6 +130,11 @@ impl Handle {
         }
     }
 
+    /// Makes an engine without a world look for one now instead of at its next turn.
+    pub fn look_again(&self) {
+        self.look.notify_one();
+    }
+
     /// The world after each tick.
     pub fn seen(&self) -> watch::Receiver<Arc<Seen>> {
         self.seen.clone()
@@ -141,6 +149,7 @@ pub struct Engine {
     options: Options,
     asks: mpsc::Receiver<Ask>,
     seen: watch::Sender<Arc<Seen>>,
+    look: Arc<Notify>,
 }
 
 /// Why a turn of leading ended.
@@ -199,8 +208,9 @@ impl Engine {
     ) -> (Engine, Handle) {
         let (ask, asks) = mpsc::channel(1_024);
         let (seen, watched) = watch::channel(Arc::new(Seen::default()));
-        let engine = Engine { store, clock, keys, options, asks, seen };
-        (engine, Handle { asks: ask, seen: watched })
+        let look = Arc::new(Notify::new());
+        let handle = Handle { asks: ask, seen: watched, look: Arc::clone(&look) };
+        (Engine { store, clock, keys, options, asks, seen, look }, handle)
     }
 
     /// The same, with snapshots: for whoever opens the database later than the engine.
@@ -226,7 +236,14 @@ impl Engine {
     pub async fn run(mut self, stop: CancellationToken) {
         let key = self.keys.engine_lock();
         self.starts();
+        let mut pause = LOOK_AGAIN;
         while !stop.is_cancelled() {
+            if self.still_without_world().await {
+                pause = (pause * 2).min(LOOK_AT_MOST);
+                self.rest(pause, &stop).await;
+                continue;
+            }
+            pause = LOOK_AGAIN;
             let lock = Lock::take(&self.store, &self.clock, key.as_str(), &self.options.id).await;
             match lock {
                 Ok(Some(lock)) => match self.lead(lock, &stop).await {
@@ -240,15 +257,23 @@ impl Engine {
                 Ok(None) => self.stand(Standing::Follows, None),
                 Err(fault) => self.stand(Standing::Fails, Some(&fault)),
             }
-            self.rest(&stop).await;
+            self.rest(pause, &stop).await;
         }
     }
 
-    /// Refuses what is asked of an engine that does not lead, for a while.
-    async fn rest(&mut self, stop: &CancellationToken) {
+    /// Whether a store that had no world at the last look still has none: two keys tell, without the lock.
+    async fn still_without_world(&self) -> bool {
+        self.seen.borrow().standing == Standing::NoWorld
+            && keep::has_no_world(&*self.store, self.keys).await.unwrap_or(false)
+    }
+
+    /// Refuses what is asked of an engine that does not lead, for a while or until somebody
+    /// makes it look again.
+    async fn rest(&mut self, pause: Duration, stop: &CancellationToken) {
         tokio::select! {
-            () = self.clock.sleep(LOOK_AGAIN) => {}
+            () = self.clock.sleep(pause) => {}
             () = stop.cancelled() => {}
+            () = self.look.notified() => {}
         }
         while let Ok(ask) = self.asks.try_recv() {
             let _ = ask.answer.send(Err(OrderError::Away));

@@ -451,7 +451,7 @@ impl Store for Cluster {
             reason: down
                 .and_then(|one| one.reason.clone())
                 .or_else(|| uncovered.then(|| "some slots have no owner".to_owned())),
-            refuses_writes: None,
+            refuses_writes: health.iter().find_map(|one| one.refuses_writes.clone()),
             reconnects: health.iter().map(|one| one.reconnects).sum(),
             persistence: first(|facts| &facts.persistence),
             eviction: first(|facts| &facts.eviction),

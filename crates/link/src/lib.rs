@@ -26,6 +26,7 @@ mod session;
 mod tls;
 mod topology;
 mod wire;
+mod writes;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -18,7 +18,7 @@ use crate::session::Source;
 use crate::wire::Wire;
 
 const BUFFER: usize = 1024; // beyond it the listener is slow and the server's own limit decides
-const IDLE: Duration = Duration::from_secs(1);
+const IDLE: Duration = Duration::from_millis(1_500);
 const SILENCE: Duration = Duration::from_secs(3);
 const AGAIN: Duration = Duration::from_millis(20);
 const ATTEMPT: Duration = Duration::from_secs(2);

@@ -18,6 +18,7 @@ use crate::place::Address;
 use crate::probe::{self, Facts};
 use crate::sentinel::Sentinels;
 use crate::wire::{Opener, Wire};
+use crate::writes;
 
 const FIRST_DELAY: Duration = Duration::from_millis(20);
 const LAST_DELAY: Duration = Duration::from_millis(100);
@@ -91,6 +92,7 @@ pub(crate) struct Health {
     pub(crate) up: bool,
     pub(crate) reason: Option<String>,
     pub(crate) since_ms: u64,
+    pub(crate) refuses_writes: Option<String>,
     pub(crate) reconnects: u64,
     pub(crate) facts: Option<Facts>,
 }
@@ -262,9 +264,17 @@ impl Node {
         Health {
             up: reason.is_none(),
             reason,
+            refuses_writes: self.pipe_now().and_then(|pipe| pipe.writes().refused()),
             since_ms: self.inner.since_ms.load(Ordering::Acquire),
             reconnects: self.generation().saturating_sub(1),
             facts: self.inner.facts.lock().clone(),
+        }
+    }
+
+    /// Looks at the replies of a session, which has a connection of its own.
+    pub(crate) fn look(&self, values: &[Value]) {
+        if let Some(pipe) = self.pipe_now() {
+            pipe.writes().look(values);
         }
     }
 
@@ -344,6 +354,7 @@ async fn live_until_lost(inner: &Inner, pipe: &Pipe) -> String {
     tokio::select! {
         why = pipe.ended() => why,
         () = learn => unreachable!("learning never ends"),
+        () = writes::watch(pipe) => unreachable!("watching never ends"),
         why = deposed(&inner.route, pipe) => {
             pipe.close(&why);
             why

@@ -22,11 +22,12 @@ use crate::awake::{Awake, PATIENCE, look};
 use crate::place::Address;
 use crate::reply::Reader;
 use crate::wire::{Stream, Wire};
+use crate::writes::Writes;
 
 const QUEUE: usize = 1024; // callers beyond it wait, within their deadlines
 const BATCH: usize = 256;
 const TICK: Duration = Duration::from_millis(250);
-const IDLE: Duration = Duration::from_secs(1); // then we ask whether anybody is there
+const IDLE: Duration = Duration::from_millis(1_500); // then we ask whether anybody is there
 const SILENCE: Duration = Duration::from_secs(3); // no byte although an answer is due: half-open
 const SMALL: usize = 16 << 10; // the answer to more is no matter of microseconds
 const CLOSED: &str = "the connection was closed";
@@ -143,6 +144,7 @@ pub(crate) struct Pipe {
     queue: mpsc::Sender<Request>,
     shared: Arc<Shared>,
     address: Address,
+    writes: Writes,
 }
 
 impl Pipe {
@@ -151,11 +153,16 @@ impl Pipe {
         let (queue, requests) = mpsc::channel(QUEUE);
         let shared = Arc::new(Shared::default());
         tokio::spawn(run(wire, requests, queue.downgrade(), Arc::clone(&shared)));
-        Pipe { queue, shared, address }
+        Pipe { queue, shared, address, writes: Writes::default() }
     }
 
     pub(crate) fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// Whether the server takes writes.
+    pub(crate) fn writes(&self) -> &Writes {
+        &self.writes
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -213,7 +220,10 @@ impl Pipe {
             }
         }
         match timeout_at(by.instant().into(), answered).await {
-            Ok(Ok(result)) => result,
+            Ok(Ok(result)) => {
+                self.writes.look(result.as_deref().unwrap_or_default());
+                result
+            }
             Ok(Err(_)) if withdraw.0.turn(Ticket::WITHDRAWN) => Err(self.not_sent()),
             Ok(Err(_)) => Err(Lost::Unknown("the connection ended".to_owned())),
             Err(_) if withdraw.0.turn(Ticket::WITHDRAWN) => Err(late()),

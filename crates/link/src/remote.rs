@@ -235,7 +235,7 @@ impl Store for Remote {
             up: health.up,
             since_ms: health.since_ms,
             reason: health.reason,
-            refuses_writes: None,
+            refuses_writes: health.refuses_writes,
             reconnects: health.reconnects,
             persistence: facts.as_ref().map_or_else(unknown, |facts| facts.persistence.clone()),
             eviction: facts.as_ref().map_or_else(unknown, |facts| facts.eviction.clone()),

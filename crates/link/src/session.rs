@@ -249,6 +249,9 @@ impl Own {
         let mut values = self.in_time(heard)?;
         self.busy = false;
         values.drain(..before);
+        if let Some(node) = self.held.as_ref().and_then(|held| held.node.as_ref()) {
+            node.look(&values);
+        }
         Ok(values)
     }
 

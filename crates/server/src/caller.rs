@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::inside::Owner;
 use crate::reach::Reach;
 use crate::reply::{self, Refusal};
-use crate::{limits, sessions, tokens};
+use crate::{limits, scrapers, sessions, tokens};
 
 /// Who a caller is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -265,7 +265,9 @@ async fn recognise(
         ));
     }
     if let Some(bearer) = bearer(headers)? {
-        return of_bearer(app, &bearer, address).await;
+        let asked = of_bearer(app, &bearer, address).await;
+        let scrapes = parts.uri.path() == "/metrics";
+        return if scrapes { scrapers::recognise(app, &bearer, asked) } else { asked };
     }
     let cookie = CookieJar::from_headers(headers);
     // A dead cookie must not stand in the way of logging in again, nor hide loopback.

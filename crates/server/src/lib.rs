@@ -30,6 +30,7 @@ pub mod presence;
 pub mod reach;
 pub mod reply;
 mod routes;
+mod scrapers;
 pub mod serve;
 pub mod sessions;
 pub mod settings;

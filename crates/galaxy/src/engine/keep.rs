@@ -220,6 +220,12 @@ pub(super) async fn unfinished(store: &dyn Store, keys: Keys) -> Result<Option<i
     }
 }
 
+/// Whether the store has neither a tick nor a restore that was cut short.
+pub(super) async fn has_no_world(store: &dyn Store, keys: Keys) -> Result<bool, Fault> {
+    let asks = [keys.tick(), keys.restoring()].map(|key| cmd(&["EXISTS", key.as_str()]));
+    none_exists(store, &asks).await
+}
+
 /// Whether nothing of a world is there.
 pub(super) async fn is_empty(store: &dyn Store, keys: Keys, system: &str) -> Result<bool, Fault> {
     let mut asks =
@@ -227,7 +233,11 @@ pub(super) async fn is_empty(store: &dyn Store, keys: Keys, system: &str) -> Res
     for index in [keys.system_bodies(system), keys.system_ships(system)] {
         asks.extend(index.ok().map(|index| cmd(&["EXISTS", index.as_str()])));
     }
-    for answer in store.pipeline(&asks, Deadline::after(PATIENCE)).await? {
+    none_exists(store, &asks).await
+}
+
+async fn none_exists(store: &dyn Store, asks: &[Cmd]) -> Result<bool, Fault> {
+    for answer in store.pipeline(asks, Deadline::after(PATIENCE)).await? {
         if reply::int(&answer?) != Some(0) {
             return Ok(false);
         }

@@ -219,3 +219,33 @@ async fn no_answer_is_ever_mixed_up_while_the_network_misbehaves() {
         assert!(good > 100);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_refuses_every_write_is_known_and_so_is_its_end() {
+    // `/readyz` said ready while a Redis with a full memory or disk refused every write.
+    for program in programs() {
+        let server = Server::start(program);
+        let store = open(&server.url()).await;
+        for (setting, refusing, taking) in
+            [("maxmemory", "1", "0"), ("min-replicas-to-write", "1", "0")]
+        {
+            server.ask(&["CONFIG", "SET", setting, refusing]);
+            assert_eq!(store.status().refuses_writes, None, "nobody wrote yet");
+            let refused = if setting == "maxmemory" {
+                store.call(&cmd("SET a 1"), soon()).await.map(drop)
+            } else {
+                let mut own = store.session(b"a", soon()).await.expect("a session");
+                own.exec(&[cmd("SET a 1")], soon()).await.map(drop)
+            };
+            assert!(matches!(refused, Err(Fault::Refused { .. })), "{refused:?}");
+            let why = store.status().refuses_writes.expect("the reply tells");
+            assert!(why.starts_with("OOM ") || why.starts_with("NOREPLICAS "), "{why}");
+            assert!(store.call(&cmd("GET a"), soon()).await.is_ok(), "reads go on");
+            server.ask(&["CONFIG", "SET", setting, taking]);
+            testkit::eventually("writes are taken again", async || {
+                store.status().refuses_writes.is_none()
+            })
+            .await;
+        }
+    }
+}

@@ -136,16 +136,31 @@ async fn who_reads_slowly_but_reads_gets_all_of_it() {
 #[tokio::test]
 async fn who_pings_and_never_reads_is_closed() {
     let server = start(testkit::open("memory").await, &[("limits.write_stall_ms", "300")]).await;
+    let ping = [&[0x89, 0xFD, 0, 0, 0, 0][..], &[b'?'; 125]].concat();
     for path in ["/ws/events", "/ws/rooms"] {
-        let mut stream = upgrade(&server, path).await;
-        let ping = [&[0x89, 0xFD, 0, 0, 0, 0][..], &[b'?'; 125]].concat();
-        let pings = ping.repeat(100);
-        let flood = async {
-            while stream.write_all(&pings).await.is_ok() {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        };
-        let closed = tokio::time::timeout(PATIENCE, flood).await;
-        assert!(closed.is_ok(), "{path}: a client that pings and never reads was not closed");
+        flooded(upgrade(&server, path).await, &ping, path).await;
     }
+}
+
+#[tokio::test]
+async fn who_speaks_and_never_reads_is_closed() {
+    let server = start(testkit::open("memory").await, &[("limits.write_stall_ms", "300")]).await;
+    let words = br#"{"type":"nonsense"}"#;
+    let frame = [&[0x81, 0x80 | 19, 0, 0, 0, 0][..], words].concat();
+    assert_eq!(words.len(), 19);
+    for path in SOCKETS {
+        flooded(upgrade(&server, path).await, &frame, path).await;
+    }
+}
+
+/// Sends the frame again and again and reads nothing, until the other end has closed.
+async fn flooded(mut stream: TcpStream, frame: &[u8], path: &str) {
+    let many = frame.repeat(100);
+    let flood = async {
+        while stream.write_all(&many).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let closed = tokio::time::timeout(PATIENCE, flood).await;
+    assert!(closed.is_ok(), "{path}: a client that sends and never reads was not closed");
 }

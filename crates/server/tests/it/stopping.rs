@@ -94,7 +94,7 @@ testkit::on_every_store!(
                     }
                     clock.advance(Duration::from_millis(250));
                     let at = kernel::Clock::now_ms(&clock);
-                    if renews && (at - now).is_multiple_of(2_000) {
+                    if renews && (at - now).is_multiple_of(1_000) {
                         running.store(&["ZADD", "wk:servers", &until(at), "other"]).await;
                     }
                 }

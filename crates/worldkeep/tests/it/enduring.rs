@@ -27,14 +27,23 @@ fn ask(served: &Served, line: &str) -> String {
 }
 
 fn post(served: &Served, path: &str, json: &str) -> String {
+    let length = json.len();
+    let head = format!("Content-Type: application/json\r\nContent-Length: {length}");
+    request(served, &format!("POST {path}"), &head, json)
+}
+
+/// `/metrics` as a monitoring server reads it.
+fn scrape(served: &Served, token: &str) -> String {
+    request(served, "GET /metrics", &format!("Authorization: Bearer {token}"), "")
+}
+
+fn request(served: &Served, line: &str, head: &str, body: &str) -> String {
     let mut stream = std::net::TcpStream::connect(served.addr).unwrap();
     stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
-    let length = json.len();
-    let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{json}",
-        served.addr
-    );
-    stream.write_all(head.as_bytes()).unwrap();
+    let host = served.addr;
+    let whole =
+        format!("{line} HTTP/1.1\r\nHost: {host}\r\n{head}\r\nConnection: close\r\n\r\n{body}");
+    stream.write_all(whole.as_bytes()).unwrap();
     let mut answer = String::new();
     std::io::Read::read_to_string(&mut stream, &mut answer).unwrap();
     answer
@@ -46,6 +55,9 @@ fn a_script_without_an_end_keeps_nobody_else_and_nothing_of_it_survives() {
     for ending in ["TERM", "KILL"] {
         let mut served = started();
         assert_eq!(ask(&served, "SET before 1"), "+OK\r\n");
+        let made = post(&served, "/api/tokens", r#"{"name":"monitoring","role":"reader"}"#);
+        let token = made.split("\"token\":\"").nth(1).expect(&made).split('"').next().unwrap();
+        assert!(scrape(&served, token).starts_with("HTTP/1.1 200"));
         let mut looping = resp_of(&served.lines);
         let script = "EVAL \"redis.call('SET','half','1') while true do end\" 0\r\n";
         looping.write_all(script.as_bytes()).unwrap();
@@ -53,6 +65,9 @@ fn a_script_without_an_end_keeps_nobody_else_and_nothing_of_it_survives() {
         assert!(why.contains("the store is busy"), "{why}");
         assert_eq!(served.get("/healthz").0, 200);
         assert_eq!(served.get("/metrics").0, 200);
+        // A token of the store cannot be looked up now; one that was good at its last scrape still is.
+        assert!(scrape(&served, token).starts_with("HTTP/1.1 200"));
+        assert!(scrape(&served, &token.replace("wk_", "wk_x")).starts_with("HTTP/1.1 503"));
         let told = served.get("/api/overview").1;
         assert!(told.contains("The store is busy."), "{told}");
         let refused = post(&served, "/api/jobs", r#"{"type":"t","payload":{}}"#);
@@ -109,6 +124,28 @@ fn a_full_disk_is_told_everywhere_and_so_is_its_end() {
     served.signal("KILL");
     let served = again(served);
     assert_eq!(ask(&served, "MGET before after"), "*2\r\n$1\r\n1\r\n$1\r\n1\r\n");
+}
+
+#[test]
+fn a_redis_that_refuses_writes_is_told_everywhere_and_so_is_its_end() {
+    for program in testkit::programs() {
+        let redis = testkit::Server::start(program);
+        let served = crate::support::serve(&["--redis", &redis.url(), "--no-demo"]);
+        served.until("/readyz", |status, _| status == 200);
+        redis.ask(&["CONFIG", "SET", "maxmemory", "1"]);
+        // Nobody asks for anything: the lease of the server meets it.
+        let why = served.until("/readyz", |status, _| status == 503);
+        assert!(why.contains("the store refuses every write"), "{why}");
+        for path in ["/api/health", "/api/overview"] {
+            let told: serde_json::Value = serde_json::from_str(&served.get(path).1).unwrap();
+            let sentence = told["sentence"].as_str().unwrap();
+            assert!(sentence.starts_with("The store refuses every write"), "{path}: {sentence}");
+        }
+        assert!(served.get("/metrics").1.contains("worldkeep_store_takes_writes 0"));
+        redis.ask(&["CONFIG", "SET", "maxmemory", "0"]);
+        served.until("/readyz", |status, _| status == 200);
+        assert!(served.get("/metrics").1.contains("worldkeep_store_takes_writes 1"));
+    }
 }
 
 #[test]

@@ -4,9 +4,10 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use crate::running::{read, resp_of};
 use crate::support::{Served, serve};
 
-/// What may be left: the issue's own figure.
+/// What may be left of an attack.
 const LEFT: u64 = 64 << 20;
 /// How long memory may take to come back.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -22,15 +23,19 @@ fn resident(served: &Served) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// Attacks, then waits until the memory is back.
-fn survives(name: &str, attack: impl Fn(SocketAddr)) -> String {
-    let served = serve(&["--no-demo"]);
+/// Attacks, then waits until the memory is back. What the attack holds on to is held until then.
+fn survives<T>(name: &str, attack: impl Fn(SocketAddr) -> T) -> String {
+    survives_as(name, &["--no-demo"], |served| attack(served.addr))
+}
+
+fn survives_as<T>(name: &str, args: &[&str], attack: impl Fn(&Served) -> T) -> String {
+    let served = serve(args);
     // Everything that is made once is made.
     for _ in 0..3 {
         assert_eq!(served.get("/metrics").0, 200);
     }
     let before = resident(&served);
-    attack(served.addr);
+    let held = attack(&served);
     let began = Instant::now();
     loop {
         let now = resident(&served);
@@ -46,6 +51,7 @@ fn survives(name: &str, attack: impl Fn(SocketAddr)) -> String {
         );
         std::thread::sleep(Duration::from_millis(100));
     }
+    drop(held);
     assert_eq!(served.get("/healthz").0, 200);
     let metrics = served.get("/metrics").1;
     assert!(metrics.len() < 256 << 10, "{name}: /metrics has grown");
@@ -121,13 +127,26 @@ fn big_bodies_leave_nothing() {
 fn clients_that_never_read_leave_nothing() {
     survives("clients that never read", |addr| {
         let page = format!("GET /openapi.json HTTP/1.1\r\nHost: {addr}\r\n\r\n").repeat(200);
-        let silent: Vec<TcpStream> = (0..times(20))
-            .map(|_| {
-                let mut stream = connect(addr);
-                let _ = stream.write_all(page.as_bytes());
-                stream
-            })
-            .collect();
-        drop(silent);
+        let silent = || {
+            let mut stream = connect(addr);
+            let _ = stream.write_all(page.as_bytes());
+            stream
+        };
+        (0..times(40)).map(|_| silent()).collect::<Vec<TcpStream>>()
+    });
+}
+
+#[test]
+fn a_script_that_takes_all_memory_leaves_nothing() {
+    // It stalled everybody for 41 s, and what it had taken was kept.
+    let args = ["--no-demo", "--resp", "127.0.0.1:0"];
+    survives_as("memory bomb", &args, |served| {
+        for _ in 0..times(1) {
+            let mut resp = resp_of(&served.lines);
+            let bomb = "EVAL \"local t = {} for i = 1, 1e9 do t[i] = string.rep('x', 1e6) .. i end\" 0\r\n";
+            resp.write_all(bomb.as_bytes()).unwrap();
+            let error = read(&mut resp);
+            assert!(error.starts_with('-') && error.contains("scripts may take"), "{error}");
+        }
     });
 }

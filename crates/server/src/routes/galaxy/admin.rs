@@ -150,6 +150,7 @@ pub(crate) async fn init(
         tries += 1;
     };
     outcome.map_err(errors::refused)?;
+    gateway.engine.look_again();
     let seen = gateway.look(&app).await?;
     record(&app, &caller, "created", "game", Value::Null, seen.tick.into()).await;
     Ok((StatusCode::CREATED, Json(game_status(&app, &seen).await?)))
