@@ -3,7 +3,7 @@
 # make tools     only installs
 # make quick     format, lints, and tests on the embedded engine: needs nothing but Rust
 # make torture   the tests, much longer: PROPTEST_CASES=20000 and every long form
-# make bench     measurements, release build
+# make bench     measures the parts, release build; `cargo run --release -p worldkeep-bench` measures beside the peers
 
 CARGO ?= cargo
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
-mod bench;
 pub mod galaxy;
 pub mod jobs;
 pub mod monsters;
@@ -13,7 +12,6 @@ pub mod reactors;
 mod rooms;
 pub mod worlds;
 
-pub use bench::Bench;
 pub use rooms::Rooms;
 
 /// The live state of multiplayer games, and the background jobs around them, in Redis or in this process.
@@ -141,15 +139,6 @@ pub enum Verb {
         /// What to do with them.
         #[command(subcommand)]
         verb: Token,
-    },
-    /// Measure on this machine, beside what others offer
-    #[command(after_help = "Examples:\n  \
-        worldkeep bench rooms\n  \
-        worldkeep bench rooms --json")]
-    Bench {
-        /// What to measure.
-        #[command(subcommand)]
-        verb: Bench,
     },
     /// List, show, close and make rooms of the party game
     #[command(after_help = "Examples:\n  \

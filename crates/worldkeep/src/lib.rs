@@ -1,7 +1,6 @@
 //! The `worldkeep` program as a library: command-line definitions, configuration, one file per verb. `main`
 //! only calls [`run`], so that completions, man pages and tests derive from the same definitions.
 
-pub mod bench;
 pub mod cli;
 pub mod client;
 pub mod config;

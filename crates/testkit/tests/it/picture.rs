@@ -21,6 +21,22 @@ fn the_picture_draws_only_crates_that_exist_and_points_up() {
 }
 
 #[test]
+fn plain_cargo_commands_reach_every_crate_but_the_benchmarks() {
+    let root = picture::workspace();
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).expect("the root's manifest");
+    let manifest: toml::Table = manifest.parse().expect("a manifest is TOML");
+    let members = manifest["workspace"]["default-members"].as_array().expect("a list");
+    let members: Vec<&str> = members.iter().filter_map(toml::Value::as_str).collect();
+    let crates = picture::crates(&root);
+    let expected = crates.iter().filter(|name| *name != "bench");
+    let expected: Vec<String> = expected.map(|name| format!("crates/{name}")).collect();
+    assert_eq!(members, expected, "default-members of the root's manifest");
+    let has_binary = |folder: &&&str| root.join(folder).join("src/main.rs").exists();
+    let binaries: Vec<_> = members.iter().filter(has_binary).collect();
+    assert_eq!(binaries, [&"crates/worldkeep"], "`cargo run` has one program to run");
+}
+
+#[test]
 fn a_wrong_arrow_is_found() {
     let dir = tempfile::tempdir().expect("scratch");
     let folder = dir.path().join("crates/rooms");

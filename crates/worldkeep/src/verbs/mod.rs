@@ -4,7 +4,6 @@ use crate::cli::{Cli, Verb};
 use crate::exit::Failure;
 
 mod acl;
-mod bench;
 mod check;
 mod completions;
 mod config;
@@ -35,7 +34,6 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         Some(Verb::Check(flags)) => check::run(&global, &flags),
         Some(Verb::Config { verb }) => config::run(&global, &verb),
         Some(Verb::Token { verb }) => token::run(&global, verb),
-        Some(Verb::Bench { verb }) => bench::run(&global, &verb),
         Some(Verb::Rooms { verb }) => rooms::run(&global, &verb),
         Some(Verb::Log { verb }) => log::run(&global, verb),
         Some(Verb::Jobs(flags)) => jobs::run(&global, flags),

@@ -1,4 +1,4 @@
-//! `worldkeep bench trust`: a stop with nothing to do, and a server whose engine is kept by a script without an end.
+//! `worldkeep-bench trust`: a stop with nothing to do, and a server whose engine is kept by a script without an end.
 
 use std::io;
 use std::time::{Duration, Instant};

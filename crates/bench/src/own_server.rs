@@ -1,10 +1,11 @@
-//! This program as a server for the time of a measurement: a process of its own on loopback, on a free port, without
-//! limits, in a scratch directory. It ends with it.
+//! The `worldkeep` program as a server for the time of a measurement: a process of its own on loopback, on a free port,
+//! without limits, in a scratch directory. It ends with it. The program is the one of this checkout, built like this one.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// A server that ends when this is dropped.
@@ -39,6 +40,33 @@ const OFF: &[&str] = &[
     "GALAXY_LOGINS_PER_MINUTE",
 ];
 
+/// Where the program is: `WORLDKEEP_BIN`, or what cargo builds in the folder of this program. It is built once per run, so
+/// that nothing old is measured.
+fn program() -> io::Result<&'static Path> {
+    static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let program = PROGRAM.get_or_init(|| match std::env::var_os("WORLDKEEP_BIN") {
+        Some(named) => Ok(named.into()),
+        None => built().map_err(|error| format!("cannot build the worldkeep program: {error}")),
+    });
+    program.as_deref().map_err(|why| io::Error::other(why.as_str()))
+}
+
+/// Asks cargo for the program, with the profile and in the target directory of this one.
+fn built() -> io::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let target = own.parent().and_then(Path::parent);
+    let target =
+        target.ok_or_else(|| io::Error::other("this program is in no target directory"))?;
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--locked", "-p", "worldkeep", "--bin", "worldkeep"]);
+    cargo.args((!cfg!(debug_assertions)).then_some("--release")).arg("--target-dir").arg(target);
+    let done = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null()).status()?;
+    if !done.success() {
+        return Err(io::Error::other("cargo failed; WORLDKEEP_BIN can name a program instead"));
+    }
+    Ok(own.with_file_name("worldkeep"))
+}
+
 /// A port nobody listens on now.
 pub(crate) fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
@@ -58,7 +86,7 @@ impl OwnServer {
         settings: &[(&str, &str)],
     ) -> io::Result<OwnServer> {
         let port = free_port()?;
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(program()?);
         command.args(["serve", "--modules", module, "--no-demo", "--quiet", "--log", "error"]);
         command.arg("--http").arg(format!("127.0.0.1:{port}"));
         match redis {
@@ -118,7 +146,7 @@ pub(crate) fn memory(process: u32) -> u64 {
 }
 
 /// Where a server keeps its files in such a directory, on whatever store.
-pub(crate) fn place(data: &Path) -> std::path::PathBuf {
+pub(crate) fn place(data: &Path) -> PathBuf {
     data.join("worldkeep")
 }
 

@@ -1,4 +1,4 @@
-//! `worldkeep bench jobs`: dispatch, process and pick up no-op jobs, on one Redis, beside `BullMQ` and bee-queue, with
+//! `worldkeep-bench jobs`: dispatch, process and pick up no-op jobs, on one Redis, beside `BullMQ` and bee-queue, with
 //! repetitions taken in turns, so that what the machine does meanwhile meets all alike.
 
 mod ours;

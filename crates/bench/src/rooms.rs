@@ -1,4 +1,4 @@
-//! `worldkeep bench rooms`: broadcast, latency, connects and memory beside a plain Node `ws` server and Colyseus
+//! `worldkeep-bench rooms`: broadcast, latency, connects and memory beside a plain Node `ws` server and Colyseus
 //! in the same run, with one driver for all; and votes in a thousand rooms. Rate and socket limits are off.
 
 mod peer;

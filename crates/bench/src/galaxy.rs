@@ -1,4 +1,4 @@
-//! `worldkeep bench galaxy`: the physics beside REBOUND and numpy, the tick with its write beside what Redis takes at
+//! `worldkeep-bench galaxy`: the physics beside REBOUND and numpy, the tick with its write beside what Redis takes at
 //! most and beside Python, the times that a tick may take, and its state on the way to a thousand sockets.
 //!
 //! The peers are Python packages (`peers/galaxy/requirements.txt`), installed into a folder of their own when they are

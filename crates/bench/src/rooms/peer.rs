@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::bench::line::{BINARY, Line, TEXT};
-use crate::bench::own_server::{self, OwnServer, free_port, request};
+use crate::line::{BINARY, Line, TEXT};
+use crate::own_server::{self, OwnServer, free_port, request};
 
 /// Which server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,11 +73,11 @@ pub(super) struct Host {
 
 /// Where the peers' programs are; their packages are installed when they are missing.
 pub(super) fn programs() -> Result<PathBuf, String> {
-    crate::bench::peers::installed("rooms")
+    crate::peers::installed("rooms")
 }
 
 impl Peer {
-    /// Starts this program on an embedded store in a scratch directory, or on a Redis.
+    /// Starts our server on an embedded store in a scratch directory, or on a Redis.
     pub(super) async fn worldkeep(redis: Option<&str>) -> io::Result<Peer> {
         let server = OwnServer::start("rooms", redis).await?;
         let (kind, at, code) = (Kind::Worldkeep, server.at, String::new());

@@ -12,9 +12,9 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::peer::{Peer, create};
-use crate::bench::Figure;
-use crate::bench::line::{Line, TEXT};
-use crate::bench::stats::{Sleeper, percentile};
+use crate::Figure;
+use crate::line::{Line, TEXT};
+use crate::stats::{Sleeper, percentile};
 
 const PLAYERS: usize = 8;
 const WITHIN_MS: u64 = 10_000;

@@ -10,7 +10,7 @@ use monsters::NewEffect;
 use reactors::{New, Reactors};
 
 use super::{LOOKS, PLAIN, at, core_time, empty, since, spawn, world};
-use crate::bench::{Figure, Tell};
+use crate::{Figure, Tell};
 
 /// So many are due at once.
 const DUE: u32 = 10_000;
