@@ -1,7 +1,7 @@
 //! Stores and faults for tests, a dev-dependency of all: [`on_every_store!`] runs a body on the embedded
 //! engine and on real servers that never outlive their test, [`Cluster`] is one of real nodes, [`Recorder`]
 //! shows the wire, [`Faulty`] fails on demand, [`Proxy`] spoils a network, [`wait_until`] waits and says for what,
-//! `picture` holds who may use whom.
+//! `picture` holds who may use whom, `unused` that nothing is declared without need.
 
 mod cluster;
 mod faulty;
@@ -13,6 +13,7 @@ mod record;
 mod sentinel;
 mod server;
 mod stores;
+pub mod unused;
 mod wait;
 mod watchdog;
 

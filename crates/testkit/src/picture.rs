@@ -46,9 +46,7 @@ pub fn faults(root: &Path) -> Vec<String> {
             faults.push(format!("crates/{name} is not in the picture: add it to MAY_USE"));
             continue;
         };
-        let path = root.join("crates").join(&name).join("Cargo.toml");
-        let text = std::fs::read_to_string(&path).expect("a crate has a manifest");
-        let manifest: toml::Table = text.parse().expect("a manifest is TOML");
+        let manifest = manifest(&root.join("crates").join(&name));
         for (section, used) in dependencies(&manifest) {
             if !drawn.contains_key(used.as_str()) {
                 continue;
@@ -75,7 +73,15 @@ pub fn crates(root: &Path) -> Vec<String> {
     names
 }
 
-fn dependencies(manifest: &toml::Table) -> Vec<(String, String)> {
+/// The manifest in a folder.
+pub(crate) fn manifest(folder: &Path) -> toml::Table {
+    let text =
+        std::fs::read_to_string(folder.join("Cargo.toml")).expect("the folder has a manifest");
+    text.parse().expect("a manifest is TOML")
+}
+
+/// Section and name of every dependency that a manifest declares.
+pub(crate) fn dependencies(manifest: &toml::Table) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut collect = |table: &toml::Table| {
         for section in ["dependencies", "dev-dependencies", "build-dependencies"] {

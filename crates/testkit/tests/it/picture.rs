@@ -1,6 +1,6 @@
-//! Arrows point one way: every manifest is held to `testkit::picture::MAY_USE`.
+//! Arrows point one way: every manifest is held to `testkit::picture::MAY_USE`, and declares nothing it does not need.
 
-use testkit::picture;
+use testkit::{picture, unused};
 
 #[test]
 fn every_manifest_follows_the_picture() {
@@ -50,6 +50,43 @@ fn a_wrong_arrow_is_found() {
         [
             "crates/rooms may not use jobs in [dependencies]",
             "crates/rooms may not use link in [dev-dependencies]"
+        ]
+    );
+}
+
+#[test]
+fn every_dependency_is_named_where_it_is_declared() {
+    let faults = unused::unused(&picture::workspace());
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_shared_dependency_is_taken_by_a_crate() {
+    let free = unused::untaken(&picture::workspace());
+    assert!(free.is_empty(), "no crate takes {} of the root's manifest", free.join(", "));
+}
+
+#[test]
+fn a_dependency_too_many_is_found() {
+    let dir = tempfile::tempdir().expect("scratch");
+    let write = |name: &str, text: &str| {
+        let path = dir.path().join("crates/rooms").join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("folder");
+        std::fs::write(path, text).expect("file");
+    };
+    let manifest = "[dependencies]\nserde = \"1\"\nserde-json = \"1\"\nuuid = \"1\"\ntoml = \"1\"\n\
+                    [dev-dependencies]\nrand = \"1\"\nhttp = \"1\"\n";
+    write("Cargo.toml", manifest);
+    let source = "// uuid::Uuid was here\nuse serde_json::Value;\n#[cfg(test)]\nmod tests { use toml::Table; }\n";
+    write("src/lib.rs", source);
+    write("tests/it/main.rs", "use rand as dice;\nfn f() { my_http::get() }\n");
+    assert_eq!(
+        unused::unused(dir.path()),
+        [
+            "crates/rooms does not name serde of [dependencies]",
+            "crates/rooms does not name toml of [dependencies], only its tests do",
+            "crates/rooms does not name uuid of [dependencies]",
+            "crates/rooms does not name http of [dev-dependencies]"
         ]
     );
 }
