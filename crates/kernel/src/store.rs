@@ -16,6 +16,7 @@ use redis::{Cmd, Value};
 use crate::fault::Fault;
 use crate::packed::Packed;
 use crate::script::Script;
+use crate::step::{Step, Stepped};
 
 /// The result of a store call: ready already, or to be awaited.
 #[must_use = "a store call does nothing until it is awaited"]
@@ -108,6 +109,12 @@ pub trait Store: Send + Sync + 'static {
         args: &'a [&'a [u8]],
         by: Deadline,
     ) -> Answer<'a, Value>;
+
+    /// One compare-and-write. After [`Fault::Unknown`] look before repeating. A repeated step that expects
+    /// the same text is safe, because it finds the document changed.
+    fn step<'a>(&'a self, step: &'a Step, by: Deadline) -> Answer<'a, Stepped> {
+        Answer::Later(Box::pin(step.run_script(self, by)))
+    }
 
     /// A connection of one's own, for `WATCH` and for blocking calls. `key` names the Cluster node.
     fn session<'a>(&'a self, key: &'a [u8], by: Deadline) -> Answer<'a, Box<dyn Session>>;

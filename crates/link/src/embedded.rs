@@ -2,6 +2,8 @@
 //! subscriptions wait. While a long script has the engine a call waits in line without holding its thread, and is given up
 //! at its deadline: nothing of it was done.
 
+mod step;
+
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use kernel::{
     Answer, Calls, Cmd, Deadline, Fault, Here, Kind, Message, Next, Packed, Script, Session,
-    Status, Store, Topic, Value, Words,
+    Status, Step, Stepped, Store, Topic, Value, Words,
 };
 use parking_lot::Mutex;
 use tokio::time::timeout_at;
@@ -292,6 +294,18 @@ impl Store for Direct {
             }
             outcome => outcome,
         })
+    }
+
+    fn step<'a>(&'a self, step: &'a Step, by: Deadline) -> Answer<'a, Stepped> {
+        match self.in_turn(by, |mut turn| Ok(step::run(&mut turn, step))) {
+            Answer::Ready(Some(Ok(Some(stepped)))) => Answer::ready(stepped),
+            native => Answer::Later(Box::pin(async move {
+                match native.await? {
+                    Some(stepped) => stepped,
+                    None => step.run_script(self, by).await,
+                }
+            })),
+        }
     }
 
     fn session<'a>(&'a self, _key: &'a [u8], by: Deadline) -> Answer<'a, Box<dyn Session>> {
