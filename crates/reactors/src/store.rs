@@ -150,7 +150,7 @@ impl Reactors {
             Some(command) => step.answers(command),
             None => step,
         };
-        Ok(step.run(&*self.store, by()).await? == kernel::Swap::Swapped)
+        Ok(self.store.step(&step, by()).await?.is_done())
     }
 
     /// After a step that found something changed: was it the command, which another server has answered?

@@ -2,7 +2,7 @@
 //! away like any other, without a cooldown and without a word: what they were is not known.
 
 use kernel::keyspace::Layout;
-use kernel::{Cmd, Effects as _, Fault, Step, Swap, Value, reply};
+use kernel::{Cmd, Effects as _, Fault, Step, Stepped, Value, reply};
 use uuid::Uuid;
 
 use super::read::cmd;
@@ -50,9 +50,9 @@ impl Reactors {
         }
         let timers = self.due(tenant);
         step = step.ops(timers.cancel(&state_timer(id))).ops(timers.cancel(&item_timer(id)));
-        match step.run(&*self.store, by()).await? {
-            Swap::Swapped | Swap::Gone => Ok(()),
-            Swap::Changed => Err(self.contended(tenant, id)),
+        match self.store.step(&step, by()).await? {
+            Stepped::Refused(refused) if !refused.is_gone() => Err(self.contended(tenant, id)),
+            Stepped::Refused(_) | Stepped::Done => Ok(()),
         }
     }
 
