@@ -20,6 +20,7 @@ mod store;
 pub mod timers;
 mod told;
 mod update;
+mod writer;
 
 pub use check::Nodes as Scan;
 pub use clock::{Clock, FakeClock, ServerClock, SystemClock};
@@ -38,6 +39,7 @@ pub use store::{
 pub use timers::{Timer, TimerKeys, Timers, Verdict};
 pub use told::Told;
 pub use update::{Change, Tries, Updated, update, update_with};
+pub use writer::{Decision, Writer, WriterLimits, Written};
 
 /// The scripts of the kernel itself.
 pub const SCRIPTS: &[&Script] =
