@@ -40,6 +40,38 @@ impl Op {
         &self.args
     }
 
+    /// The type that the key must have, where the write needs one.
+    pub fn kind(&self) -> Option<&'static str> {
+        Some(match self.name {
+            "SADD" | "SREM" => "set",
+            "ZADD" | "ZREM" => "zset",
+            "HSET" | "HDEL" | "HINCRBY" | "RELEASE" => "hash",
+            "LPUSH" | "RPUSH" | "LREM" => "list",
+            "XADD" | "XACK" => "stream",
+            "INCRBY" => "string",
+            _ => return None,
+        })
+    }
+
+    /// The field or the stream entry that is written, where it is not the whole key.
+    pub(crate) fn part(&self) -> Option<&[u8]> {
+        match self.name {
+            "HSET" | "HDEL" | "HINCRBY" | "RELEASE" => self.args.first().map(Vec::as_slice),
+            "XACK" => self.args.get(1).map(Vec::as_slice),
+            _ => None,
+        }
+    }
+
+    /// This write of a document right behind an earlier one: a life given there stays.
+    pub(crate) fn following(mut self, earlier: Op) -> Op {
+        let keeps_life = self.args.get(1).is_some_and(|arg| arg == b"KEEPTTL");
+        if keeps_life && earlier.name == "SET" {
+            self.args.truncate(1);
+            self.args.extend(earlier.args.into_iter().skip(1));
+        }
+        self
+    }
+
     /// All its words: name, key, what follows.
     pub fn words(&self) -> Words<'_> {
         let name = std::iter::once(self.name.as_bytes());

@@ -20,6 +20,7 @@ mod store;
 pub mod timers;
 mod told;
 mod update;
+mod writer;
 
 pub use check::Nodes as Scan;
 pub use clock::{Clock, FakeClock, ServerClock, SystemClock};
@@ -36,6 +37,7 @@ pub use store::{Answer, Deadline, Kind, Message, Session, Status, Store, Topic};
 pub use timers::{Timer, TimerKeys, Timers, Verdict};
 pub use told::Told;
 pub use update::{Change, Tries, Updated, update, update_with};
+pub use writer::{Decision, Writer, WriterLimits, Written};
 
 /// The scripts of the kernel itself.
 pub const SCRIPTS: &[&Script] =

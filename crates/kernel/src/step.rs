@@ -137,6 +137,28 @@ impl Step {
         &self.guards[0].key
     }
 
+    /// What is written to the document, where something is.
+    pub(crate) fn document_write(&self) -> Option<&Op> {
+        self.document.as_ref()
+    }
+
+    /// What is written beside the document.
+    pub(crate) fn effects(&self) -> &[Op] {
+        &self.ops
+    }
+
+    /// Adds the guards and the writes of a further step on the same document. The document's own guard
+    /// stays as it is.
+    pub(crate) fn join(mut self, further: Step) -> Self {
+        self.guards.extend(further.guards.into_iter().skip(1));
+        self.document = match (self.document, further.document) {
+            (Some(earlier), Some(later)) => Some(later.following(earlier)),
+            (earlier, later) => later.or(earlier),
+        };
+        self.ops.extend(further.ops);
+        self
+    }
+
     fn guard(mut self, key: impl AsRef<[u8]>, condition: Condition) -> Self {
         self.guards.push(Guard { key: key.as_ref().to_vec(), condition });
         self

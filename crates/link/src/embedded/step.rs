@@ -84,21 +84,8 @@ fn refusal(unit: &mut Unit<'_>, number: usize, guard: &Guard) -> Result<Option<R
     Ok(Some(Refused { guard: number, found, missing }))
 }
 
-/// The type that a write needs.
-fn kind(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "SADD" | "SREM" => "set",
-        "ZADD" | "ZREM" => "zset",
-        "HSET" | "HDEL" | "HINCRBY" | "RELEASE" => "hash",
-        "LPUSH" | "RPUSH" | "LREM" => "list",
-        "XADD" | "XACK" => "stream",
-        "INCRBY" => "string",
-        _ => return None,
-    })
-}
-
 fn check_type(unit: &mut Unit<'_>, op: &Op) -> Result<(), Fault> {
-    let (Some(kind), Some(key)) = (kind(op.name()), op.key()) else { return Ok(()) };
+    let (Some(kind), Some(key)) = (op.kind(), op.key()) else { return Ok(()) };
     let reply = call(unit, &[b"TYPE", key])?;
     let is = reply.get(1..reply.len().saturating_sub(2)).unwrap_or_default();
     if is != b"none" && is != kind.as_bytes() {
