@@ -35,6 +35,16 @@ pub enum Decision<T> {
     Leave(T),
 }
 
+impl<T> Decision<T> {
+    /// The same decision with another answer.
+    pub fn map<U>(self, answer: impl FnOnce(T) -> U) -> Decision<U> {
+        match self {
+            Decision::Write(step, told) => Decision::Write(step, answer(told)),
+            Decision::Leave(told) => Decision::Leave(answer(told)),
+        }
+    }
+}
+
 /// How a change ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written<T> {
