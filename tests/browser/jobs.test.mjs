@@ -187,7 +187,11 @@ test('how far a running job is can be read whole, wide and narrow', async () => 
   await server.redis('SET', 'bridge:jobs:status:runs', 'active');
   await server.redis('SET', 'bridge:jobs:lock:runs', 'w1', 'EX', '600');
   await server.redis('HSET', 'bridge:x:claimed', 'runs', `${Date.now()} w1`);
-  await server.redis('SET', 'bridge:jobs:progress:runs', JSON.stringify({ percent: 62, message: 'page 14 of 22 of the long report' }));
+  await server.redis(
+    'SET',
+    'bridge:jobs:progress:runs',
+    JSON.stringify({ percent: 62, message: 'page 14 of 22 of the long report' }),
+  );
   const page = await open(browser, server, '/jobs?type=report');
   await page.waitForSelector('.howfar');
   for (const width of [1440, 768, 360]) {
@@ -196,7 +200,10 @@ test('how far a running job is can be read whole, wide and narrow', async () => 
       const box = el.getBoundingClientRect();
       return [...el.children]
         .map((x) => [x.className, x.getBoundingClientRect()])
-        .filter(([, own]) => own.top < box.top - 1 || own.bottom > box.bottom + 1 || own.right > Math.min(box.right, innerWidth) + 1)
+        .filter(
+          ([, own]) =>
+            own.top < box.top - 1 || own.bottom > box.bottom + 1 || own.right > Math.min(box.right, innerWidth) + 1,
+        )
         .map(([name]) => name || 'percent');
     });
     assert.deepEqual(cut, [], `at ${width} px`);

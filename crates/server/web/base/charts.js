@@ -127,7 +127,7 @@ export class LineChart extends HTMLElement {
     const max = Math.max(0, ...series.flatMap((x) => x.points.filter((v) => v != null)));
     // The scale only moves when a value leaves 20–95 % of it.
     if (!this.top || max > this.top * 0.95 || max < this.top * 0.2)
-      ((this.scale = scale(max * 1.05)), (this.top = this.scale.top));
+      (this.scale = scale(max * 1.05)), (this.top = this.scale.top);
     const y = (v) => top + hgt - (v / this.top) * hgt;
     const n = Math.max(at.length - 1, 1);
     const x = (i) => left + (i / n) * w;

@@ -122,7 +122,8 @@ export class Panel {
     if (asked !== this.asked) {
       this.asked = asked;
       const keep = (list) => {
-        if (this.asked === asked) this.until = new Map(list.map((c) => [c.skillId, this.o.model.now() + c.remainingMs]));
+        if (this.asked === asked)
+          this.until = new Map(list.map((c) => [c.skillId, this.o.model.now() + c.remainingMs]));
       };
       this.o.cooldowns(m.id).then(keep, () => keep([]));
     }
