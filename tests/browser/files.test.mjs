@@ -1,10 +1,10 @@
 // The files of the dashboard, without a browser: one place for colours, the same words in both languages, nothing
 // inline, nothing foreign, weight per page, contrast of the tokens.
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import test from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { WEB } from './kit.mjs';
 
 const walk = (dir) =>

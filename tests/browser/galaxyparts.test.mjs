@@ -1,8 +1,8 @@
 // The parts of the Galaxy map and the pilot view that need no browser: orbits, turns, the view, names, time, figures.
 import assert from 'node:assert/strict';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import test from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { WEB } from './kit.mjs';
 
 const load = (name) => import(pathToFileURL(path.join(WEB, 'pages/galaxy', name)));

@@ -1,8 +1,8 @@
 // The pages of jobs: their pure parts without a browser, then all of them in a real Chromium against a real server.
 import assert from 'node:assert/strict';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import test, { after, before } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { launch, open, Server, shot, sideways, until, WEB } from './kit.mjs';
 
 globalThis.HTMLElement ??= class {};

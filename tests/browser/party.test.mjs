@@ -2,8 +2,8 @@
 // from a seed word, imports, the QR code.
 import assert from 'node:assert/strict';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import test from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { WEB } from './kit.mjs';
 
 const load = (name) => import(pathToFileURL(path.join(WEB, 'party', name)));

@@ -1,8 +1,8 @@
 // The World page: its pure parts without a browser, then a field in a real Chromium against a real server.
 import assert from 'node:assert/strict';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import test, { after, before } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { launch, open, Server, shot, sideways, until, WEB } from './kit.mjs';
 
 const load = (name) => import(pathToFileURL(path.join(WEB, 'pages/world', name)));

@@ -1,6 +1,7 @@
 // Start: language, who is looking, frame, routes, socket. The only file that knows all parts.
-import { h, loadIcons } from './base/dom.js';
+
 import * as api from './base/api.js';
+import { h, loadIcons } from './base/dom.js';
 import * as i18n from './base/i18n.js';
 import * as keys from './base/keys.js';
 import { Live } from './base/live.js';

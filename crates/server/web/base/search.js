@@ -1,9 +1,10 @@
 // The search field of the head: pages, key patterns and whole keys. `/` goes there, arrows choose, Enter opens.
-import { define, fill, h, icon, square, uid } from './dom.js';
+
+import { nav } from '../pages/registry.js';
 import { get } from './api.js';
+import { define, fill, h, icon, square, uid } from './dom.js';
 import { t } from './i18n.js';
 import { go } from './router.js';
-import { nav } from '../pages/registry.js';
 
 let patterns = null; // asked once per page load, on first use
 

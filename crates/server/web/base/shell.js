@@ -1,5 +1,7 @@
 // The frame around every page: sidebar, rail, phone bar, head. Pages fill the head and the echo bar through their
 // context and never touch the frame.
+
+import { nav, phone, SECTIONS } from '../pages/registry.js';
 import { help } from './bars.js';
 import { add, fill, h, icon, logo, patch, text } from './dom.js';
 import { age, num } from './format.js';
@@ -9,7 +11,6 @@ import { closeDrawer, menu, sheet } from './overlay.js';
 import { button, copyButton, copyText } from './parts.js';
 import { go } from './router.js';
 import { state } from './state.js';
-import { nav, phone, SECTIONS } from '../pages/registry.js';
 import './search.js';
 
 export class Shell {

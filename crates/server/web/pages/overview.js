@@ -6,8 +6,8 @@ import { age, bytes, num, when } from '../base/format.js';
 import { t } from '../base/i18n.js';
 import { badge, empty, skeleton } from '../base/parts.js';
 import { storeName } from '../base/shell.js';
-import { pageOf } from './registry.js';
 import { keyTree, lastTree, moduleName } from './keytree.js';
+import { pageOf } from './registry.js';
 
 const WINDOW_S = 300;
 const STEP_S = 5;

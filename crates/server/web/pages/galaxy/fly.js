@@ -1,7 +1,8 @@
 // The pilot view: one player flies one ship over /ws/galaxy. Starts with the door unless this browser has an account;
 // the window is drawn from what the ticks say and moved in between.
-import { h, loadIcons } from '../../base/dom.js';
+
 import * as api from '../../base/api.js';
+import { h, loadIcons } from '../../base/dom.js';
 import * as i18n from '../../base/i18n.js';
 import { toast } from '../../base/overlay.js';
 import { sayError } from '../../base/parts.js';

@@ -7,13 +7,13 @@ import '../../base/canvas.js';
 import { Camera, near, wide } from './camera.js';
 import { findTarget, meetings } from './craft.js';
 import { draw } from './draw.js';
-import { bindKeys } from './mapkeys.js';
 import { Labels } from './labels.js';
 import { List } from './list.js';
+import { bindKeys } from './mapkeys.js';
 import { rootScale, zoomed } from './pen.js';
 import { follow } from './pointer.js';
-import { load } from './source.js';
 import { Sky } from './sky.js';
+import { load } from './source.js';
 import { covers, nothing, tools } from './stage.js';
 import { Timebar } from './timebar.js';
 

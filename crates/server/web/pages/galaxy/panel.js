@@ -5,7 +5,7 @@ import { t } from '../../base/i18n.js';
 import { badge, button } from '../../base/parts.js';
 import { bearings, paintBall } from './ball.js';
 import { doing } from './doing.js';
-import { sayRule, sayManeuver } from './rules.js';
+import { sayManeuver, sayRule } from './rules.js';
 import { classOf, len, orbitNow, speedLeft, sub } from './space.js';
 import { angle, dist, kg, mass, pace, reach, span, speed } from './units.js';
 

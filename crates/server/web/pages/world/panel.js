@@ -5,8 +5,8 @@ import { age, num, when } from '../../base/format.js';
 import { t } from '../../base/i18n.js';
 import { badge, button } from '../../base/parts.js';
 import { statusName } from './act.js';
-import { discs, health } from './model.js';
 import { fxTone } from './draw.js';
+import { discs, health } from './model.js';
 
 const meter = (label, value, of, tone) =>
   h(
