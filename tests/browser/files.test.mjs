@@ -142,7 +142,7 @@ test('a page weighs at most 250 kB', () => {
   // Which catalogues a page loads is said by its entry in the registry.
   const registry = readFileSync(path.join(WEB, 'pages/registry.js'), 'utf8');
   const wordsOf = (page) => {
-    const own = registry.split(/^    id: '/m).find((entry) => entry.includes(`import('./${page}')`)) || '';
+    const own = registry.split(/^ {4}id: '/m).find((entry) => entry.includes(`import('./${page}')`)) || '';
     const list = /words: \[([^\]]*)\]/.exec(own)?.[1] || '';
     return ['fr.js', ...[...list.matchAll(/'(\w+)'/g)].map((m) => `${m[1]}.fr.js`)];
   };

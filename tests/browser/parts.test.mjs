@@ -77,7 +77,7 @@ const recipes = () =>
         host.append(h('div.card.flush', {}, table));
         return table.reload();
       },
-      dialog(host, { ask }) {
+      dialog(_host, { ask }) {
         window.answer = ask({
           title: 'Delete 214 jobs?',
           say: 'All are of type email.',
@@ -88,7 +88,7 @@ const recipes = () =>
           run: async () => (window.deleted = true),
         });
       },
-      toast(host, { toast }) {
+      toast(_host, { toast }) {
         toast('214 jobs sent back to the queue', { action: 'Undo', run: () => (window.undone = true) });
       },
       field(host, { field }) {
@@ -124,7 +124,7 @@ const recipes = () =>
           })),
         });
       },
-      canvas(host, { h }) {
+      canvas(host) {
         window.drawn = 0;
         const canvas = document.createElement('wk-canvas').setup({
           label: 'Map',

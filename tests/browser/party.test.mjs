@@ -234,7 +234,8 @@ function world() {
       return ws;
     },
     setTimeout: (f, ms) => {
-      timers.set((id += 1), { f, at: now + ms });
+      id += 1;
+      timers.set(id, { f, at: now + ms });
       return id;
     },
     clearTimeout: (x) => timers.delete(x),
@@ -353,7 +354,13 @@ test('a room that is gone ends the line with its reason', () => {
     [(w) => w.hear({ type: 'ERROR', payload: { error: 'room_expired' } }), 'expired'],
     [(w) => w.last().onclose({ code: 4410 }), 'expired'],
     [(w) => w.last().onclose({ code: 4503 }), 'full'],
-    [(w) => (w.hear(synced()), w.hear(say('ROOM_CLOSED_BROADCAST', { reason: 'closed_by_master' }))), 'closed'],
+    [
+      (w) => {
+        w.hear(synced());
+        w.hear(say('ROOM_CLOSED_BROADCAST', { reason: 'closed_by_master' }));
+      },
+      'closed',
+    ],
   ];
   for (const [act, why] of ends) {
     const w = world();
@@ -520,7 +527,7 @@ function readQr(grid) {
   const flips = [
     (i, j) => (i + j) % 2,
     (i) => i % 2,
-    (i, j) => j % 3,
+    (_i, j) => j % 3,
     (i, j) => (i + j) % 3,
     (i, j) => ((i >> 1) + Math.floor(j / 3)) % 2,
     (i, j) => ((i * j) % 2) + ((i * j) % 3),

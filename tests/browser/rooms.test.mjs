@@ -201,7 +201,7 @@ test('a whole game: eight phones, a reload, a lost connection, a forced close, t
   assert.match(await master.locator('.bottom').innerText(), /8 seats are still free/);
 
   const phones = await Promise.all(
-    NAMES.map((name, i) =>
+    NAMES.map((_name, i) =>
       device(server, i === 0 ? '/play' : `/r/${code}`, {
         scheme: i % 2 ? 'light' : 'dark',
         lang: i === 1 ? 'fr-FR' : 'en-GB',

@@ -96,7 +96,7 @@ async function boot() {
       shell.navId = view.nav;
       shell.drawNav();
     },
-    shown: (view, { keepFocus }) => {
+    shown: (_view, { keepFocus }) => {
       scrollTo(0, 0);
       if (!keepFocus) shell.h1.focus();
     },

@@ -37,7 +37,7 @@ export function readError(status, body, requestId) {
   if (body && typeof body.error === 'string') {
     return new ApiError(status, body.error, body.message || body.error, { ...more, details: body.details || null });
   }
-  if (body && body.error) {
+  if (body?.error) {
     const e = body.error;
     return new ApiError(status, e.code || String(status), e.message || '', {
       ...more,

@@ -63,7 +63,8 @@ export class Banner extends HTMLElement {
   put(tone, glyph, sentence, more, act) {
     if (this.shown !== tone + glyph) {
       this.shown = tone + glyph;
-      fill(this, h('div.banner', { class: tone }, icon(glyph), (this.words = h('span.text')), act));
+      this.words = h('span.text');
+      fill(this, h('div.banner', { class: tone }, icon(glyph), this.words, act));
     }
     const want = sentence + more.map((m) => m.textContent || m).join('');
     if (this.words.textContent !== want) fill(this.words, sentence, more);

@@ -51,11 +51,12 @@ export function segmentLine(key, pattern, module) {
 /** Time left as ring and words. */
 export class Ends extends HTMLElement {
   set({ endsAt, wholeMs, say }) {
+    this.arc = s('circle', { class: 'left', cx: 22, cy: 22, r: 18, pathLength: 100 });
     const ring = s(
       'svg',
       { class: 'ring', viewBox: '0 0 44 44', 'aria-hidden': 'true' },
       s('circle', { cx: 22, cy: 22, r: 18 }),
-      (this.arc = s('circle', { class: 'left', cx: 22, cy: 22, r: 18, pathLength: 100 })),
+      this.arc,
     );
     this.words = h('b');
     fill(this, h('div.ends', {}, endsAt != null && ring, h('div', {}, this.words, say && h('div.note', {}, say))));

@@ -182,7 +182,10 @@ export function menu(anchor, items) {
 /** What happened, with Undo or See. Six seconds; stays under the pointer and with focus. */
 export function toast(sentence, { glyph = 'tick', action, run } = {}) {
   let host = document.querySelector('.toasts');
-  if (!host) document.body.append((host = h('div.toasts', { role: 'status' })));
+  if (!host) {
+    host = h('div.toasts', { role: 'status' });
+    document.body.append(host);
+  }
   const el = h(
     'div.toast',
     {},

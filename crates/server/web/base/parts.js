@@ -76,11 +76,10 @@ export class LiveNumber extends HTMLElement {
   }
   build() {
     if (this.value_) return;
-    this.append(
-      (this.value_ = h('span.value', {}, '–')),
-      (this.unit_ = h('span.unit')),
-      (this.change_ = h('span.change')),
-    );
+    this.value_ = h('span.value', {}, '–');
+    this.unit_ = h('span.unit');
+    this.change_ = h('span.change');
+    this.append(this.value_, this.unit_, this.change_);
     this.format = this.format || ((v) => num(v));
   }
   set(value, { unit, change } = {}) {
@@ -119,20 +118,14 @@ export class Tile extends HTMLElement {
   build() {
     if (this.card) return;
     this.classList.add('tilebox');
-    this.card = h(
-      'a.card.tile',
-      {},
-      h(
-        'span.top',
-        {},
-        (this.mark = square(this.module)),
-        (this.name_ = h('span.cut')),
-        (this.aside = h('span.aside')),
-      ),
-      (this.number = document.createElement('wk-number')),
-      (this.line = h('span.line')),
-      (this.spark = document.createElement('wk-spark')),
-    );
+    this.mark = square(this.module);
+    this.name_ = h('span.cut');
+    this.aside = h('span.aside');
+    this.number = document.createElement('wk-number');
+    this.line = h('span.line');
+    this.spark = document.createElement('wk-spark');
+    const top = h('span.top', {}, this.mark, this.name_, this.aside);
+    this.card = h('a.card.tile', {}, top, this.number, this.line, this.spark);
     this.append(this.card);
   }
   set({ href, module, name, value, unit, line, aside, points, staleMs }) {

@@ -125,7 +125,7 @@ export class Search extends HTMLElement {
   }
 
   mark() {
-    [...this.list.children].forEach((el, i) => el.setAttribute('aria-selected', String(i === this.at)));
+    for (const [i, el] of [...this.list.children].entries()) el.setAttribute('aria-selected', String(i === this.at));
     if (this.found.length) this.input.setAttribute('aria-activedescendant', `${this.list.id}-${this.at}`);
     else this.input.removeAttribute('aria-activedescendant');
   }

@@ -40,7 +40,7 @@ export class Table extends HTMLElement {
 
   head(c) {
     const th = h('th', { scope: 'col', class: c.num ? 'num' : '' });
-    if (!c.sort) return fill(th, c.name), th;
+    if (!c.sort) return fill(th, c.name);
     const dir = icon('down', { class: 'dir' });
     th.append(h('button', { type: 'button', on: { click: () => this.sortBy(c.id) } }, c.name, dir));
     th.dataset.id = c.id;

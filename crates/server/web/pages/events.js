@@ -134,7 +134,7 @@ export function mount(root, ctx) {
       feed.o.limit = limit;
       feed.draw();
       draw();
-    } catch (e) {
+    } catch {
       if (!ctx.signal.aborted) more.hidden = true;
     }
   }

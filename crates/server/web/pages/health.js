@@ -16,7 +16,8 @@ export function readMetrics(page) {
     const labels = Object.fromEntries(
       [...(hit[2] || '').matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map((m) => [m[1], m[2]]),
     );
-    (out[hit[1]] ||= []).push({ labels, value: Number(hit[3]) });
+    out[hit[1]] ||= [];
+    out[hit[1]].push({ labels, value: Number(hit[3]) });
   }
   return out;
 }

@@ -225,7 +225,7 @@ export function mount(root, ctx) {
   async function drawMemory() {
     try {
       drawTree(await keyTree(ctx.api, { signal: ctx.signal }));
-    } catch (e) {
+    } catch {
       if (!ctx.signal.aborted && !memBody.querySelector('.barlist'))
         fill(memBody, h('p.quiet', {}, t('error.unreachable')));
     }

@@ -83,7 +83,7 @@ function horizon(c, n, at, x, y, R, color) {
   }
   c.fillStyle = color('--ball-ground');
   c.beginPath();
-  line.forEach((p) => c.lineTo(p.x, p.y));
+  for (const p of line) c.lineTo(p.x, p.y);
   // Back along the rim on the ground's side.
   const end = line[line.length - 1];
   const from = Math.atan2(end.y - y, end.x - x);
@@ -94,7 +94,7 @@ function horizon(c, n, at, x, y, R, color) {
   c.strokeStyle = color('--ball-line');
   c.lineWidth = Math.max(1.2, R * 0.022);
   c.beginPath();
-  line.forEach((p) => c.lineTo(p.x, p.y));
+  for (const p of line) c.lineTo(p.x, p.y);
   c.stroke();
 }
 

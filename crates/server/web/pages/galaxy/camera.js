@@ -38,7 +38,7 @@ export class Camera {
     this.cx = this.cx === undefined || this.rigid ? cx : cx + (this.cx - cx) * Math.exp(-dt * 9);
     if (Math.abs(this.cx - cx) < 0.5) this.cx = cx;
     const middle = this.cx;
-    if (this.flight) this.fly(place, wall);
+    if (this.flight) this.fly(wall);
     const c = add(base, this.offset);
     const { mpp } = this;
     return {
@@ -52,7 +52,7 @@ export class Camera {
     };
   }
 
-  fly(place, wall) {
+  fly(wall) {
     const f = this.flight;
     f.from ??= wall;
     const k = Math.min(1, ((wall - f.from) * 1000) / f.ms);

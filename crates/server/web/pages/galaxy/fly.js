@@ -16,7 +16,7 @@ import { Flight } from './flight.js';
 import { Hud } from './hud.js';
 import { zoomed } from './pen.js';
 import { Sky } from './sky.js';
-import { len, sub } from './space.js';
+import { sub } from './space.js';
 import { seconds } from './units.js';
 import { look } from './window.js';
 

@@ -27,7 +27,7 @@ const wallNow = () => performance.now() / 1000;
 export function mount(root, ctx) {
   const view = new Galaxy(root, ctx);
   view.start();
-  return { update: (params, query) => view.moved(query), unmount: () => view.stop() };
+  return { update: (_params, query) => view.moved(query), unmount: () => view.stop() };
 }
 
 class Galaxy {

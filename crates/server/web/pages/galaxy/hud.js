@@ -14,7 +14,11 @@ import { dist, hour, kg, longDay, pace, reach, span } from './units.js';
 const figure = (label) => {
   const [value, unitOf] = [h('b'), h('span.note')];
   const el = h('div.figure', {}, h('span.note', {}, label), h('span', {}, value, ' ', unitOf));
-  return { el, set: ([v, u]) => (text(value, v), text(unitOf, u)) };
+  const set = ([v, u]) => {
+    text(value, v);
+    text(unitOf, u);
+  };
+  return { el, set };
 };
 const fact = (label) => {
   const value = h('dd');

@@ -60,6 +60,7 @@ export class Panel {
     this.bigs = h('div.gxbigs');
     this.followButton = button({ label: t('galaxy.follow'), icon: 'target', run: () => o.follow(this.key) });
     this.pilot = h('a.btn.primary', { href: '/fly', 'data-plain': '' }, t('galaxy.pilotview'));
+    this.seat = h('div.gxseat', {}, this.ballBox, this.bigs);
     this.el = h(
       'section.card.flush.panel.gxcard',
       { 'aria-label': t('galaxy.selected') },
@@ -79,7 +80,7 @@ export class Panel {
         this.under,
         this.badges,
       ),
-      (this.seat = h('div.gxseat', {}, this.ballBox, this.bigs)),
+      this.seat,
       this.body,
       h('footer', {}, this.followButton, this.pilot),
     );

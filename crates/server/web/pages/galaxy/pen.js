@@ -79,13 +79,13 @@ export class Pen {
   line(points, { close = false } = {}) {
     const { c } = this;
     c.beginPath();
-    points.forEach((s, i) => (i ? c.lineTo(s.x, s.y) : c.moveTo(s.x, s.y)));
+    for (const s of points) c.lineTo(s.x, s.y);
     if (close) c.closePath();
     c.stroke();
   }
 
   /** Places of an orbit on the screen between two anomalies, measured from the body: no jitter near it. */
-  curve(o, centre, at, from, to, n = 120) {
+  curve(o, at, from, to, n = 120) {
     const middle = this.view.to(at);
     const here = placeAt(o, o.at);
     const out = [];

@@ -150,7 +150,11 @@ export function mount(root, ctx) {
       if (!total) return h('section', {}, h('h3', {}, label), h('p.quiet', {}, t('jobs.nodata')));
       const at = (share) => {
         let seen = 0;
-        return bins.find((b) => (seen += b.n) >= share * total)?.to ?? bins.at(-1).to;
+        for (const b of bins) {
+          seen += b.n;
+          if (seen >= share * total) return b.to;
+        }
+        return bins.at(-1).to;
       };
       const box = h('section', {}, h('div.cardhead', {}, h('h3', {}, label), h('span.end', {}, asTable(el))), el);
       requestAnimationFrame(() =>

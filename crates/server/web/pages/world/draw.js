@@ -156,7 +156,7 @@ class Pen {
   }
 
   monster(m) {
-    const { c, see } = this;
+    const { see } = this;
     const tpl = see.template(m);
     const boss = !!tpl?.boss;
     const s = this.at(m);

@@ -25,7 +25,7 @@ const MOST = 1000;
 export function mount(root, ctx) {
   const view = new World(root, ctx);
   view.start();
-  return { update: (params, query) => view.moved(query), unmount: () => view.stop() };
+  return { update: (_params, query) => view.moved(query), unmount: () => view.stop() };
 }
 
 class World {

@@ -41,7 +41,7 @@ function place(state) {
   return ranked(state).find((r) => r.player_id === state.my_player_id);
 }
 
-export function result(ctx) {
+export function result() {
   const top = head();
   const body = h('div.resultbody');
   const foot = h('div');
@@ -114,7 +114,7 @@ function table(state, list, gained) {
   );
 }
 
-export function roundResult(ctx) {
+export function roundResult() {
   const top = head();
   const body = h('div.resultbody');
   const foot = h('div');
