@@ -42,6 +42,7 @@ function place(state) {
 }
 
 export function result() {
+  const reel = reelPill();
   const top = head();
   const body = h('div.resultbody');
   const foot = h('div');
@@ -51,7 +52,7 @@ export function result() {
     el,
     update(state) {
       const r = state.result;
-      top.set(state, (this.pill ??= reelPill(r.item_index, r.items_total)), { score: false });
+      top.set(state, reel(r), { score: false });
       const own = place(state);
       const next = JSON.stringify([r.round_id, r.item_id, own, state.master_away]);
       if (next === key) return;
