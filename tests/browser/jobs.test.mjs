@@ -225,6 +225,9 @@ test('a job tells why it does not run', async () => {
   await shot(page, 'jobs-explain');
   await page.keyboard.press('Escape');
   await page.waitForSelector('wk-drawer', { state: 'detached' });
+  // The drawer is filled anew every two seconds while it is open, and used to come back after it was closed.
+  await page.waitForTimeout(2500);
+  assert.equal(await page.locator('wk-drawer').count(), 0, 'it stays closed');
   await page.goto(`${server.url}/jobs/job?id=never-was`);
   await page.waitForSelector('.empty');
   assert.match(await page.locator('.empty').innerText(), /gone/);

@@ -126,21 +126,22 @@ export function mount(root, ctx) {
       },
     }).then((done) => (done && what === 'remove' ? ctx.router.go('/jobs') : show()));
 
-  const explain = () =>
-    poll(ctx, 2000, async () => {
-      const seen = await ctx.api.get(`${path}/explain`, opts());
-      const drawer = document.querySelector('wk-drawer');
-      if (explain.open && !drawer) return;
-      if (!explain.open)
-        openDrawer({
-          title: t('jobs.why.title'),
-          say: id,
-          content: explained(seen),
-          onclose: () => (explain.open = false),
-        });
-      else fill(drawer.querySelector('.content'), explained(seen));
-      explain.open = true;
+  /** Why the job does not run, fresh every two seconds until its drawer is closed. */
+  const explain = () => {
+    const closed = new AbortController();
+    const signal = AbortSignal.any([ctx.signal, closed.signal]);
+    let drawer = null;
+    poll({ signal }, 2000, async () => {
+      // Another drawer takes the place of this one without a word.
+      if (drawer && !drawer.isConnected) closed.abort();
+      const seen = await ctx.api.get(`${path}/explain`, { ...opts(), signal });
+      if (drawer) fill(drawer.querySelector('.content'), explained(seen));
+      else {
+        const onclose = () => closed.abort();
+        drawer = openDrawer({ title: t('jobs.why.title'), say: id, content: explained(seen), onclose });
+      }
     });
+  };
 
   function head() {
     const job = found?.job;
