@@ -270,6 +270,36 @@ test('the tree leads to a pattern and to a key, each with its own address', asyn
   await clean(page);
 });
 
+test('a list of keys leaves no timer behind', async () => {
+  // Each row once made a ring of its own for its words; the ring was never shown, and ticked for as long as the page.
+  const page = await open(browser, server, '/');
+  await page.addInitScript(() => {
+    const { setInterval, clearInterval } = window;
+    const running = new Set();
+    Object.assign(window, {
+      timers: () => running.size,
+      setInterval: (...args) => {
+        const id = setInterval(...args);
+        running.add(id);
+        return id;
+      },
+      clearInterval: (id) => {
+        running.delete(id);
+        clearInterval(id);
+      },
+    });
+  });
+  await page.goto(`${server.url}/keys`);
+  const item = (name) => page.locator('[role=treeitem]', { hasText: name }).first();
+  await item('Rooms').click();
+  await item('room:{code}:meta').waitFor();
+  const before = await page.evaluate(() => window.timers());
+  await item('room:{code}:meta').click();
+  await page.locator('wk-table td', { hasText: /left/ }).first().waitFor();
+  assert.equal(await page.evaluate(() => window.timers()), before);
+  await clean(page);
+});
+
 test('the tree works by keyboard alone', async () => {
   const page = await open(browser, server, '/keys');
   const item = page.locator('[role=treeitem]', { hasText: 'Rooms' }).first();

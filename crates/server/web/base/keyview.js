@@ -48,6 +48,13 @@ export function segmentLine(key, pattern, module) {
   );
 }
 
+/** Time left in words; `endsAt` is null when there is no end. */
+export function endWord(endsAt) {
+  if (endsAt == null) return t('key.noend');
+  const left = endsAt - Date.now();
+  return left > 0 ? t('key.left', { age: age(left) }) : t('key.ended', { at: when(endsAt) });
+}
+
 /** Time left as ring and words. */
 export class Ends extends HTMLElement {
   set({ endsAt, wholeMs, say }) {
@@ -72,15 +79,15 @@ export class Ends extends HTMLElement {
   }
   tick() {
     if (this.endsAt == null) {
-      text(this.words, t('key.noend'));
+      text(this.words, endWord(null));
       return;
     }
     const left = this.endsAt - Date.now();
+    text(this.words, endWord(this.endsAt));
     if (left <= 0) {
       clearInterval(this.timer);
-      text(this.words, t('key.ended', { at: when(this.endsAt) }));
       this.dispatchEvent(new CustomEvent('ended', { bubbles: true }));
-    } else text(this.words, t('key.left', { age: age(left) }));
+    }
     this.arc.setAttribute('stroke-dasharray', `${Math.max(0, Math.min(100, (left / this.whole) * 100))} 100`);
   }
 }

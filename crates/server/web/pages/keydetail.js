@@ -3,7 +3,7 @@
 import { fill, h, icon, text } from '../base/dom.js';
 import { bytes, num } from '../base/format.js';
 import { t } from '../base/i18n.js';
-import { hexdump, lifeSay, segmentLine, typeWord, valueView } from '../base/keyview.js';
+import { endWord, hexdump, lifeSay, segmentLine, typeWord, valueView } from '../base/keyview.js';
 import { copyButton, empty } from '../base/parts.js';
 import '../base/table.js';
 
@@ -14,10 +14,7 @@ export const patternHref = (p, module) =>
 /** A key as one shell word, quoted only when it must be. */
 export const shellWord = (word) => (/^[\w:.,@%+=/-]+$/.test(word) ? word : `'${String(word).replace(/'/g, "'\\''")}'`);
 
-const endWord = (ttl) =>
-  ttl == null || ttl < 0
-    ? t('key.noend')
-    : document.createElement('wk-ends').set({ endsAt: Date.now() + ttl }).words.textContent;
+const endOf = (ttl) => (ttl == null || ttl < 0 ? null : Date.now() + ttl);
 const fact = (label, value) => value && h('div', {}, h('dt', {}, t(label)), h('dd', {}, value));
 
 /** A pattern's card and the table of its keys, page by page through `load`. */
@@ -31,7 +28,7 @@ export function patternCards(p, load) {
       { id: 'type', name: t('key.type'), cell: (k) => typeWord({ type: k.type }) },
       { id: 'length', name: t('key.length'), num: true, cell: (k) => (k.length == null ? '' : num(k.length)) },
       { id: 'memory', name: t('key.size'), num: true, cell: (k) => bytes(k.memory) },
-      { id: 'ttl_ms', name: t('key.end'), num: true, cell: (k) => endWord(k.ttl_ms) },
+      { id: 'ttl_ms', name: t('key.end'), num: true, cell: (k) => endWord(endOf(k.ttl_ms)) },
     ],
     load,
     empty: () => empty({ glyph: 'keys', title: t('keys.none'), say: t('keys.nonesay') }),
