@@ -258,7 +258,7 @@ export class KeyView extends HTMLElement {
   show(d) {
     const def = d.definition;
     const fact = (label, value) => value && h('div', {}, h('dt', {}, t(label)), h('dd', {}, value));
-    const ends = document.createElement('wk-ends').set({
+    const ends = h('wk-ends').set({
       endsAt: d.ttl_ms != null && d.ttl_ms >= 0 ? Date.now() + d.ttl_ms : null,
       wholeMs: def?.life_ms,
       say: def ? lifeSay(def.life) : null,

@@ -221,5 +221,3 @@ export function toast(sentence, { glyph = 'tick', action, run } = {}) {
   while (host.children.length > 3) host.firstChild.remove();
   return el;
 }
-define('wk-dialog', class extends HTMLElement {});
-define('wk-toast', class extends HTMLElement {});

@@ -60,14 +60,6 @@ export function badge(kind, word) {
   const [tone, glyph] = BADGES[kind] || ['', 'info'];
   return h('span.badge', { class: tone }, icon(glyph), word ?? t(`badge.${kind}`));
 }
-define(
-  'wk-badge',
-  class extends HTMLElement {
-    connectedCallback() {
-      if (!this.firstChild) this.append(badge(this.getAttribute('kind'), this.getAttribute('word') ?? undefined));
-    }
-  },
-);
 
 /** A number that changes in place. `set(value, {unit, change})`; marks a change at most once per second. */
 export class LiveNumber extends HTMLElement {
@@ -121,9 +113,9 @@ export class Tile extends HTMLElement {
     this.mark = square(this.module);
     this.name_ = h('span.cut');
     this.aside = h('span.aside');
-    this.number = document.createElement('wk-number');
+    this.number = h('wk-number');
     this.line = h('span.line');
-    this.spark = document.createElement('wk-spark');
+    this.spark = h('wk-spark');
     const top = h('span.top', {}, this.mark, this.name_, this.aside);
     this.card = h('a.card.tile', {}, top, this.number, this.line, this.spark);
     this.append(this.card);
@@ -157,21 +149,6 @@ export function empty({ glyph = 'info', title, say, action, command }) {
     command && h('code.cmd', {}, command),
   );
 }
-define(
-  'wk-empty',
-  class extends HTMLElement {
-    connectedCallback() {
-      if (!this.firstChild)
-        this.append(
-          empty({
-            glyph: this.getAttribute('icon') || 'info',
-            title: this.getAttribute('title-text') || '',
-            say: this.getAttribute('say'),
-          }),
-        );
-    }
-  },
-);
 
 /** Boxes of about the final size; after five seconds it says so. */
 export function skeleton(lines = 6) {
@@ -186,14 +163,6 @@ export function skeleton(lines = 6) {
   }, 5000);
   return box;
 }
-define(
-  'wk-skeleton',
-  class extends HTMLElement {
-    connectedCallback() {
-      if (!this.firstChild) this.append(skeleton(Number(this.getAttribute('lines')) || 6));
-    }
-  },
-);
 
 /** Label above, hint below, error instead of the hint. Checked on leaving, not on typing. */
 export class Field extends HTMLElement {
@@ -230,7 +199,7 @@ export class Field extends HTMLElement {
   }
 }
 define('wk-field', Field);
-export const field = (opts) => document.createElement('wk-field').setup(opts);
+export const field = (opts) => h('wk-field').setup(opts);
 
 /** Copies and says so; falls back to a selection where the clipboard is not allowed. */
 export async function copyText(value) {

@@ -64,15 +64,10 @@ export class Search extends HTMLElement {
     const found = nav
       .filter((n) => hit(t(n.label)))
       .map((n) => ({ glyph: n.icon, label: t(n.label), href: n.path, end: t('search.page') }));
-    const whole = this.input.value.trim();
-    if (whole.includes(':'))
-      found.push({
-        glyph: 'keys',
-        label: whole,
-        mono: true,
-        href: `/keys?key=${encodeURIComponent(whole)}`,
-        end: t('search.key'),
-      });
+    const label = this.input.value.trim();
+    const href = `/keys?key=${encodeURIComponent(label)}`;
+    const whole = { glyph: 'keys', label, mono: true, href, end: t('search.key') };
+    if (label.includes(':')) found.push(whole);
     for (const p of all.filter((x) => hit(`${x.pattern} ${x.says || ''}`)).slice(0, 7))
       found.push({
         module: p.module,
@@ -81,14 +76,7 @@ export class Search extends HTMLElement {
         href: `/keys?pattern=${encodeURIComponent(p.name)}`,
         end: t('search.keys', { n: p.keys ?? 0 }),
       });
-    if (!found.length)
-      found.push({
-        glyph: 'keys',
-        label: whole,
-        mono: true,
-        href: `/keys?key=${encodeURIComponent(whole)}`,
-        end: t('search.key'),
-      });
+    if (!found.length) found.push(whole);
     this.show(found.slice(0, 9));
   }
 

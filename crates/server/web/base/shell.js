@@ -71,7 +71,7 @@ export class Shell {
       ),
     );
     this.liveTop = this.liveButton();
-    this.sheetSearch = document.createElement('wk-search');
+    this.sheetSearch = h('wk-search');
     this.sheetSearch.classList.add('sheet');
     this.sheetSearch.hidden = true;
     const top = h(
@@ -92,16 +92,16 @@ export class Shell {
     this.sentence = h('p.sentence');
     this.actions = h('div.row.actions');
     this.liveHead = this.liveButton();
-    this.search = document.createElement('wk-search');
+    this.search = h('wk-search');
     this.head = h(
       'div.head',
       {},
       h('div.say', {}, this.crumbs, h('div.row', {}, this.h1, this.badges), this.sentence),
       h('div.tools', {}, this.liveHead, this.search, this.actions),
     );
-    this.banner ||= document.createElement('wk-banner').setup(this.live);
+    this.banner ||= h('wk-banner').setup(this.live);
     this.view = h('div.view');
-    this.echo = document.createElement('wk-echo');
+    this.echo = h('wk-echo');
     this.main = h('main.page', { id: 'main', tabindex: '-1' }, this.head, this.banner, this.view);
     fill(
       this.root,

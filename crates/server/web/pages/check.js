@@ -280,7 +280,7 @@ export function mount(root, ctx) {
   }
 
   function tableOf(list) {
-    const table = document.createElement('wk-table').setup({
+    const table = h('wk-table').setup({
       label: t('check.title'),
       key: (f) => `${f.key} ${f.entry || ''}`,
       href: (f) => `/keys?key=${encodeURIComponent(f.key)}`,

@@ -41,7 +41,7 @@ export function mount(root, ctx) {
     clearTimeout(typing);
     typing = setTimeout(() => router.setQuery({ text: input.value.trim() || null }), 200);
   });
-  const chips = document.createElement('wk-chips').setup({
+  const chips = h('wk-chips').setup({
     extra: h('label.search', {}, icon('search', { class: 's' }), input),
     change: (id, value) => router.setQuery({ [id]: value }),
     filters: [
@@ -51,7 +51,7 @@ export function mount(root, ctx) {
     ],
   });
   const gaps = h('div');
-  const feed = document.createElement('wk-feed');
+  const feed = h('wk-feed');
   const pause = h('button.btn', { type: 'button', on: { click: () => live.pause() } });
   fill(root, chips, gaps, h('section.card.flush', { 'aria-label': t('events.title') }, feed));
 

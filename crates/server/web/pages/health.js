@@ -47,7 +47,7 @@ export function mount(root, ctx) {
   const lines = h('ul.verdicts', {}, h('li', {}, skeleton(4)));
   const ready = h('div');
   const facts = h('dl.facts');
-  const chart = document.createElement('wk-histogram');
+  const chart = h('wk-histogram');
   const chartNote = h('span.note');
   const httpFoot = h('footer');
   const settings = h('div', {}, skeleton(4));

@@ -19,7 +19,7 @@ const fact = (label, value) => value && h('div', {}, h('dt', {}, t(label)), h('d
 
 /** A pattern's card and the table of its keys, page by page through `load`. */
 export function patternCards(p, load) {
-  const table = document.createElement('wk-table').setup({
+  const table = h('wk-table').setup({
     label: t('keys.ofpattern', { pattern: p.pattern }),
     key: (k) => k.key,
     href: (k) => keyHref(k.key),
@@ -53,7 +53,7 @@ export function patternCards(p, load) {
 
 /** A key's cards from the answer of GET /api/keys/{key}. The value greys when the key ends while it is open. */
 export function keyCards(d, key) {
-  const view = document.createElement('wk-key');
+  const view = h('wk-key');
   view.show({ ...d, key });
   const valueBox = h('div', {}, valueView(d));
   view.addEventListener('ended', () => {

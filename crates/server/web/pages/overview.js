@@ -51,7 +51,7 @@ export function mount(root, ctx) {
     h('header', {}, h('h2', { id: 'o-look' }, t('overview.look'))),
     lookBody,
   );
-  const feed = document.createElement('wk-feed');
+  const feed = h('wk-feed');
   const pause = h('button.btn.quiet.small', { type: 'button', on: { click: () => live.pause() } });
   const feedCard = h(
     'section.card.w5',
@@ -137,7 +137,7 @@ export function mount(root, ctx) {
       tiles,
       list,
       (x) => x.module,
-      () => document.createElement('wk-tile'),
+      () => h('wk-tile'),
       (el, x) => {
         const bad = (x.looks || []).length;
         el.set({

@@ -17,7 +17,7 @@ const phase = (word) => badge(PHASES[word] || 'idle', t(`rooms.phase.${PHASES[wo
 const left = (row) => Math.max(0, row.expires_at - Date.now());
 
 export function mount(root, ctx) {
-  const table = document.createElement('wk-table');
+  const table = h('wk-table');
   const box = h('section.card.flush', { 'aria-label': t('rooms.title') }, skeleton(5));
   const news = h(
     'a.btn.primary',

@@ -79,7 +79,7 @@ class Pilot {
 
   build() {
     document.title = `${t('pilot.title')} · Worldkeep`;
-    this.canvas = document.createElement('wk-canvas');
+    this.canvas = h('wk-canvas');
     this.canvas.setup({ label: t('pilot.window'), draw: (c, o) => this.paint(c, o) });
     this.canvas.setAttribute('role', 'img');
     this.hud = new Hud({

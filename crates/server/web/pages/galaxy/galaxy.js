@@ -115,7 +115,7 @@ class Galaxy {
 
   build() {
     const { ctx } = this;
-    this.canvas = document.createElement('wk-canvas');
+    this.canvas = h('wk-canvas');
     this.canvas.setup({ label: t('galaxy.canvas'), draw: (c, o) => this.paint(c, o) });
     this.canvas.setAttribute('role', 'img');
     follow(this.canvas, {

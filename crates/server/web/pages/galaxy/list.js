@@ -13,7 +13,7 @@ export class List {
   constructor(o) {
     this.o = o;
     this.open = innerWidth >= 1280;
-    this.twin = document.createElement('wk-twin').setup({
+    this.twin = h('wk-twin').setup({
       label: t('galaxy.list'),
       key: (x) => x.key,
       name: (x) => x.line,

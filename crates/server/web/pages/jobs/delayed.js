@@ -61,7 +61,7 @@ export function mount(root, ctx) {
       await show();
     },
   });
-  const table = document.createElement('wk-table').setup({
+  const table = h('wk-table').setup({
     label: t('jobs.tab.delayed'),
     key: (x) => x.jobId,
     href: (x) => jobHref(x.jobId, ns()),

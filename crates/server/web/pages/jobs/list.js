@@ -42,7 +42,7 @@ export function mount(root, ctx) {
     typing = setTimeout(() => ctx.router.setQuery({ text: input.value.trim() || null }), 250);
   });
   let types = [];
-  const chips = document.createElement('wk-chips').setup({
+  const chips = h('wk-chips').setup({
     extra: h('label.search', {}, icon('search', { class: 's' }), input),
     change: (id, value) => ctx.router.setQuery({ [id]: value }),
     filters: [
@@ -59,7 +59,7 @@ export function mount(root, ctx) {
   const load = async ({ cursor }) =>
     ctx.api.get('/api/jobs', { query: { ...asked(), limit: 50, cursor }, signal: ctx.signal });
   const fault = h('div');
-  const table = document.createElement('wk-table').setup({
+  const table = h('wk-table').setup({
     label: t('jobs.title'),
     key: (x) => x.jobId,
     href: (x) => jobHref(x.jobId, ns()),

@@ -64,7 +64,7 @@ export function mount(root, ctx) {
   });
   const card = h('section.card.flush', { 'aria-label': t('jobs.tab.types') }, skeleton(6));
   fill(body, card);
-  const table = document.createElement('wk-table').setup({
+  const table = h('wk-table').setup({
     label: t('jobs.tab.types'),
     key: (x) => x.type,
     open: (x) => ctx.router.setQuery({ type: x.type }, { push: true }),
@@ -143,7 +143,7 @@ export function mount(root, ctx) {
   async function open(type) {
     const x = await ctx.api.get(`/api/queues/${ctx.api.part(type)}`, { query: { ns: ns() }, signal: ctx.signal });
     const chart = (counts, label) => {
-      const el = document.createElement('wk-histogram');
+      const el = h('wk-histogram');
       el.style.height = '9rem';
       const bins = x.boundsMs.map((to, i) => ({ to, n: counts[i] }));
       const total = counts.reduce((a, b) => a + b, 0);

@@ -37,7 +37,7 @@ export function mount(root, ctx) {
     return badge('ok', t('jobs.worker.alive'));
   };
   const running = (x) => x.jobs || [];
-  const table = document.createElement('wk-table').setup({
+  const table = h('wk-table').setup({
     label: t('jobs.tab.workers'),
     key: (x) => x.serverId,
     columns: [

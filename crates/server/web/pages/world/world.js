@@ -110,7 +110,7 @@ class World {
     const timeout = (r) => thing(r)?.states?.[String(r.state)]?.timeout?.afterMs;
     this.timeout = timeout;
     this.see = { template, thing, timeout, area: (r) => thing(r)?.area };
-    this.canvas = document.createElement('wk-canvas');
+    this.canvas = h('wk-canvas');
     this.canvas.setup({ label: t('world.canvas'), draw: (c, o) => this.paint(c, o) });
     this.canvas.setAttribute('role', 'img');
     follow(this.canvas, {
@@ -133,7 +133,7 @@ class World {
     );
     this.none = h('div.none');
     this.fault = h('div');
-    this.twin = document.createElement('wk-twin').setup({
+    this.twin = h('wk-twin').setup({
       label: t('world.list'),
       key: (x) => x.key,
       name: (x) => told.line(this, x),
@@ -141,7 +141,7 @@ class World {
     });
     this.twin.items = [];
     this.aside = h('div.asidebox');
-    this.feed = document.createElement('wk-feed');
+    this.feed = h('wk-feed');
     const zoomBar = h(
       'div.zoom',
       {},
