@@ -58,7 +58,7 @@ test('the page carries the strict policy and weighs little', async () => {
     performance
       .getEntriesByType('resource')
       .filter((r) => !r.name.includes('/api/'))
-      .reduce((n, r) => n + r.decodedBodySize, 0),
+      .reduce((n, r) => n + /** @type {PerformanceResourceTiming} */ (r).decodedBodySize, 0),
   );
   assert.ok(bytes > 50000 && bytes < 250000, `${bytes} bytes`);
   await clean(page);
@@ -278,8 +278,8 @@ test('a list of keys leaves no timer behind', async () => {
     const running = new Set();
     Object.assign(window, {
       timers: () => running.size,
-      setInterval: (...args) => {
-        const id = setInterval(...args);
+      setInterval: (run, ms) => {
+        const id = setInterval(run, ms);
         running.add(id);
         return id;
       },
@@ -408,7 +408,9 @@ test('reduced motion moves nothing, and forced colours keep icons', async () => 
   const page = await open(browser, server, '/', { motion: 'reduce', colors: 'active' });
   await page.waitForTimeout(300);
   const moving = await page.evaluate(
-    () => document.getAnimations().filter((a) => a.playState === 'running' && a.effect.getTiming().duration > 0).length,
+    () =>
+      document.getAnimations().filter((a) => a.playState === 'running' && Number(a.effect.getTiming().duration) > 0)
+        .length,
   );
   assert.equal(moving, 0);
   assert.notEqual(

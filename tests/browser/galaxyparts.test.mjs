@@ -1,11 +1,9 @@
 // The parts of the Galaxy map and the pilot view that need no browser: orbits, turns, the view, names, time, figures.
 import assert from 'node:assert/strict';
-import path from 'node:path';
 import test from 'node:test';
-import { pathToFileURL } from 'node:url';
-import { WEB } from './kit.mjs';
+import { webFile } from './kit.mjs';
 
-const load = (name) => import(pathToFileURL(path.join(WEB, 'pages/galaxy', name)));
+const load = (name) => import(webFile('pages/galaxy', name));
 const near = (a, b, eps, what) => assert.ok(Math.abs(a - b) <= eps, `${what || ''} ${a} is not ${b} ± ${eps}`);
 const EARTH = { gm: 3.98600435507e14, radius: 6371008.4 };
 const LEO = EARTH.radius + 400000;

@@ -1,14 +1,10 @@
 // The pages of jobs: their pure parts without a browser, then all of them in a real Chromium against a real server.
 import assert from 'node:assert/strict';
-import path from 'node:path';
 import test, { after, before } from 'node:test';
-import { pathToFileURL } from 'node:url';
-import { launch, open, Server, shot, sideways, until, WEB } from './kit.mjs';
+import { launch, noBrowser, open, Server, shot, sideways, until, webFile } from './kit.mjs';
 
-globalThis.HTMLElement ??= class {};
-globalThis.customElements ??= { get: () => true };
-globalThis.document ??= { documentElement: { lang: 'en' } };
-const load = (name) => import(pathToFileURL(path.join(WEB, 'pages/jobs', name)));
+noBrowser();
+const load = (name) => import(webFile('pages/jobs', name));
 
 test('a life is read from the events of a job', async () => {
   const { life } = await load('timeline.js');
@@ -133,7 +129,12 @@ test('every page of jobs loads clean, wide and narrow, in both languages and the
         () =>
           [...document.querySelectorAll('button, a[href], input, select, textarea')].filter((el) => {
             const label = el.getAttribute('aria-label') || el.textContent || el.title || '';
-            return !label.trim() && !el.labels?.length && !el.getAttribute('aria-labelledby') && el.offsetParent;
+            return (
+              !label.trim() &&
+              !(/** @type {HTMLInputElement} */ (el).labels?.length) &&
+              !el.getAttribute('aria-labelledby') &&
+              el.offsetParent
+            );
           }).length,
       );
       assert.equal(nameless, 0, `${at}: something without a name`);

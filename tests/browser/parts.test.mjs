@@ -430,7 +430,7 @@ test('keys are explained by their pattern, and stored JSON keeps the spelling of
       parts: k
         .segments('room:ABCD2345:votes:r2:i:3', 'room:{code}:votes:{round}:{item}')
         .map((p) => `${p.part}=${p.means}`),
-      text: shown.textContent,
+      text: [shown].flat()[0].textContent,
       hex: k.hexdump('hé'),
     };
   });

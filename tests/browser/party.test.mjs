@@ -1,12 +1,10 @@
 // The party game's pure parts, without a browser: what a message does to a room, what the line does when it breaks, rounds
 // from a seed word, imports, the QR code.
 import assert from 'node:assert/strict';
-import path from 'node:path';
 import test from 'node:test';
-import { pathToFileURL } from 'node:url';
-import { WEB } from './kit.mjs';
+import { noBrowser, webFile } from './kit.mjs';
 
-const load = (name) => import(pathToFileURL(path.join(WEB, 'party', name)));
+const load = (name) => import(webFile('party', name));
 const { fresh, masterScreen, moves, playScreen, ranked, reduce, startBlocked } = await load('room-state.js');
 const { afterClose, RoomClient, waitBefore } = await load('room-client.js');
 const { buildRounds, roomBody } = await load('rounds.js');
@@ -14,8 +12,7 @@ const { addPeople, cleanName, cleanUrl, mend, merge, readExport, readLines, twin
 const { errorWords, matrix } = await load('qr.js');
 const { readCode, showCode, uuid } = await load('kept.js');
 // Marks are elements; their colours and letters are not.
-globalThis.HTMLElement ??= class {};
-globalThis.customElements ??= { get: () => true };
+noBrowser();
 const { lettersOf, lookOf, placeOf } = await load('marks.js');
 
 const player = (n, more = {}) => ({
@@ -349,6 +346,7 @@ test('a silent line is asked, then given up; the server’s clock is known', () 
 });
 
 test('a room that is gone ends the line with its reason', () => {
+  /** @type {[(w: any) => void, string][]} */
   const ends = [
     [(w) => w.hear({ type: 'ERROR', payload: { error: 'room_not_found' }, id: 'sync' }), 'unknown'],
     [(w) => w.hear({ type: 'ERROR', payload: { error: 'room_expired' } }), 'expired'],

@@ -2,13 +2,11 @@
 // real worldkeep. A reload in the middle of a vote, a lost connection, a forced close, the podium, the end of the room.
 // Then the same room on two servers with one Redis, one of which is killed. Pictures go to target/screenshots.
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import test, { after, before } from 'node:test';
-import { pathToFileURL } from 'node:url';
 import { contrastFaults, nameFaults } from './faults.mjs';
-import { launch, Server, shot, sideways, until, WEB } from './kit.mjs';
+import { launch, Server, shot, sideways, until, webFile } from './kit.mjs';
 
-const { path } = await import(pathToFileURL(join(WEB, 'party/qr.js')));
+const { path } = await import(webFile('party/qr.js'));
 
 const NAMES = ['Camille', 'Nico', 'Comet', 'Pixel', 'Marble', 'Biscuit', 'Olive', 'Lemon'];
 const TV = { width: 1920, height: 1080 };
@@ -91,9 +89,9 @@ async function sound(page, name) {
   const small = await page.evaluate(() =>
     [...document.querySelectorAll('button, a[href], input')]
       .filter((el) => el.checkVisibility() && !el.closest('.said') && !el.matches('.said'))
-      .map((el) => [el, el.getBoundingClientRect()])
-      .filter(([el, r]) => r.width && (r.height < 44 || r.width < 44) && !el.matches('.skip, .plain'))
-      .map(([el, r]) => `${el.textContent.trim() || el.ariaLabel}: ${Math.round(r.width)}×${Math.round(r.height)}`),
+      .map((el) => ({ el, r: el.getBoundingClientRect() }))
+      .filter(({ el, r }) => r.width && (r.height < 44 || r.width < 44) && !el.matches('.skip, .plain'))
+      .map(({ el, r }) => `${el.textContent.trim() || el.ariaLabel}: ${Math.round(r.width)}×${Math.round(r.height)}`),
   );
   assert.deepEqual(small, [], `${name}: targets`);
 }

@@ -74,6 +74,7 @@ define('wk-banner', Banner);
 
 /** `$ worldkeep …` and `GET /api/…` of this very view. Never holds tokens. */
 export class Echo extends HTMLElement {
+  /** @param {{cli?: string, api?: string}} [o] */
   set({ cli, api } = {}) {
     this.cli = cli;
     this.api = api;

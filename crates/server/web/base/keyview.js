@@ -57,6 +57,7 @@ export function endWord(endsAt) {
 
 /** Time left as ring and words. */
 export class Ends extends HTMLElement {
+  /** @param {{endsAt?: number | null, wholeMs?: number | null, say?: Wk.Child}} o */
   set({ endsAt, wholeMs, say }) {
     this.arc = s('circle', { class: 'left', cx: 22, cy: 22, r: 18, pathLength: 100 });
     const ring = s(

@@ -3,7 +3,8 @@ import { define, fill, h, icon, square, text, uid } from './dom.js';
 import { age, num, when, whenLong } from './format.js';
 import { t } from './i18n.js';
 
-/** `button({label, icon, kind: 'primary'|'plain'|'quiet'|'danger', run, reason})`. Busy while `run` runs; a reason switches it off and is read with it. */
+/** `button({label, icon, kind: 'primary'|'plain'|'quiet'|'danger', run, reason})`. Busy while `run` runs; a reason switches it off and is read with it.
+ *  @param {Wk.ButtonOptions} o */
 export function button({ label, icon: glyph, kind = 'plain', run, reason, small, full, title, attrs }) {
   const el = h('button.btn', {
     type: 'button',
@@ -74,6 +75,7 @@ export class LiveNumber extends HTMLElement {
     this.append(this.value_, this.unit_, this.change_);
     this.format = this.format || ((v) => num(v));
   }
+  /** @param {number | null} value @param {{unit?: string, change?: number | null}} [o] */
   set(value, { unit, change } = {}) {
     this.build();
     const shown = value == null ? '–' : this.format(value);
@@ -110,7 +112,7 @@ export class Tile extends HTMLElement {
   build() {
     if (this.card) return;
     this.classList.add('tilebox');
-    this.mark = square(this.module);
+    this.mark = square();
     this.name_ = h('span.cut');
     this.aside = h('span.aside');
     this.number = h('wk-number');
@@ -120,6 +122,7 @@ export class Tile extends HTMLElement {
     this.card = h('a.card.tile', {}, top, this.number, this.line, this.spark);
     this.append(this.card);
   }
+  /** @param {Wk.TileOptions} o */
   set({ href, module, name, value, unit, line, aside, points, staleMs }) {
     this.build();
     if (href) this.card.setAttribute('href', href);
@@ -137,7 +140,8 @@ export class Tile extends HTMLElement {
 }
 define('wk-tile', Tile);
 
-/** Icon, title, one sentence, one action, the command: why there is nothing, and the next step. */
+/** Icon, title, one sentence, one action, the command: why there is nothing, and the next step.
+ *  @param {Wk.EmptyOptions} o */
 export function empty({ glyph = 'info', title, say, action, command }) {
   return h(
     'div.empty',
@@ -166,7 +170,7 @@ export function skeleton(lines = 6) {
 
 /** Label above, hint below, error instead of the hint. Checked on leaving, not on typing. */
 export class Field extends HTMLElement {
-  /** `setup({label, hint, type, value, check(value) → sentence or null, attrs})` */
+  /** @param {Wk.FieldOptions} o */
   setup({ label, hint = '', type = 'text', value = '', check, attrs = {} }) {
     const id = uid('field');
     this.hint = hint;
@@ -199,6 +203,7 @@ export class Field extends HTMLElement {
   }
 }
 define('wk-field', Field);
+/** @param {Wk.FieldOptions} opts */
 export const field = (opts) => h('wk-field').setup(opts);
 
 /** Copies and says so; falls back to a selection where the clipboard is not allowed. */

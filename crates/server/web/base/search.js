@@ -61,6 +61,7 @@ export class Search extends HTMLElement {
     if (q !== this.input.value.trim().toLowerCase()) return;
     const words = q.split(/\s+/);
     const hit = (s) => words.every((w) => s.toLowerCase().includes(w));
+    /** @type {{label: string, href: string, end: string, glyph?: string, module?: string, mono?: boolean}[]} */
     const found = nav
       .filter((n) => hit(t(n.label)))
       .map((n) => ({ glyph: n.icon, label: t(n.label), href: n.path, end: t('search.page') }));

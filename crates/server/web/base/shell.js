@@ -14,6 +14,9 @@ import { state } from './state.js';
 import './search.js';
 
 export class Shell {
+  /** @type {HTMLElement} */ status;
+  /** @type {import('./bars.js').Banner} */ banner;
+  /** @type {string | null} */ navId = null;
   constructor(live) {
     this.live = live;
     this.root = document.getElementById('app');
@@ -50,7 +53,7 @@ export class Shell {
     const side = h(
       'aside.side',
       {},
-      h('a.brand', { href: '/', 'aria-label': 'Worldkeep' }, logo(), h('span', {}, 'Worldkeep')),
+      brand(),
       this.sideNav,
       h(
         'div.foot',
@@ -77,7 +80,7 @@ export class Shell {
     const top = h(
       'header.topbar',
       {},
-      h('a.brand', { href: '/', 'aria-label': 'Worldkeep' }, logo(), h('span', {}, 'Worldkeep')),
+      brand(),
       this.liveTop,
       h(
         'button.copy',
@@ -175,7 +178,7 @@ export class Shell {
     const tone = { live: 'ok', paused: 'warn', connecting: '', offline: 'bad' }[word];
     for (const el of [this.liveHead, this.liveTop]) {
       if (!el) continue;
-      el.firstChild.className = `dot ${tone}`;
+      el.firstElementChild.className = `dot ${tone}`;
       text(el.lastChild, t(`live.${word}`));
       el.title = t(this.live.paused ? 'live.resume' : 'live.pause');
       el.setAttribute('aria-pressed', String(this.live.paused));
@@ -183,7 +186,7 @@ export class Shell {
   }
 
   drawTheme() {
-    const dark = window.wkTheme.current() === 'dark';
+    const dark = isDark();
     fill(this.themeButton, icon(dark ? 'sun' : 'moon'));
     this.themeButton.setAttribute('aria-label', t(dark ? 'theme.light' : 'theme.dark'));
     this.themeButton.title = t(dark ? 'theme.light' : 'theme.dark');
@@ -329,11 +332,11 @@ export class Shell {
           'div.row',
           {},
           button({
-            label: t(window.wkTheme.current() === 'dark' ? 'theme.light' : 'theme.dark'),
-            icon: window.wkTheme.current() === 'dark' ? 'sun' : 'moon',
+            label: t(isDark() ? 'theme.light' : 'theme.dark'),
+            icon: isDark() ? 'sun' : 'moon',
             run: () => {
               window.wkTheme.toggle();
-              document.querySelector('dialog[open]')?.close();
+              closeDialog();
             },
           }),
           Object.entries(LANGS)
@@ -342,7 +345,7 @@ export class Shell {
               button({
                 label: name,
                 run: () => {
-                  document.querySelector('dialog[open]')?.close();
+                  closeDialog();
                   dispatchEvent(new CustomEvent('wk-lang', { detail: code }));
                 },
               }),
@@ -359,7 +362,8 @@ export class Shell {
     });
   }
 
-  /** Sets the head: `{title, tab (of the browser, when it says more), sentence, crumbs: [{label, href}], actions, badges}`. Only given members change. */
+  /** Only given members change.
+   *  @param {Wk.Head} head */
   setHead({ title, tab, sentence, crumbs, actions, badges }) {
     if (title !== undefined) {
       text(this.h1, title);
@@ -419,6 +423,10 @@ export class Shell {
     add(fill(this.view), []);
   }
 }
+
+const brand = () => h('a.brand', { href: '/', 'aria-label': 'Worldkeep' }, logo(), h('span', {}, 'Worldkeep'));
+const isDark = () => window.wkTheme.current() === 'dark';
+const closeDialog = () => /** @type {HTMLDialogElement} */ (document.querySelector('dialog[open]'))?.close();
 
 /** "Embedded engine", "Redis 7.0.15", "Valkey 9.1.2, Cluster". */
 export function storeName(store) {

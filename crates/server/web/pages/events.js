@@ -9,6 +9,7 @@ import { button, copyButton, empty } from '../base/parts.js';
 import '../base/table.js';
 import { moduleName } from './keytree.js';
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   const { live, router, state } = ctx;
   let q = ctx.query;

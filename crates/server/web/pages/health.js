@@ -41,8 +41,9 @@ export function readHistogram(metrics, name) {
   return { bins: bins.filter((b) => b.to !== Infinity), total, p50: quantile(0.5), p99: quantile(0.99) };
 }
 
-const sum = (rows, keep = () => true) => (rows || []).filter(keep).reduce((n, r) => n + r.value, 0);
+const sum = (rows, keep = (_row) => true) => (rows || []).filter(keep).reduce((n, r) => n + r.value, 0);
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   const lines = h('ul.verdicts', {}, h('li', {}, skeleton(4)));
   const ready = h('div');
@@ -111,6 +112,7 @@ export function mount(root, ctx) {
       badge(verdict, t(`verdict.${verdict}`)),
     );
 
+  /** @param {Api.Health} health @param {Api.Ready} readyz */
   function draw(health, readyz) {
     const s = health.store;
     const bad = !s.up;

@@ -21,7 +21,7 @@ const fact = (label, value) => value && h('div', {}, h('dt', {}, t(label)), h('d
 export function patternCards(p, load) {
   const table = h('wk-table').setup({
     label: t('keys.ofpattern', { pattern: p.pattern }),
-    key: (k) => k.key,
+    key: (/** @type {Api.KeyLine} */ k) => k.key,
     href: (k) => keyHref(k.key),
     columns: [
       { id: 'key', name: t('key.key'), wide: true, cell: (k) => h('a.mono', { href: keyHref(k.key) }, k.key) },
@@ -65,6 +65,7 @@ export function keyCards(d, key) {
   ];
 }
 
+/** @param {Api.KeyView} d @param {HTMLElement} box */
 function valueCard(d, box) {
   const bytesOf = () => hexdump(typeof d.value === 'string' ? d.value : JSON.stringify(d.value));
   const swap = h('button.btn.quiet.small', { type: 'button', 'aria-pressed': 'false' }, t('key.raw'));
@@ -79,6 +80,7 @@ function valueCard(d, box) {
   return h('section.card.w7', {}, head, box, d.truncated && h('p.note', {}, t('key.first', { n: d.shown })));
 }
 
+/** @param {Api.KeyView} d */
 function verdict(d) {
   const faults = d.findings || [];
   const words = faults.length

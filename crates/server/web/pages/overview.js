@@ -27,6 +27,7 @@ export function rates(events, now) {
   return { at: Array.from({ length: n }, (_, i) => (start + i * STEP_S) * 1000), by };
 }
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   const { live, state } = ctx;
   const tiles = h('div.tiles', { hidden: true });
@@ -162,7 +163,7 @@ export function mount(root, ctx) {
     // With no server, what it last said about itself is no longer worth much.
     if (state.fault)
       looks = [
-        { level: 'bad', module: 'server', sentence: t('error.unreachable') },
+        { level: 'bad', module: 'server', sentence: t('error.unreachable'), link: '' },
         ...looks.filter((x) => x.module !== 'store'),
       ];
     lookCard.classList.toggle('first', looks.length > 0);

@@ -99,6 +99,7 @@ function tools(one, label) {
   );
 }
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   const style = h('link', { rel: 'stylesheet', href: '/pages/roomsplay.css' });
   document.head.append(style);

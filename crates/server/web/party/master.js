@@ -103,7 +103,7 @@ function remember(code, state) {
 /** Enter moves the game on when no control has the focus: a remote or a keyboard at the far end of the room. */
 addEventListener('keydown', (e) => {
   if (e.key !== 'Enter' || e.defaultPrevented || document.querySelector('dialog[open], :popover-open')) return;
-  if (e.target !== document.body && !e.target.matches?.('h1, main')) return;
+  if (e.target !== document.body && !(/** @type {Element} */ (e.target).matches?.('h1, main'))) return;
   document.querySelector('main .btn.primary')?.click();
 });
 

@@ -2,6 +2,7 @@
 // error correction M, versions 1 to 13 (331 bytes). `matrix(text)` gives rows of booleans, dark is true. Pure.
 
 // Per version: error words per block, then groups of (blocks, data words each).
+/** @type {any[]} */
 const M = [
   null,
   [10, [1, 16]],

@@ -61,7 +61,8 @@ export async function changePassword(account, old, fresh) {
   return changed;
 }
 
-/** The door: resolves with an account. Who is sent here for a `reason` finds the form open, with the `username` in it. */
+/** The door: resolves with an account. Who is sent here for a `reason` finds the form open, with the `username` in it.
+ *  @param {HTMLElement} root @param {{reason?: string, username?: string}} [o] */
 export function door(root, { reason, username } = {}) {
   return new Promise((resolve) => {
     const fault = h('p.bad', { role: 'alert' }, reason || '');

@@ -18,7 +18,8 @@ export const MODES = [
   'target_retrograde',
 ];
 
-/** Directions that matter, in the craft's axes. `r`, `v`: place and velocity from its holder. */
+/** Directions that matter, in the craft's axes. `r`, `v`: place and velocity from its holder.
+ *  @param {{turn: any, r: any, v: any, target?: any, targetV?: any}} o */
 export function bearings({ turn, r, v, target, targetV }) {
   const out = { up: unrotate(turn, unit(r)) };
   if (len(v) > 0.1) {

@@ -24,8 +24,9 @@ export function near(e, most) {
 export class Camera {
   constructor(mpp = 1e9) {
     this.anchor = null; // what moves the view, by key
-    this.offset = { ...ZERO };
+    this.offset = { x: 0, y: 0, z: 0 };
     this.mpp = mpp;
+    this.rigid = false;
     this.flight = null;
   }
 
@@ -75,7 +76,7 @@ export class Camera {
     if (still) {
       this.flight = null;
       this.mpp = clamp(mpp);
-      this.offset = { ...ZERO };
+      this.offset = { x: 0, y: 0, z: 0 };
     } else this.flight = { mpp0: this.mpp, mpp1: clamp(mpp), d: this.offset, ms: FLY_MS };
   }
   /** Centred on its anchor, or on the way to it. */

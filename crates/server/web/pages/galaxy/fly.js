@@ -36,6 +36,7 @@ class Pilot {
     this.still = matchMedia('(prefers-reduced-motion: reduce)').matches;
     this.sky = new Sky({ still: this.still });
     this.asked = {};
+    this.changing = false;
     this.abort = new AbortController();
     this.flight = new Flight({
       token: () => this.who.token,
@@ -143,6 +144,7 @@ class Pilot {
       paused: m.paused,
     };
     this.asked = {};
+    this.changing = false;
     // What was let go of while there was no line.
     this.controls.tell();
     this.askRules();

@@ -24,6 +24,7 @@ const MANY_S = 2.9;
 
 const wallNow = () => performance.now() / 1000;
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   const view = new Galaxy(root, ctx);
   view.start();
@@ -31,6 +32,8 @@ export function mount(root, ctx) {
 }
 
 class Galaxy {
+  /** @type {HTMLElement} */ followButton;
+  /** @param {HTMLElement} root @param {Wk.Context} ctx */
   constructor(root, ctx) {
     this.root = root;
     this.ctx = ctx;

@@ -31,7 +31,7 @@ const meter = (label) => {
     el: h('div.meter', {}, h('div.head2', {}, h('span', {}, label), h('span.end', {}, value)), h('span.bar', {}, bar)),
     set: (say, f, tone = '--accent') => {
       text(value, say);
-      bar.style.setProperty('--f', Math.max(0, Math.min(1, f || 0)));
+      bar.style.setProperty('--f', String(Math.max(0, Math.min(1, f || 0))));
       bar.style.setProperty('--tone', `var(${tone})`);
     },
   };

@@ -9,7 +9,8 @@ import { sayManeuver, sayRule } from './rules.js';
 import { classOf, len, orbitNow, speedLeft, sub } from './space.js';
 import { angle, dist, kg, mass, pace, reach, span, speed } from './units.js';
 
-/** What the lists do not tell of a ship, and its rules now and then. Who may not read those sees none. */
+/** What the lists do not tell of a ship, and its rules now and then. Who may not read those sees none.
+ *  @param {Wk.Context} ctx */
 export async function details(ctx, e) {
   if (!e) return;
   const quiet = { signal: ctx.signal, quiet: true };

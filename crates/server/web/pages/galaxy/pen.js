@@ -17,17 +17,15 @@ export function zoomed(c, o) {
 
 export class Pen {
   constructor(c, color, see) {
-    Object.assign(this, {
-      c,
-      color,
-      see,
-      view: see.view,
-      places: [],
-      marks: [],
-      counts: new Map(),
-      boxes: [],
-      later: [],
-    });
+    this.c = c;
+    this.color = color;
+    this.see = see;
+    this.view = see.view;
+    this.places = [];
+    this.marks = [];
+    this.counts = new Map();
+    this.boxes = [];
+    this.later = [];
     this.w = see.view.w;
     this.h = see.view.h;
   }

@@ -26,7 +26,8 @@ async function pages(get, path) {
   return out;
 }
 
-/** Fills `sky`. Without a world it is left bare; anything else that fails is thrown. */
+/** Fills `sky`. Without a world it is left bare; anything else that fails is thrown.
+ *  @param {Wk.Context} ctx */
 export async function load(ctx, sky, now) {
   const get = (path, query) => ctx.api.get(path, { query, signal: ctx.signal });
   let all;

@@ -10,7 +10,8 @@ const three = (n) => {
 };
 const join = ([value, unit]) => value + THIN + unit;
 
-/** Distance as [figure, unit]. */
+/** Distance as [figure, unit].
+ *  @returns {[string, string]} */
 export function reach(m) {
   const size = Math.abs(m);
   if (!Number.isFinite(m)) return ['–', ''];
@@ -22,7 +23,8 @@ export function reach(m) {
 }
 export const dist = (m) => join(reach(m));
 
-/** Speed as [figure, unit]. */
+/** Speed as [figure, unit].
+ *  @returns {[string, string]} */
 export function pace(v) {
   if (!Number.isFinite(v)) return ['–', ''];
   const size = Math.abs(v);

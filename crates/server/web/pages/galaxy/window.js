@@ -40,7 +40,13 @@ export function look(c, { w, h, color }, see) {
 
 class Seat {
   constructor(c, w, h, color, see) {
-    Object.assign(this, { c, w, h, color, see, q: see.ship.turn, names: [] });
+    this.c = c;
+    this.w = w;
+    this.h = h;
+    this.color = color;
+    this.see = see;
+    this.q = see.ship.turn;
+    this.names = [];
     this.x = w / 2;
     this.y = h * see.middle;
     this.f = Math.max(w, h) * 0.62;

@@ -13,11 +13,14 @@ import { drawLife, life } from './timeline.js';
 const card = (title, id, ...kids) =>
   h('section.card', { 'aria-labelledby': id }, h('header', {}, h('h2', { id }, title)), ...kids);
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   const id = ctx.query.id || '';
   const ns = ctx.query.ns || undefined;
   const opts = () => ({ query: { ns }, signal: ctx.signal });
+  /** @type {`/api/jobs/${string}`} */
   const path = `/api/jobs/${ctx.api.part(id)}`;
+  /** @type {Api.JobAnswer} */
   let found = null;
   let events = [];
   let ended = false;

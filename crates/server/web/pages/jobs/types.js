@@ -15,7 +15,8 @@ const HOLDS = [
   { id: '1d', ms: 86400000 },
 ];
 
-/** Asks which type to pause and for how long. */
+/** Asks which type to pause and for how long.
+ *  @param {Wk.Context} ctx @param {string} ns @param {string[]} types @param {string} [given] */
 export async function pauseType(ctx, ns, types, given) {
   const id = (x) => `jobs-type-${x}`;
   const pick = h(
@@ -54,8 +55,11 @@ export async function pauseType(ctx, ns, types, given) {
   });
 }
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
+  /** @type {Api.Numbers} */
   let stats = null;
+  /** @type {Api.TypeRow[]} */
   let rows = [];
   let q = ctx.query;
   const { body, ns } = frame(root, ctx, 'types', (n) => {
@@ -66,7 +70,7 @@ export function mount(root, ctx) {
   fill(body, card);
   const table = h('wk-table').setup({
     label: t('jobs.tab.types'),
-    key: (x) => x.type,
+    key: (/** @type {Api.TypeRow} */ x) => x.type,
     open: (x) => ctx.router.setQuery({ type: x.type }, { push: true }),
     sort: { id: 'type', down: false },
     columns: [
@@ -100,6 +104,7 @@ export function mount(root, ctx) {
       }),
   });
 
+  /** @param {Api.TypeRow} x */
   function limits(x) {
     const { maxConcurrent, maxPerMinute } = x.limits;
     if (!maxConcurrent && !maxPerMinute) return h('span.quiet', {}, t('jobs.nolimit'));

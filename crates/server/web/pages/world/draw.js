@@ -39,7 +39,13 @@ export function draw(c, { w, h, color }, see) {
 
 class Pen {
   constructor(c, w, h, color, see) {
-    Object.assign(this, { c, w, h, color, see, places: [] });
+    this.c = c;
+    this.w = w;
+    this.h = h;
+    this.color = color;
+    this.see = see;
+    this.places = [];
+    this.captions = [];
     this.calm = see.model.monsters.size > 300;
   }
   at(p) {
@@ -63,7 +69,6 @@ class Pen {
   }
   /** Time left above a ring; one that would lie on another goes higher. */
   caption(text, x, y) {
-    this.captions ??= [];
     const near = (c) => Math.abs(c.x - x) < 84 && Math.abs(c.y - y) < 13;
     for (let i = 0; i < 3 && this.captions.some(near); i += 1) y -= 14;
     this.captions.push({ x, y });

@@ -98,6 +98,7 @@ export class Panel {
       boss ? h('span.badge', {}, icon('bolt'), t('world.boss')) : square(key[0] === 'm' ? 'monsters' : 'reactors'),
     );
     fill(this.under, id, x ? ` · ${t('world.template', { id: String(x.monsterId ?? x.classification) })}` : '');
+    /** @type {Wk.Child[]} */
     const parts = [!live && this.ended(id)];
     if (x) parts.push(key[0] === 'm' ? this.monster(x, !live) : this.reactor(x, !live));
     fill(this.body, parts);

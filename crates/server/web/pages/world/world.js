@@ -22,6 +22,7 @@ const FIELDS_MS = 5000;
 const PAGE = 250;
 const MOST = 1000;
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   const view = new World(root, ctx);
   view.start();
@@ -29,6 +30,7 @@ export function mount(root, ctx) {
 }
 
 class World {
+  /** @param {HTMLElement} root @param {Wk.Context} ctx */
   constructor(root, ctx) {
     this.root = root;
     this.ctx = ctx;
@@ -88,6 +90,7 @@ class World {
 
   async templates() {
     const { ctx, runs } = this;
+    /** @param {'monsters' | 'reactors'} kind */
     const get = async (kind) =>
       runs[kind]
         ? (await ctx.api.get(`/api/${kind}/templates`, { signal: ctx.signal })).data.map((x) => x.attributes)

@@ -30,7 +30,8 @@ function clock(client) {
       const whole = Math.max(1000, endsAt - client.serverNow());
       stop = countdown(client, endsAt, (left) => {
         text(words, left > 0 ? t('vote.ends', { n: left }) : t('vote.over'));
-        bar.firstChild.style.transform = `scaleX(${Math.max(0, (left - 1) * 1000) / whole})`;
+        /** @type {HTMLElement} */ (bar.firstChild).style.transform =
+          `scaleX(${Math.max(0, (left - 1) * 1000) / whole})`;
         pill.classList.toggle('soon', left <= 3);
         if (left === 3) navigator.vibrate?.(120);
       });
