@@ -237,6 +237,13 @@ declare namespace Wk {
     marks?: { name: string; value: number }[];
   }
 
+  // The world (pages/world)
+
+  /** A monster as the page keeps it: `lost` is the health of its last hit. */
+  type Monster = Api.MonsterAttributes & { id: string; lost?: { from: number; at: number } };
+  /** A reactor as the page keeps it: `shaken` is when it was last hit. */
+  type Reactor = Api.ReactorAttributes & { id: string; shaken?: number };
+
   /** The theme's switch (base/theme.js). */
   interface Theme {
     current(): string;

@@ -160,6 +160,7 @@ class Pen {
     }
   }
 
+  /** @param {Wk.Monster} m */
   monster(m) {
     const { see } = this;
     const tpl = see.template(m);
@@ -223,6 +224,7 @@ class Pen {
     c.stroke();
   }
 
+  /** @param {Wk.Monster} m */
   bar(m, x, y, boss) {
     const { c, see } = this;
     const { f, tone } = health(m);
@@ -307,6 +309,7 @@ class Pen {
     c.closePath();
   }
 
+  /** @param {Wk.Reactor} r */
   reactor(r) {
     const { c, see } = this;
     const s = this.at(r);

@@ -118,6 +118,7 @@ export class Panel {
   }
 
   /** A monster's skills with the time until each can be used again. A use costs mp: then it is asked anew. */
+  /** @param {Wk.Monster} m */
   skills(m, tpl, now) {
     const asked = `${m.id} ${m.mp}`;
     if (asked !== this.asked) {
@@ -142,6 +143,7 @@ export class Panel {
     return h('section', { role: 'status' }, badge('dead', say));
   }
 
+  /** @param {Wk.Monster} m @param {boolean} gone */
   monster(m, gone) {
     const { model, template } = this.o;
     const now = model.now();
@@ -233,6 +235,7 @@ export class Panel {
     ];
   }
 
+  /** @param {Wk.Reactor} r @param {boolean} gone */
   reactor(r, gone) {
     const { model, thing, timeout } = this.o;
     const now = model.now();

@@ -276,6 +276,8 @@ class World {
     this.draw();
   }
 
+  /** @template {'monsters' | 'reactors'} K @param {K} kind
+   *  @returns {Promise<(K extends 'monsters' ? Wk.Monster : Wk.Reactor)[]>} */
   async all(kind) {
     if (!this.runs[kind]) return [];
     const out = [];
@@ -426,7 +428,7 @@ class World {
     const share = (m) => (m.maxHp ? m.hp / m.maxHp : 1);
     const items = [
       ...[...model.monsters.values()]
-        .sort((a, b) => share(a) - share(b) || a.id - b.id)
+        .sort((a, b) => share(a) - share(b) || Number(a.id) - Number(b.id))
         .map((x) => ({ key: `m${x.id}`, x })),
       ...[...model.reactors.values()].sort((a, b) => a.x - b.x).map((x) => ({ key: `r${x.id}`, x })),
     ];
