@@ -15,7 +15,9 @@ test('the pictures of the documents can be taken, and those that are named exist
   // A chart without a past says nothing: some seconds of the demo world fill it.
   await until('the demo world moves', async () => {
     const answer = await (await fetch(`${server.url}/api/overview`)).json();
-    return JSON.stringify(answer).includes('"galaxy"') && (await page.evaluate(() => document.body.innerText.length > 400));
+    return (
+      JSON.stringify(answer).includes('"galaxy"') && (await page.evaluate(() => document.body.innerText.length > 400))
+    );
   });
   await page.waitForTimeout(process.env.UPDATE_PICTURES ? 45_000 : 500);
   await shot(page, 'overview');
