@@ -1,6 +1,7 @@
 # make test      installs what the tests need and is missing, then runs everything
 # make run       the server with the embedded engine, dashboard on http://127.0.0.1:7070/
 # make tools     only installs
+# make pages     lint, format and types of the pages; make pages-fix writes what can be written
 # make quick     format, lints, and tests on the embedded engine: needs nothing but Rust
 # make torture   the tests, much longer: PROPTEST_CASES=20000 and every long form
 # make bench     measures the parts, release build; `cargo run --release -p worldkeep-bench` measures beside the peers
@@ -17,13 +18,14 @@ TESTS := $(shell command -v cargo-nextest >/dev/null 2>&1 \
 	&& echo "$(CARGO) nextest run --workspace --locked --no-fail-fast" \
 	|| echo "$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --tests --examples")
 
-.PHONY: test quick tools run torture bench fmt lint tests doctests browser
+.PHONY: test quick tools run torture bench fmt lint pages pages-fix tests doctests browser
 
 test:
 	@rm -f target/steps.txt target/retried-browser.txt $(TARGET)/nextest/default/junit.xml
 	$(STEP) "install what the tests need" .ci/tools
 	$(STEP) "format" $(CARGO) fmt --all --check
 	$(STEP) "lints" $(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(STEP) "pages: lint, format, types" .ci/pages
 	$(STEP) "tests on $(WORLDKEEP_TEST_STORES)" $(TESTS)
 	$(STEP) "examples in the documentation" $(CARGO) test --workspace --doc --locked --quiet
 	$(STEP) "browser tests" $(MAKE) --no-print-directory browser
@@ -59,6 +61,13 @@ fmt:
 
 lint:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+# The pages and the browser tests: their scripts, styles and types.
+pages:
+	@.ci/pages
+
+pages-fix:
+	@.ci/pages --fix
 
 tests:
 	$(TESTS)

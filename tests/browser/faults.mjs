@@ -59,6 +59,7 @@ export const contrastFaults = (page) =>
       const d = paint.getImageData(0, 0, 1, 1).data;
       return [d[0], d[1], d[2], d[3] / 255];
     };
+    /** @param {number[]} rgba */
     const lum = ([r, g, b]) => {
       const f = (v) => {
         v /= 255;
@@ -76,7 +77,7 @@ export const contrastFaults = (page) =>
     const out = [];
     for (const el of document.querySelectorAll('body *')) {
       if (
-        ![...el.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) ||
+        ![...el.childNodes].some((n) => n instanceof Text && n.data.trim()) ||
         !el.checkVisibility() ||
         el.closest('.said, .skip, svg')
       )

@@ -1,11 +1,10 @@
 // The files of the dashboard, without a browser: one place for colours, the same words in both languages, nothing
 // inline, nothing foreign, weight per page, contrast of the tokens.
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import test from 'node:test';
-import { WEB } from './kit.mjs';
+import { WEB, webFile } from './kit.mjs';
 
 const walk = (dir) =>
   readdirSync(dir, { withFileTypes: true }).flatMap((e) =>
@@ -48,8 +47,7 @@ test('both languages have the same keys, the same holes and no empty text', asyn
   const langs = readdirSync(path.join(WEB, 'lang'));
   const bases = new Set(langs.map((n) => n.replace(/\.?(en|fr)\.js$/, '')));
   for (const base of bases) {
-    const load = async (l) =>
-      (await import(pathToFileURL(path.join(WEB, 'lang', base ? `${base}.${l}.js` : `${l}.js`)))).default;
+    const load = async (l) => (await import(webFile('lang', base ? `${base}.${l}.js` : `${l}.js`))).default;
     const [en, fr] = [await load('en'), await load('fr')];
     assert.deepEqual(Object.keys(fr).sort(), Object.keys(en).sort());
     const holes = (v) =>
@@ -72,7 +70,7 @@ test('both languages have the same keys, the same holes and no empty text', asyn
 });
 
 test('every word that is asked for exists', async () => {
-  const words = async (name) => (await import(pathToFileURL(path.join(WEB, 'lang', name)))).default;
+  const words = async (name) => (await import(webFile('lang', name))).default;
   const party = await words('party.en.js');
   // The dashboard has its own words and those of its modules.
   const modules = readdirSync(path.join(WEB, 'lang')).filter((n) => n.endsWith('en.js') && n !== 'party.en.js');
@@ -135,14 +133,14 @@ test('a page weighs at most 250 kB', () => {
     for (const [, dep] of readFileSync(path.join(WEB, name), 'utf8').matchAll(/^import\s[^;]*?'(\.[^']+)';$/gm))
       add(path.posix.join(path.posix.dirname(name), dep));
   };
-  const pages = readdirSync(path.join(WEB, 'pages'), { recursive: true }).filter(
+  const pages = readdirSync(path.join(WEB, 'pages'), { recursive: true, encoding: 'utf8' }).filter(
     (n) =>
       n.endsWith('.js') && /export (async )?function mount\b/.test(readFileSync(path.join(WEB, 'pages', n), 'utf8')),
   );
   // Which catalogues a page loads is said by its entry in the registry.
   const registry = readFileSync(path.join(WEB, 'pages/registry.js'), 'utf8');
   const wordsOf = (page) => {
-    const own = registry.split(/^    id: '/m).find((entry) => entry.includes(`import('./${page}')`)) || '';
+    const own = registry.split(/^ {4}id: '/m).find((entry) => entry.includes(`import('./${page}')`)) || '';
     const list = /words: \[([^\]]*)\]/.exec(own)?.[1] || '';
     return ['fr.js', ...[...list.matchAll(/'(\w+)'/g)].map((m) => `${m[1]}.fr.js`)];
   };
@@ -164,7 +162,7 @@ test('a page weighs at most 250 kB', () => {
       'base/icons.svg',
     ];
     const kb = size(all) / 1000;
-    console.log(`# ${page}: ${kb.toFixed(0)} kB`);
+    console.log(`# ${page}: ${kb.toFixed(1)} kB`);
     assert.ok(kb <= 250, `${page} weighs ${kb} kB`);
   }
   seen.clear();
@@ -179,7 +177,7 @@ test('a page weighs at most 250 kB', () => {
     add(`party/${page}.js`);
     const shared = ['tokens.css', 'party.css', `${page}.css`, `${page}.html`, 'look.js'].map((n) => `party/${n}`);
     const kb = size([...seen, ...shared, 'base/icons.svg', 'lang/party.fr.js']) / 1000;
-    console.log(`# ${page}: ${kb.toFixed(0)} kB`);
+    console.log(`# ${page}: ${kb.toFixed(1)} kB`);
     assert.ok(kb <= 250, `${page} weighs ${kb} kB`);
   }
 });

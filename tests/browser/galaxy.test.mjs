@@ -38,7 +38,8 @@ const options = (page, kinds) => page.locator(kinds.map((k) => `.gxlist [data-ki
 const ready = (page) => until('the map', async () => (await page.locator('.gxlist [role=option]').count()) > 30);
 const mpp = async (page) => Number(await page.locator('wk-canvas').getAttribute('data-mpp'));
 const badges = (page) => page.locator('.gxbadges').innerText();
-const picture = (page) => page.evaluate(() => document.querySelector('.gx wk-canvas canvas').toDataURL());
+const picture = (page) =>
+  page.evaluate(() => document.querySelector('.gx wk-canvas').querySelector('canvas').toDataURL());
 /** The map is calm when a flight of the view has ended. */
 const landed = (page) => page.waitForTimeout(900);
 

@@ -35,7 +35,7 @@ after(async () => {
 const clean = async (page) => assert.deepEqual(await page.done(), []);
 const stored = async (ship, field) => (await server.redis('HGET', `ship:${ship}`, field)).split('\r\n')[1];
 const account = (page) => page.evaluate(() => JSON.parse(localStorage.getItem('wk.pilot')));
-const claims = (token) => JSON.parse(Buffer.from(token.split('.')[1], 'base64url'));
+const claims = (token) => JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString());
 const seated = (page) => until('the seat', async () => /km\/s/.test(await page.locator('.facts2').innerText()));
 
 /** Changes the accounts and snapshots behind the server's back. */
@@ -349,9 +349,9 @@ test('a ship is flown by fingers alone on a phone', async () => {
   const small = await page.evaluate(() =>
     [...document.querySelectorAll('.board button, .lever input, .dock button')]
       .filter((el) => el.offsetParent)
-      .map((el) => [el.textContent || el.ariaLabel, el.getBoundingClientRect()])
-      .filter(([, b]) => b.height < 32 || b.width < 32)
-      .map(([name, b]) => `${name}: ${Math.round(b.width)}×${Math.round(b.height)}`),
+      .map((el) => ({ name: el.textContent || el.ariaLabel, b: el.getBoundingClientRect() }))
+      .filter(({ b }) => b.height < 32 || b.width < 32)
+      .map(({ name, b }) => `${name}: ${Math.round(b.width)}×${Math.round(b.height)}`),
   );
   assert.deepEqual(small, []);
   await clean(page);

@@ -1,11 +1,9 @@
 // The parts of the Galaxy map and the pilot view that need no browser: orbits, turns, the view, names, time, figures.
 import assert from 'node:assert/strict';
-import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import test from 'node:test';
-import { WEB } from './kit.mjs';
+import { webFile } from './kit.mjs';
 
-const load = (name) => import(pathToFileURL(path.join(WEB, 'pages/galaxy', name)));
+const load = (name) => import(webFile('pages/galaxy', name));
 const near = (a, b, eps, what) => assert.ok(Math.abs(a - b) <= eps, `${what || ''} ${a} is not ${b} ± ${eps}`);
 const EARTH = { gm: 3.98600435507e14, radius: 6371008.4 };
 const LEO = EARTH.radius + 400000;
@@ -93,7 +91,10 @@ test('names on the map never lie on one another, and keep their side', async () 
   const { Labels } = await load('labels.js');
   const labels = new Labels();
   let seed = 7;
-  const next = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
+  const next = () => {
+    seed = (seed * 16807) % 2147483647;
+    return seed / 2147483647;
+  };
   const marks = Array.from({ length: 120 }, (_, i) => ({
     key: `k${i}`,
     x: next() * 900,
@@ -105,12 +106,11 @@ test('names on the map never lie on one another, and keep their side', async () 
   }));
   const placed = labels.place(marks, { w: 900, h: 600 }, 0);
   assert.ok(placed.length > 20 && placed.length <= 40, `${placed.length}`);
-  placed.forEach(({ box: a }, i) =>
-    placed.slice(i + 1).forEach(({ box: b }) => {
+  for (const [i, { box: a }] of placed.entries())
+    for (const { box: b } of placed.slice(i + 1)) {
       const apart = a.x + a.w <= b.x || b.x + b.w <= a.x || a.y + a.h <= b.y || b.y + b.h <= a.y;
       assert.ok(apart, 'two names collide');
-    }),
-  );
+    }
   const later = labels.place(
     marks.map((m) => ({ ...m, x: m.x + 0.4 })),
     { w: 900, h: 600 },

@@ -1,14 +1,10 @@
 // The pages of jobs: their pure parts without a browser, then all of them in a real Chromium against a real server.
 import assert from 'node:assert/strict';
-import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import test, { after, before } from 'node:test';
-import { launch, open, Server, shot, sideways, until, WEB } from './kit.mjs';
+import { launch, noBrowser, open, Server, shot, sideways, until, webFile } from './kit.mjs';
 
-globalThis.HTMLElement ??= class {};
-globalThis.customElements ??= { get: () => true };
-globalThis.document ??= { documentElement: { lang: 'en' } };
-const load = (name) => import(pathToFileURL(path.join(WEB, 'pages/jobs', name)));
+noBrowser();
+const load = (name) => import(webFile('pages/jobs', name));
 
 test('a life is read from the events of a job', async () => {
   const { life } = await load('timeline.js');
@@ -133,7 +129,12 @@ test('every page of jobs loads clean, wide and narrow, in both languages and the
         () =>
           [...document.querySelectorAll('button, a[href], input, select, textarea')].filter((el) => {
             const label = el.getAttribute('aria-label') || el.textContent || el.title || '';
-            return !label.trim() && !el.labels?.length && !el.getAttribute('aria-labelledby') && el.offsetParent;
+            return (
+              !label.trim() &&
+              !(/** @type {HTMLInputElement} */ (el).labels?.length) &&
+              !el.getAttribute('aria-labelledby') &&
+              el.offsetParent
+            );
           }).length,
       );
       assert.equal(nameless, 0, `${at}: something without a name`);
@@ -187,7 +188,11 @@ test('how far a running job is can be read whole, wide and narrow', async () => 
   await server.redis('SET', 'bridge:jobs:status:runs', 'active');
   await server.redis('SET', 'bridge:jobs:lock:runs', 'w1', 'EX', '600');
   await server.redis('HSET', 'bridge:x:claimed', 'runs', `${Date.now()} w1`);
-  await server.redis('SET', 'bridge:jobs:progress:runs', JSON.stringify({ percent: 62, message: 'page 14 of 22 of the long report' }));
+  await server.redis(
+    'SET',
+    'bridge:jobs:progress:runs',
+    JSON.stringify({ percent: 62, message: 'page 14 of 22 of the long report' }),
+  );
   const page = await open(browser, server, '/jobs?type=report');
   await page.waitForSelector('.howfar');
   for (const width of [1440, 768, 360]) {
@@ -196,7 +201,10 @@ test('how far a running job is can be read whole, wide and narrow', async () => 
       const box = el.getBoundingClientRect();
       return [...el.children]
         .map((x) => [x.className, x.getBoundingClientRect()])
-        .filter(([, own]) => own.top < box.top - 1 || own.bottom > box.bottom + 1 || own.right > Math.min(box.right, innerWidth) + 1)
+        .filter(
+          ([, own]) =>
+            own.top < box.top - 1 || own.bottom > box.bottom + 1 || own.right > Math.min(box.right, innerWidth) + 1,
+        )
         .map(([name]) => name || 'percent');
     });
     assert.deepEqual(cut, [], `at ${width} px`);
@@ -218,6 +226,9 @@ test('a job tells why it does not run', async () => {
   await shot(page, 'jobs-explain');
   await page.keyboard.press('Escape');
   await page.waitForSelector('wk-drawer', { state: 'detached' });
+  // The drawer is filled anew every two seconds while it is open, and used to come back after it was closed.
+  await page.waitForTimeout(2500);
+  assert.equal(await page.locator('wk-drawer').count(), 0, 'it stays closed');
   await page.goto(`${server.url}/jobs/job?id=never-was`);
   await page.waitForSelector('.empty');
   assert.match(await page.locator('.empty').innerText(), /gone/);

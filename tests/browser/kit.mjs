@@ -6,12 +6,23 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 export const WEB = path.join(ROOT, 'crates/server/web');
 export const SHOTS = path.join(ROOT, 'target/screenshots');
+
+/** The address of one of the pages' files, for `import` without a browser. */
+export const webFile = (...parts) => pathToFileURL(path.join(WEB, ...parts)).href;
+
+/** Just enough of a document for scripts that define elements and are never drawn. */
+export const noBrowser = () =>
+  Object.assign(globalThis, {
+    HTMLElement: class {},
+    customElements: { get: () => true },
+    document: Object.assign(new EventTarget(), { documentElement: { lang: 'en' } }),
+  });
 
 const HOW = 'build it with `cargo build -p worldkeep`, or name one in WORLDKEEP_BIN';
 
@@ -32,7 +43,7 @@ export function freePort() {
     const probe = net.createServer();
     probe.once('error', reject);
     probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
+      const { port } = /** @type {net.AddressInfo} */ (probe.address());
       probe.close(() => resolve(port));
     });
   });
@@ -59,7 +70,18 @@ export async function until(what, look, ms = 20000) {
 }
 
 export class Server {
-  /** `store`: `embedded` (also by WORLDKEEP_BROWSER_STORE) or `redis`; `beside` shares another server's Redis and accounts. */
+  store = 'embedded';
+  dir = '';
+  http = 0;
+  resp = 0;
+  accounts = '';
+  /** @type {string[]} */
+  args = [];
+  /** @type {Record<string, string>} */
+  env = {};
+
+  /** `store`: `embedded` (also by WORLDKEEP_BROWSER_STORE) or `redis`; `beside` shares another server's Redis and accounts.
+   *  @param {{args?: string[], env?: Record<string, string>, store?: string, beside?: Server}} [o] */
   static async start({ args = [], env = {}, store = process.env.WORLDKEEP_BROWSER_STORE || 'embedded', beside } = {}) {
     const s = new Server();
     s.store = beside ? 'redis' : store;

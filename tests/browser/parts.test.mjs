@@ -77,7 +77,7 @@ const recipes = () =>
         host.append(h('div.card.flush', {}, table));
         return table.reload();
       },
-      dialog(host, { ask }) {
+      dialog(_host, { ask }) {
         window.answer = ask({
           title: 'Delete 214 jobs?',
           say: 'All are of type email.',
@@ -88,7 +88,7 @@ const recipes = () =>
           run: async () => (window.deleted = true),
         });
       },
-      toast(host, { toast }) {
+      toast(_host, { toast }) {
         toast('214 jobs sent back to the queue', { action: 'Undo', run: () => (window.undone = true) });
       },
       field(host, { field }) {
@@ -124,7 +124,7 @@ const recipes = () =>
           })),
         });
       },
-      canvas(host, { h }) {
+      canvas(host) {
         window.drawn = 0;
         const canvas = document.createElement('wk-canvas').setup({
           label: 'Map',
@@ -430,7 +430,7 @@ test('keys are explained by their pattern, and stored JSON keeps the spelling of
       parts: k
         .segments('room:ABCD2345:votes:r2:i:3', 'room:{code}:votes:{round}:{item}')
         .map((p) => `${p.part}=${p.means}`),
-      text: shown.textContent,
+      text: [shown].flat()[0].textContent,
       hex: k.hexdump('hé'),
     };
   });

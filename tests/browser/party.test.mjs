@@ -1,12 +1,10 @@
 // The party game's pure parts, without a browser: what a message does to a room, what the line does when it breaks, rounds
 // from a seed word, imports, the QR code.
 import assert from 'node:assert/strict';
-import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import test from 'node:test';
-import { WEB } from './kit.mjs';
+import { noBrowser, webFile } from './kit.mjs';
 
-const load = (name) => import(pathToFileURL(path.join(WEB, 'party', name)));
+const load = (name) => import(webFile('party', name));
 const { fresh, masterScreen, moves, playScreen, ranked, reduce, startBlocked } = await load('room-state.js');
 const { afterClose, RoomClient, waitBefore } = await load('room-client.js');
 const { buildRounds, roomBody } = await load('rounds.js');
@@ -14,8 +12,7 @@ const { addPeople, cleanName, cleanUrl, mend, merge, readExport, readLines, twin
 const { errorWords, matrix } = await load('qr.js');
 const { readCode, showCode, uuid } = await load('kept.js');
 // Marks are elements; their colours and letters are not.
-globalThis.HTMLElement ??= class {};
-globalThis.customElements ??= { get: () => true };
+noBrowser();
 const { lettersOf, lookOf, placeOf } = await load('marks.js');
 
 const player = (n, more = {}) => ({
@@ -234,7 +231,8 @@ function world() {
       return ws;
     },
     setTimeout: (f, ms) => {
-      timers.set((id += 1), { f, at: now + ms });
+      id += 1;
+      timers.set(id, { f, at: now + ms });
       return id;
     },
     clearTimeout: (x) => timers.delete(x),
@@ -348,12 +346,19 @@ test('a silent line is asked, then given up; the server’s clock is known', () 
 });
 
 test('a room that is gone ends the line with its reason', () => {
+  /** @type {[(w: any) => void, string][]} */
   const ends = [
     [(w) => w.hear({ type: 'ERROR', payload: { error: 'room_not_found' }, id: 'sync' }), 'unknown'],
     [(w) => w.hear({ type: 'ERROR', payload: { error: 'room_expired' } }), 'expired'],
     [(w) => w.last().onclose({ code: 4410 }), 'expired'],
     [(w) => w.last().onclose({ code: 4503 }), 'full'],
-    [(w) => (w.hear(synced()), w.hear(say('ROOM_CLOSED_BROADCAST', { reason: 'closed_by_master' }))), 'closed'],
+    [
+      (w) => {
+        w.hear(synced());
+        w.hear(say('ROOM_CLOSED_BROADCAST', { reason: 'closed_by_master' }));
+      },
+      'closed',
+    ],
   ];
   for (const [act, why] of ends) {
     const w = world();
@@ -520,7 +525,7 @@ function readQr(grid) {
   const flips = [
     (i, j) => (i + j) % 2,
     (i) => i % 2,
-    (i, j) => j % 3,
+    (_i, j) => j % 3,
     (i, j) => (i + j) % 3,
     (i, j) => ((i >> 1) + Math.floor(j / 3)) % 2,
     (i, j) => ((i * j) % 2) + ((i * j) % 3),

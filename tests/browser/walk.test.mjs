@@ -94,7 +94,7 @@ test('a click leads from every page to every other and back, and so does Back', 
         setTimeout(() => (window.asking -= 1), 10);
       });
     };
-    return (await import('/pages/registry.js')).nav.flatMap((item) => item.routes.map(([at]) => at));
+    return (await import('/pages/registry.js')).nav.flatMap((item) => item.routes.map((route) => String(route[0])));
   });
   const pages = routes.map((at) => (at === '/jobs/job' ? '/jobs/job?id=mail' : at));
   assert.ok(pages.length > 15 && !pages.some((at) => at.includes(':')), `no address for one of ${pages}`);
@@ -143,6 +143,7 @@ test('every dialog fits into the window, wide and narrow', async () => {
     await page.locator('.letter .btn', { hasText: words }).first().click();
   };
   const beside = (words) => (page) => page.locator('.beside .btn, wk-drawer .btn', { hasText: words }).first().click();
+  /** @type {[string, string, (page: any) => Promise<unknown>][]} */
   const dialogs = [
     ['new-job', '/jobs', head('New job')],
     ['copy-job', '/jobs/job?id=mail', head('Copy')],

@@ -1,11 +1,9 @@
 // The World page: its pure parts without a browser, then a field in a real Chromium against a real server.
 import assert from 'node:assert/strict';
-import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import test, { after, before } from 'node:test';
-import { launch, open, Server, shot, sideways, until, WEB } from './kit.mjs';
+import { launch, open, Server, shot, sideways, until, webFile } from './kit.mjs';
 
-const load = (name) => import(pathToFileURL(path.join(WEB, 'pages/world', name)));
+const load = (name) => import(webFile('pages/world', name));
 const TENANT = 'de300000-0000-4000-8000-000000000001';
 const NIL = '00000000-0000-0000-0000-000000000000';
 

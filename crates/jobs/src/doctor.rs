@@ -7,7 +7,7 @@ mod places;
 
 use kernel::check::{Finding, Trouble};
 use kernel::keyspace::KeyDef;
-use kernel::{Effects as _, Step, Swap, reply};
+use kernel::{Effects as _, Step, reply};
 
 use crate::error::Error;
 use crate::jobs::{Jobs, cmd};
@@ -154,7 +154,7 @@ impl Visit<'_> {
     async fn drop_state(&self, id: &str, word: &str) -> Result<bool, Error> {
         let space = self.jobs.space();
         let step = Step::new(space.status(id)).expect(word).delete().while_absent(space.data(id));
-        Ok(step.run(&**self.jobs.store(), self.jobs.by()).await? == Swap::Swapped)
+        Ok(self.jobs.store().step(&step, self.jobs.by()).await?.is_done())
     }
 
     /// Says dead or cron, and is not in that list.
@@ -174,7 +174,7 @@ impl Visit<'_> {
             };
             let repaired = match cure {
                 Some(step) if self.repair && text.is_some() => {
-                    step.run(&**jobs.store(), jobs.by()).await? == Swap::Swapped
+                    jobs.store().step(&step, jobs.by()).await?.is_done()
                 }
                 _ if self.repair => self.drop_state(&id, &word).await?,
                 _ => false,

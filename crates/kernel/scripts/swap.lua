@@ -4,39 +4,41 @@
 -- ARGV 1   guards
 -- ARGV 2.. writes
 -- CALLS SADD SREM ZADD ZREM HSET HDEL HINCRBY INCRBY LPUSH RPUSH LREM SET DEL PEXPIRE XADD XACK PUBLISH
--- GIVES swapped | changed | gone
+-- GIVES done | refused, number of the guard, whether its key exists, the document's text if that was it
 local KIND = { SADD = 'set', SREM = 'set', ZADD = 'zset', ZREM = 'zset', HSET = 'hash', HDEL = 'hash',
   HINCRBY = 'hash', LPUSH = 'list', RPUSH = 'list', LREM = 'list', XADD = 'stream', XACK = 'stream',
   INCRBY = 'string', RELEASE = 'hash' }
 local at, guards, last = 2, tonumber(ARGV[1]), #ARGV
 
-for _ = 1, guards do
-  local want, n, text = ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2]
-  local key, missing = KEYS[n], n == 1 and 'gone' or 'changed'
+for guard = 0, guards - 1 do
+  local want, key, text = ARGV[at], KEYS[tonumber(ARGV[at + 1])], ARGV[at + 2]
+  local holds, found
   at = at + 3
   if want == 'text' then
     local have = redis.call('GET', key)
-    if not have then return missing end
-    if have ~= text then return 'changed' end
+    holds, found = have == text, guard == 0 and have
+  elseif want == 'sha' then
+    -- The hash travels instead of megabytes, so the text does not travel back either.
+    local have = redis.call('GET', key)
+    holds = have and redis.sha1hex(have) == text
   elseif want == 'absent' then
-    if redis.call('EXISTS', key) == 1 then return 'changed' end
+    holds = redis.call('EXISTS', key) == 0
   elseif want == 'exists' then
-    if redis.call('EXISTS', key) == 0 then return missing end
-  elseif want == 'pending' then
-    -- A command that somebody has answered meanwhile is answered once only. `text` is the group.
-    local waits = redis.pcall('XPENDING', key, text, ARGV[at], ARGV[at], 1)
-    if waits.err or #waits == 0 then return 'changed' end
+    holds = redis.call('EXISTS', key) == 1
+  elseif want == 'count' then
+    holds = redis.call('HLEN', key) == tonumber(text)
+  elseif want == 'nofield' then
+    holds = not redis.call('HGET', key, text)
+  elseif want == 'field' then
+    holds = redis.call('HGET', key, text) == ARGV[at]
     at = at + 1
   else
-    -- A field of a hash: `field` takes the text wanted as one more argument, `nofield` none.
-    local have = redis.call('HGET', key, text)
-    if want == 'nofield' then
-      if have then return 'changed' end
-    else
-      if have ~= ARGV[at] then return 'changed' end
-      at = at + 1
-    end
+    -- A command is answered once. `text` is its group; one that is gone has no command to answer.
+    local waits = redis.pcall('XPENDING', key, text, ARGV[at], ARGV[at], 1)
+    holds = not waits.err and #waits > 0
+    at = at + 1
   end
+  if not holds then return { 'refused', guard, redis.call('EXISTS', key), found } end
 end
 
 -- A write that fails halfway would leave the ones before it. Look at all of them first.
@@ -73,4 +75,4 @@ while at <= last do
   end
   at = at + 3 + count
 end
-return 'swapped'
+return 'done'

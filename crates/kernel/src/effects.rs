@@ -5,6 +5,7 @@
 use redis::Cmd;
 
 use crate::events::Event;
+use crate::packed::Words;
 
 /// Streams keep about this many entries.
 pub const EVENTS_KEPT: &str = "10000";
@@ -24,15 +25,64 @@ impl Op {
         Op { name, key: Some(key.as_ref().to_vec()), args }
     }
 
+    /// The command's name; `RELEASE` is a step's own (see [`crate::Step::release`]).
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The key it writes; `None` only for `PUBLISH`, whose channel is no key.
+    pub fn key(&self) -> Option<&[u8]> {
+        self.key.as_deref()
+    }
+
+    /// What follows the key.
+    pub fn args(&self) -> &[Vec<u8>] {
+        &self.args
+    }
+
+    /// The type that the key must have, where the write needs one.
+    pub fn kind(&self) -> Option<&'static str> {
+        Some(match self.name {
+            "SADD" | "SREM" => "set",
+            "ZADD" | "ZREM" => "zset",
+            "HSET" | "HDEL" | "HINCRBY" | "RELEASE" => "hash",
+            "LPUSH" | "RPUSH" | "LREM" => "list",
+            "XADD" | "XACK" => "stream",
+            "INCRBY" => "string",
+            _ => return None,
+        })
+    }
+
+    /// The field or the stream entry that is written, where it is not the whole key.
+    pub(crate) fn part(&self) -> Option<&[u8]> {
+        match self.name {
+            "HSET" | "HDEL" | "HINCRBY" | "RELEASE" => self.args.first().map(Vec::as_slice),
+            "XACK" => self.args.get(1).map(Vec::as_slice),
+            _ => None,
+        }
+    }
+
+    /// This write of a document right behind an earlier one: a life given there stays.
+    pub(crate) fn following(mut self, earlier: Op) -> Op {
+        let keeps_life = self.args.get(1).is_some_and(|arg| arg == b"KEEPTTL");
+        if keeps_life && earlier.name == "SET" {
+            self.args.truncate(1);
+            self.args.extend(earlier.args.into_iter().skip(1));
+        }
+        self
+    }
+
+    /// All its words: name, key, what follows.
+    pub fn words(&self) -> Words<'_> {
+        let name = std::iter::once(self.name.as_bytes());
+        name.chain(self.key()).chain(self.args.iter().map(Vec::as_slice)).collect()
+    }
+
     /// The same write as a command.
     pub fn cmd(&self) -> Cmd {
         let mut cmd = Cmd::new();
-        cmd.arg(self.name);
-        if let Some(key) = &self.key {
-            cmd.arg(key);
-        }
-        for arg in &self.args {
-            cmd.arg(arg);
+        for word in self.words() {
+            cmd.arg(word);
         }
         cmd
     }

@@ -16,11 +16,11 @@ mod scopes;
 mod script;
 pub mod script_headers;
 mod step;
-mod step_here;
 mod store;
 pub mod timers;
 mod told;
 mod update;
+mod writer;
 
 pub use check::Nodes as Scan;
 pub use clock::{Clock, FakeClock, ServerClock, SystemClock};
@@ -31,14 +31,13 @@ pub use lease::{Lease, Term};
 pub use packed::{Command, Packed, Words};
 pub use redis::{Cmd, Value};
 pub use scopes::ScopeSet;
-pub use script::Script;
-pub use step::{Pending, Step, Swap};
-pub use store::{
-    Answer, Calls, Deadline, Here, Kind, Message, Next, Session, Status, Store, Topic,
-};
+pub use script::{Script, sha1_hex};
+pub use step::{Condition, Guard, Pending, Refused, Step, Stepped};
+pub use store::{Answer, Deadline, Kind, Message, Session, Status, Store, Topic};
 pub use timers::{Timer, TimerKeys, Timers, Verdict};
 pub use told::Told;
 pub use update::{Change, Tries, Updated, update, update_with};
+pub use writer::{Decision, Writer, WriterLimits, Written};
 
 /// The scripts of the kernel itself.
 pub const SCRIPTS: &[&Script] =

@@ -29,13 +29,16 @@ impl Script {
 
     /// Lower-case SHA-1 of the text, as `EVALSHA` wants it.
     pub fn sha(&self) -> &str {
-        self.sha.get_or_init(|| {
-            use sha1::Digest as _;
-            let digest = sha1::Sha1::digest(self.source.as_bytes());
-            digest.iter().fold(String::with_capacity(40), |mut sha, byte| {
-                let _ = write!(sha, "{byte:02x}");
-                sha
-            })
-        })
+        self.sha.get_or_init(|| sha1_hex(self.source.as_bytes()))
     }
+}
+
+/// The SHA-1 of a text in lower-case hex, as `redis.sha1hex` gives it.
+pub fn sha1_hex(text: &[u8]) -> String {
+    use sha1::Digest as _;
+    let digest = sha1::Sha1::digest(text);
+    digest.iter().fold(String::with_capacity(40), |mut sha, byte| {
+        let _ = write!(sha, "{byte:02x}");
+        sha
+    })
 }

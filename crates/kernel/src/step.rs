@@ -1,9 +1,12 @@
-//! One atomic step on a stored document: compare the old text, write the new one, keep the indexes, append
-//! the events, in one round trip (`scripts/swap.lua`, or `step_here.rs` without a script). A step never recreates a key that is gone unless it
-//! says [`Step::absent`], and either all of it happens or nothing.
+//! One atomic step on a stored document, a compare-and-write: check the guards, write the new text,
+//! keep the indexes, append the events, in one round trip. [`Store::step`] runs it: as
+//! `scripts/swap.lua`, or natively on the embedded engine. Either all of it happens or nothing. A step
+//! never recreates a key that is gone unless it says [`Step::absent`].
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
+
+use redis::Value;
 
 use crate::effects::{Effects, Op};
 use crate::fault::Fault;
@@ -15,35 +18,68 @@ use crate::store::{Deadline, Store};
 pub(crate) static SWAP: Script = Script::new("swap", include_str!("../scripts/swap.lua"));
 
 /// How a step ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Swap {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stepped {
     /// All of it happened.
-    Swapped,
-    /// Something it was based on is different now; nothing was written. Read again and decide anew.
-    Changed,
-    /// The document does not exist; nothing was written.
-    Gone,
+    Done,
+    /// A guard did not hold; nothing was written.
+    Refused(Refused),
 }
 
-impl Swap {
-    /// The word the script answered.
-    pub fn word(self) -> &'static str {
-        match self {
-            Swap::Swapped => "swapped",
-            Swap::Changed => "changed",
-            Swap::Gone => "gone",
-        }
+impl Stepped {
+    /// Whether all of it happened.
+    pub fn is_done(&self) -> bool {
+        matches!(self, Stepped::Done)
     }
 }
 
-#[derive(Debug, Clone)]
-pub(crate) enum Guard {
-    Text(usize, Vec<u8>),
-    Absent(usize),
-    Exists(usize),
-    Field(usize, Vec<u8>, Vec<u8>),
-    NoField(usize, Vec<u8>),
-    Pending(usize, Vec<u8>, Vec<u8>),
+/// The first guard that did not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Which guard failed: 0 is the document's own, then the others in the order they were added.
+    pub guard: usize,
+    /// What the failed guard found: the document's current text where its text is the guard; `None`
+    /// where it is gone, or where the guard is of another kind.
+    pub found: Option<Vec<u8>>,
+    /// Whether the key of the failed guard does not exist.
+    pub missing: bool,
+}
+
+impl Refused {
+    /// The document itself does not exist, and the step did not mean to create it.
+    pub fn is_gone(&self) -> bool {
+        self.guard == 0 && self.missing
+    }
+}
+
+/// What must hold when a step writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guard {
+    /// The key it looks at.
+    pub key: Vec<u8>,
+    /// What must be so.
+    pub condition: Condition,
+}
+
+/// What must be so of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// It holds exactly this text.
+    Text(Vec<u8>),
+    /// It holds a text with this SHA-1, in lower-case hex.
+    Sha(String),
+    /// It does not exist.
+    Absent,
+    /// It exists.
+    Exists,
+    /// A field of the hash holds exactly this text.
+    Field(Vec<u8>, Vec<u8>),
+    /// The hash has no such field.
+    NoField(Vec<u8>),
+    /// The hash has exactly this many fields.
+    Count(usize),
+    /// The entry waits for its answer: group, entry.
+    Pending(Vec<u8>, Vec<u8>),
 }
 
 /// A command on a stream that waits for its answer: stream, consumer group, entry.
@@ -61,107 +97,144 @@ pub struct Pending {
 ///
 /// ```no_run
 /// # async fn f(store: &dyn kernel::Store, by: kernel::Deadline) -> Result<(), kernel::Fault> {
-/// use kernel::{Effects as _, Step, Swap};
-/// let done = Step::new("reactor:7").expect(r#"{"state":0}"#).write(r#"{"state":1}"#)
-///     .sadd("reactors:map:1", "7")
-///     .run(store, by).await?;
-/// assert_eq!(done, Swap::Swapped);
+/// use kernel::{Effects as _, Step, Stepped};
+/// let step = Step::new("reactor:7").expect(r#"{"state":0}"#).write(r#"{"state":1}"#)
+///     .sadd("reactors:map:1", "7");
+/// match store.step(&step, by).await? {
+///     Stepped::Done => println!("written"),
+///     Stepped::Refused(refused) => println!("it is {:?} now", refused.found),
+/// }
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone)]
-#[must_use = "a step does nothing until it is run"]
+#[must_use = "a step does nothing until a store runs it"]
 pub struct Step {
-    /// The document first.
-    pub(crate) keys: Vec<Vec<u8>>,
-    pub(crate) guard: Guard,
-    pub(crate) others: Vec<Guard>,
-    pub(crate) document: Option<Op>,
-    pub(crate) ops: Vec<Op>,
+    /// The document's own first.
+    guards: Vec<Guard>,
+    document: Option<Op>,
+    ops: Vec<Op>,
 }
 
 impl Step {
     /// A step on this document, which must exist unless something else is said.
     pub fn new(document: impl AsRef<[u8]>) -> Self {
-        Step {
-            keys: vec![document.as_ref().to_vec()],
-            guard: Guard::Exists(1),
-            others: Vec::new(),
-            document: None,
-            ops: Vec::new(),
-        }
+        let guard = Guard { key: document.as_ref().to_vec(), condition: Condition::Exists };
+        Step { guards: vec![guard], document: None, ops: Vec::new() }
+    }
+
+    /// What must hold, in the order it is checked: the document's own guard first.
+    pub fn guards(&self) -> &[Guard] {
+        &self.guards
+    }
+
+    /// What is written, in order: the document first.
+    pub fn writes(&self) -> impl Iterator<Item = &Op> {
+        self.document.iter().chain(&self.ops)
+    }
+
+    /// The document's key.
+    pub fn document(&self) -> &[u8] {
+        &self.guards[0].key
+    }
+
+    /// What is written to the document, where something is.
+    pub(crate) fn document_write(&self) -> Option<&Op> {
+        self.document.as_ref()
+    }
+
+    /// What is written beside the document.
+    pub(crate) fn effects(&self) -> &[Op] {
+        &self.ops
+    }
+
+    /// Adds the guards and the writes of a further step on the same document. The document's own guard
+    /// stays as it is.
+    pub(crate) fn join(mut self, further: Step) -> Self {
+        self.guards.extend(further.guards.into_iter().skip(1));
+        self.document = match (self.document, further.document) {
+            (Some(earlier), Some(later)) => Some(later.following(earlier)),
+            (earlier, later) => later.or(earlier),
+        };
+        self.ops.extend(further.ops);
+        self
+    }
+
+    fn guard(mut self, key: impl AsRef<[u8]>, condition: Condition) -> Self {
+        self.guards.push(Guard { key: key.as_ref().to_vec(), condition });
+        self
     }
 
     /// The document must hold exactly this text.
     pub fn expect(mut self, old: impl AsRef<[u8]>) -> Self {
-        self.guard = Guard::Text(1, old.as_ref().to_vec());
+        self.guards[0].condition = Condition::Text(old.as_ref().to_vec());
         self
     }
 
     /// The document must not exist: this step creates it.
     pub fn absent(mut self) -> Self {
-        self.guard = Guard::Absent(1);
+        self.guards[0].condition = Condition::Absent;
         self
     }
 
     /// The new text; the document keeps its remaining life.
     pub fn write(mut self, new: impl AsRef<[u8]>) -> Self {
-        let op = Op::on("SET", &self.keys[0], &[new.as_ref(), b"KEEPTTL"]);
-        self.document = Some(op);
+        self.document = Some(Op::on("SET", self.document(), &[new.as_ref(), b"KEEPTTL"]));
         self
     }
 
     /// The new text, with a life of its own from now on.
     pub fn write_for(mut self, new: impl AsRef<[u8]>, life_ms: u64) -> Self {
         let life = life_ms.max(1).to_string();
-        let op = Op::on("SET", &self.keys[0], &[new.as_ref(), b"PX", life.as_bytes()]);
+        let op = Op::on("SET", self.document(), &[new.as_ref(), b"PX", life.as_bytes()]);
         self.document = Some(op);
         self
     }
 
-    /// The document goes away. Of many who try, one gets [`Swap::Swapped`].
+    /// The document goes away. Of many who try, one gets [`Stepped::Done`].
     pub fn delete(mut self) -> Self {
-        self.document = Some(Op::on("DEL", &self.keys[0], &[]));
+        self.document = Some(Op::on("DEL", self.document(), &[]));
         self
     }
 
     /// Another key must hold this text too.
-    pub fn while_text(mut self, key: impl AsRef<[u8]>, text: impl AsRef<[u8]>) -> Self {
-        let n = self.number(key.as_ref());
-        self.others.push(Guard::Text(n, text.as_ref().to_vec()));
-        self
+    pub fn while_text(self, key: impl AsRef<[u8]>, text: impl AsRef<[u8]>) -> Self {
+        self.guard(key, Condition::Text(text.as_ref().to_vec()))
+    }
+
+    /// Another key must hold a text with this SHA-1 ([`crate::sha1_hex`]). A long text does not travel
+    /// then, neither there nor back.
+    pub fn while_sha(self, key: impl AsRef<[u8]>, sha: impl Into<String>) -> Self {
+        self.guard(key, Condition::Sha(sha.into()))
     }
 
     /// Another key must not exist.
-    pub fn while_absent(mut self, key: impl AsRef<[u8]>) -> Self {
-        let n = self.number(key.as_ref());
-        self.others.push(Guard::Absent(n));
-        self
+    pub fn while_absent(self, key: impl AsRef<[u8]>) -> Self {
+        self.guard(key, Condition::Absent)
     }
 
     /// Another key must exist.
-    pub fn while_exists(mut self, key: impl AsRef<[u8]>) -> Self {
-        let n = self.number(key.as_ref());
-        self.others.push(Guard::Exists(n));
-        self
+    pub fn while_exists(self, key: impl AsRef<[u8]>) -> Self {
+        self.guard(key, Condition::Exists)
     }
 
     /// A field of a hash must hold this text.
     pub fn while_field(
-        mut self,
+        self,
         key: impl AsRef<[u8]>,
         field: impl AsRef<[u8]>,
         text: impl AsRef<[u8]>,
     ) -> Self {
-        let n = self.number(key.as_ref());
-        self.others.push(Guard::Field(n, field.as_ref().to_vec(), text.as_ref().to_vec()));
-        self
+        self.guard(key, Condition::Field(field.as_ref().to_vec(), text.as_ref().to_vec()))
     }
 
     /// A field of a hash must not exist.
-    pub fn while_no_field(mut self, key: impl AsRef<[u8]>, field: impl AsRef<[u8]>) -> Self {
-        let n = self.number(key.as_ref());
-        self.others.push(Guard::NoField(n, field.as_ref().to_vec()));
-        self
+    pub fn while_no_field(self, key: impl AsRef<[u8]>, field: impl AsRef<[u8]>) -> Self {
+        self.guard(key, Condition::NoField(field.as_ref().to_vec()))
+    }
+
+    /// A hash must have exactly this many fields.
+    pub fn while_count(self, key: impl AsRef<[u8]>, fields: usize) -> Self {
+        self.guard(key, Condition::Count(fields))
     }
 
     /// Lets go of a claim in a hash, if the field still holds this text.
@@ -174,64 +247,40 @@ impl Step {
         self.op(Op::on("RELEASE", key, &[field.as_ref(), text.as_ref()]))
     }
 
-    /// This step is the answer to a command: it acknowledges it, and ends as [`Swap::Changed`] when the command
-    /// is answered already, by another server that took this one for dead.
-    pub fn answers(mut self, command: &Pending) -> Self {
-        let n = self.number(command.stream.as_bytes());
-        self.others.push(Guard::Pending(
-            n,
-            command.group.clone().into(),
-            command.entry.clone().into(),
-        ));
-        self.xack(&command.stream, &command.group, &command.entry)
+    /// This step is the answer to a command. It acknowledges the command, and is refused when another
+    /// server, which took this one for dead, has answered it already.
+    pub fn answers(self, command: &Pending) -> Self {
+        let Pending { stream, group, entry } = command;
+        self.guard(stream, Condition::Pending(group.clone().into(), entry.clone().into()))
+            .xack(stream, group, entry)
     }
 
-    /// Runs it: one round trip. After [`Fault::Unknown`] look before repeating; a repeated step with the same
-    /// `expect` is safe, because it finds the document changed.
-    pub async fn run(&self, store: &dyn Store, by: Deadline) -> Result<Swap, Fault> {
-        if let Some(done) = store.here().and_then(|here| self.run_here(here, by)) {
-            return done;
-        }
+    /// Runs it as `swap.lua`. This is for stores: everybody else calls [`Store::step`].
+    pub async fn run_script<S>(&self, store: &S, by: Deadline) -> Result<Stepped, Fault>
+    where
+        S: Store + ?Sized,
+    {
         let (keys, args) = self.wire();
         let args: Vec<&[u8]> = args.iter().map(AsRef::as_ref).collect();
         let answer = store.script(&SWAP, &keys, &args, by).await?;
-        match reply::bytes(&answer) {
-            Some(b"swapped") => Ok(Swap::Swapped),
-            Some(b"changed") => Ok(Swap::Changed),
-            Some(b"gone") => Ok(Swap::Gone),
-            _ => Err(reply::unexpected(keys[0], "swapped, changed or gone", &answer)),
-        }
+        ended(&answer).ok_or_else(|| reply::unexpected(keys[0], "done or refused", &answer))
     }
 
     /// Keys and arguments as the script takes them.
     fn wire(&self) -> (Vec<&[u8]>, Vec<Cow<'_, [u8]>>) {
-        let mut keys: Vec<&[u8]> = self.keys.iter().map(Vec::as_slice).collect();
+        let mut keys: Vec<&[u8]> = Vec::with_capacity(self.guards.len() + self.ops.len());
         let mut args: Vec<Cow<'_, [u8]>> = Vec::with_capacity(8 + 12 * self.ops.len());
-        args.push(digits(1 + self.others.len()));
-        for guard in std::iter::once(&self.guard).chain(&self.others) {
-            push_guard(&mut args, guard);
+        args.push(digits(self.guards.len()));
+        for Guard { key, condition } in &self.guards {
+            push_guard(&mut args, number_of(&mut keys, key), condition);
         }
-        for op in self.document.iter().chain(&self.ops) {
+        for op in self.writes() {
             args.push(digits(op.args.len()));
             args.push(Cow::Borrowed(op.name.as_bytes()));
-            let number = match &op.key {
-                Some(key) => number_of(&keys, key).unwrap_or_else(|| {
-                    keys.push(key);
-                    keys.len()
-                }),
-                None => 0,
-            };
-            args.push(digits(number));
+            args.push(op.key.as_ref().map_or(digits(0), |key| number_of(&mut keys, key)));
             args.extend(op.args.iter().map(|arg| Cow::Borrowed(arg.as_slice())));
         }
         (keys, args)
-    }
-
-    fn number(&mut self, key: &[u8]) -> usize {
-        number_of(&self.keys, key).unwrap_or_else(|| {
-            self.keys.push(key.to_vec());
-            self.keys.len()
-        })
     }
 }
 
@@ -242,23 +291,46 @@ impl Effects for Step {
     }
 }
 
-/// Keys count from 1, as in Lua.
-fn number_of<K: AsRef<[u8]>>(keys: &[K], key: &[u8]) -> Option<usize> {
-    keys.iter().position(|known| known.as_ref() == key).map(|at| at + 1)
+/// What the script's answer says.
+fn ended(answer: &Value) -> Option<Stepped> {
+    if reply::bytes(answer) == Some(b"done") {
+        return Some(Stepped::Done);
+    }
+    let [word, guard, exists, rest @ ..] = reply::list(answer)? else { return None };
+    let guard = usize::try_from(reply::int(guard)?).ok()?;
+    let missing = reply::int(exists)? == 0;
+    let found = rest.first().and_then(reply::bytes).map(<[u8]>::to_vec);
+    (reply::bytes(word)? == b"refused").then_some(Stepped::Refused(Refused {
+        guard,
+        found,
+        missing,
+    }))
 }
 
-fn push_guard<'a>(args: &mut Vec<Cow<'a, [u8]>>, guard: &'a Guard) {
-    let (word, number, rest): (&str, usize, [Option<&[u8]>; 2]) = match guard {
-        Guard::Text(n, text) => ("text", *n, [Some(text), None]),
-        Guard::Absent(n) => ("absent", *n, [Some(b""), None]),
-        Guard::Exists(n) => ("exists", *n, [Some(b""), None]),
-        Guard::Field(n, field, text) => ("field", *n, [Some(field), Some(text)]),
-        Guard::NoField(n, field) => ("nofield", *n, [Some(field), None]),
-        Guard::Pending(n, group, entry) => ("pending", *n, [Some(group), Some(entry)]),
+/// The number of a key, which is added where it is new. Keys count from 1, as in Lua.
+fn number_of<'a>(keys: &mut Vec<&'a [u8]>, key: &'a [u8]) -> Cow<'static, [u8]> {
+    let known = keys.iter().position(|known| *known == key);
+    digits(
+        1 + known.unwrap_or_else(|| {
+            keys.push(key);
+            keys.len() - 1
+        }),
+    )
+}
+
+fn push_guard<'a>(args: &mut Vec<Cow<'a, [u8]>>, number: Cow<'a, [u8]>, condition: &'a Condition) {
+    let (word, text, more): (&[u8], Cow<'a, [u8]>, Option<&'a [u8]>) = match condition {
+        Condition::Text(text) => (b"text", text.into(), None),
+        Condition::Sha(sha) => (b"sha", sha.as_bytes().into(), None),
+        Condition::Absent => (b"absent", Cow::default(), None),
+        Condition::Exists => (b"exists", Cow::default(), None),
+        Condition::Field(field, text) => (b"field", field.into(), Some(text)),
+        Condition::NoField(field) => (b"nofield", field.into(), None),
+        Condition::Count(fields) => (b"count", digits(*fields), None),
+        Condition::Pending(group, entry) => (b"pending", group.into(), Some(entry)),
     };
-    args.push(Cow::Borrowed(word.as_bytes()));
-    args.push(digits(number));
-    args.extend(rest.into_iter().flatten().map(Cow::Borrowed));
+    args.extend([Cow::Borrowed(word), number, text]);
+    args.extend(more.map(Cow::Borrowed));
 }
 
 /// Small numbers are many and always the same.

@@ -16,6 +16,7 @@ use redis::{Cmd, Value};
 use crate::fault::Fault;
 use crate::packed::Packed;
 use crate::script::Script;
+use crate::step::{Step, Stepped};
 
 /// The result of a store call: ready already, or to be awaited.
 #[must_use = "a store call does nothing until it is awaited"]
@@ -109,6 +110,12 @@ pub trait Store: Send + Sync + 'static {
         by: Deadline,
     ) -> Answer<'a, Value>;
 
+    /// One compare-and-write. After [`Fault::Unknown`] look before repeating. A repeated step that expects
+    /// the same text is safe, because it finds the document changed.
+    fn step<'a>(&'a self, step: &'a Step, by: Deadline) -> Answer<'a, Stepped> {
+        Answer::Later(Box::pin(step.run_script(self, by)))
+    }
+
     /// A connection of one's own, for `WATCH` and for blocking calls. `key` names the Cluster node.
     fn session<'a>(&'a self, key: &'a [u8], by: Deadline) -> Answer<'a, Box<dyn Session>>;
 
@@ -121,49 +128,6 @@ pub trait Store: Send + Sync + 'static {
 
     /// What was found at the other end, and how it is now.
     fn status(&self) -> Status;
-
-    /// The data itself, when it is inside this process. `None` means a network between, or a wrapper that wants to see
-    /// every call.
-    fn here(&self) -> Option<&dyn Here> {
-        None
-    }
-}
-
-/// What follows a reply in [`Here::at_once`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
-    /// The next command.
-    Go,
-    /// The one after the next.
-    Skip,
-    /// Nothing more.
-    Stop,
-}
-
-/// Commands of one atomic step on data inside this process.
-pub trait Calls {
-    /// Runs a command and gives its reply, as RESP 2.
-    fn call(&mut self, argv: &[&[u8]]) -> &[u8];
-}
-
-/// Data inside this process: a decision costs no script there.
-pub trait Here: Send + Sync {
-    /// Does `work` as one atomic step, as a script does. What was written stays written, so it looks at everything first.
-    /// `None`, and nothing was done, when the step must be a script just now.
-    fn alone(
-        &self,
-        work: &mut dyn FnMut(&mut dyn Calls),
-        by: Deadline,
-    ) -> Option<Result<(), Fault>>;
-
-    /// Runs commands as one atomic step. `look` sees the number and the reply of each, as RESP 2, before the next one
-    /// runs. `None`, and nothing was done, when the step must be a script just now.
-    fn at_once(
-        &self,
-        cmds: &[&[&[u8]]],
-        look: &mut dyn FnMut(usize, &[u8]) -> Next,
-        by: Deadline,
-    ) -> Option<Result<(), Fault>>;
 }
 
 /// A connection that belongs to one caller, in order.

@@ -119,7 +119,7 @@ pub struct Timer {
 
 impl Timer {
     /// Makes the timer's removal part of the step that does its work: then it happens exactly once, whatever
-    /// crashes. The step ends as [`crate::Swap::Changed`] when somebody armed the timer anew or took it over.
+    /// crashes. The step is refused when somebody armed the timer anew or took it over.
     pub fn finish(&self, step: Step) -> Step {
         step.while_field(&self.keys.data, &self.member, self.value())
             .ops(self.keys.cancel(&self.member))

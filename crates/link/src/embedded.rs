@@ -2,6 +2,8 @@
 //! subscriptions wait. While a long script has the engine a call waits in line without holding its thread, and is given up
 //! at its deadline: nothing of it was done.
 
+mod step;
+
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,8 +13,8 @@ use engine::{Connection, Engine, Fsync, Turn};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use kernel::{
-    Answer, Calls, Cmd, Deadline, Fault, Here, Kind, Message, Next, Packed, Script, Session,
-    Status, Store, Topic, Value, Words,
+    Answer, Cmd, Deadline, Fault, Kind, Message, Packed, Script, Session, Status, Step, Stepped,
+    Store, Topic, Value, Words,
 };
 use parking_lot::Mutex;
 use tokio::time::timeout_at;
@@ -294,6 +296,18 @@ impl Store for Direct {
         })
     }
 
+    fn step<'a>(&'a self, step: &'a Step, by: Deadline) -> Answer<'a, Stepped> {
+        match self.in_turn(by, |mut turn| Ok(step::run(&mut turn, step))) {
+            Answer::Ready(Some(Ok(Some(stepped)))) => Answer::ready(stepped),
+            native => Answer::Later(Box::pin(async move {
+                match native.await? {
+                    Some(stepped) => stepped,
+                    None => step.run_script(self, by).await,
+                }
+            })),
+        }
+    }
+
     fn session<'a>(&'a self, _key: &'a [u8], by: Deadline) -> Answer<'a, Box<dyn Session>> {
         if by.left().is_zero() {
             return Answer::ready(Err(late()));
@@ -327,51 +341,6 @@ impl Store for Direct {
             eviction: "noeviction".to_owned(),
             warnings: self.embedded.warnings.clone(),
         }
-    }
-
-    fn here(&self) -> Option<&dyn Here> {
-        Some(self)
-    }
-}
-
-/// A unit of the engine, as modules see it.
-struct Unit<'a, 'b>(&'a mut engine::Unit<'b>);
-
-impl Calls for Unit<'_, '_> {
-    fn call(&mut self, argv: &[&[u8]]) -> &[u8] {
-        self.0.call(argv)
-    }
-}
-
-impl Here for Direct {
-    fn alone(
-        &self,
-        work: &mut dyn FnMut(&mut dyn Calls),
-        by: Deadline,
-    ) -> Option<Result<(), Fault>> {
-        if by.left().is_zero() {
-            return Some(Err(late()));
-        }
-        let ran = self.shared.try_turn()?.alone(&mut |unit| work(&mut Unit(unit)))?;
-        Some(ran.or_else(|error| reply::outcome(error).map(|_| ())))
-    }
-
-    fn at_once(
-        &self,
-        cmds: &[&[&[u8]]],
-        look: &mut dyn FnMut(usize, &[u8]) -> Next,
-        by: Deadline,
-    ) -> Option<Result<(), Fault>> {
-        if by.left().is_zero() {
-            return Some(Err(late()));
-        }
-        let mut look = |at: usize, reply: &[u8]| match look(at, reply) {
-            Next::Go => engine::Next::Go,
-            Next::Skip => engine::Next::Skip,
-            Next::Stop => engine::Next::Stop,
-        };
-        let ran = self.shared.try_turn()?.unit(cmds, &mut look)?;
-        Some(ran.or_else(|error| reply::outcome(error).map(|_| ())))
     }
 }
 

@@ -8,7 +8,6 @@
 //!
 //! [`Fault::Unknown`]: kernel::Fault::Unknown
 
-mod awake;
 mod cluster;
 mod embedded;
 mod error;

@@ -4,11 +4,8 @@
 //! stream, garbage, an answer nobody asked for, or silence; its owner then opens another.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
@@ -18,7 +15,6 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, timeout_at};
 
-use crate::awake::{Awake, PATIENCE, look};
 use crate::place::Address;
 use crate::reply::Reader;
 use crate::wire::{Stream, Wire};
@@ -29,7 +25,6 @@ const BATCH: usize = 256;
 const TICK: Duration = Duration::from_millis(250);
 const IDLE: Duration = Duration::from_millis(1_500); // then we ask whether anybody is there
 const SILENCE: Duration = Duration::from_secs(3); // no byte although an answer is due: half-open
-const SMALL: usize = 16 << 10; // the answer to more is no matter of microseconds
 const CLOSED: &str = "the connection was closed";
 const SLOWEST: Duration = Duration::from_secs(10); // bytes trickle, but no answer is that slow
 
@@ -82,7 +77,8 @@ struct Pending {
 
 #[derive(Default)]
 struct Shared {
-    waiting: Mutex<Waiting>,
+    /// What has no answer yet, in the order it was sent.
+    waiting: Mutex<VecDeque<Pending>>,
     written: AtomicU64,
     closed: AtomicBool,
     reason: Mutex<String>,
@@ -93,49 +89,10 @@ struct Shared {
 }
 
 impl Shared {
-    fn is_awake(&self) -> bool {
-        self.waiting.lock().is_awake()
-    }
-
     async fn drained(&self) {
-        while !self.waiting.lock().requests.is_empty() {
+        while !self.waiting.lock().is_empty() {
             self.drained.notified().await;
         }
-    }
-
-    /// Ends when the thread is to stay awake; whoever sends a request looks again.
-    async fn awake(&self) {
-        poll_fn(|_| if self.is_awake() { Poll::Ready(()) } else { Poll::Pending }).await;
-    }
-}
-
-/// What has no answer yet, and how to wait for it.
-#[derive(Default)]
-struct Waiting {
-    requests: VecDeque<Pending>,
-    known: Awake,
-    /// One request alone since it was sent, and whether the thread stays awake for it.
-    lone: Option<bool>,
-}
-
-impl Waiting {
-    fn push(&mut self, pending: Pending, size: usize) {
-        let lone = self.requests.is_empty() && size <= SMALL;
-        self.lone = if lone { self.known.choose() } else { None };
-        self.requests.push_back(pending);
-    }
-
-    fn pop(&mut self) -> Option<Pending> {
-        let done = self.requests.pop_front()?;
-        if let Some(awake) = self.lone.take() {
-            self.known.learn(awake, done.since.elapsed());
-        }
-        Some(done)
-    }
-
-    fn is_awake(&self) -> bool {
-        self.lone == Some(true)
-            && self.requests.front().is_some_and(|one| one.since.elapsed() < PATIENCE)
     }
 }
 
@@ -247,9 +204,8 @@ async fn run(
     shared: Arc<Shared>,
 ) {
     let (stream, bytes) = wire.into_parts();
-    let socket = stream.socket().and_then(|socket| socket.try_clone_to_owned().ok());
     let (reading, writing) = tokio::io::split(stream);
-    let mut reading = std::pin::pin!(read(reading, bytes, socket, &queue, &shared));
+    let mut reading = std::pin::pin!(read(reading, bytes, &queue, &shared));
     // What is written is looked for at once: reading comes after writing in each turn.
     let why = tokio::select! {
         biased;
@@ -266,7 +222,7 @@ async fn run(
         }
     }
     let written = shared.written.load(Ordering::Acquire);
-    for pending in std::mem::take(&mut shared.waiting.lock().requests) {
+    for pending in std::mem::take(&mut *shared.waiting.lock()) {
         let lost = if pending.start >= written {
             Lost::NotSent(why.clone())
         } else {
@@ -328,7 +284,7 @@ async fn write(
                     values: Vec::with_capacity(request.replies),
                     answer: request.answer,
                 };
-                waiting.push(pending, request.bytes.len());
+                waiting.push_back(pending);
                 bytes.extend_from_slice(&request.bytes);
                 taken += request.bytes.len() as u64;
             }
@@ -361,7 +317,6 @@ async fn push(
 async fn read(
     mut stream: ReadHalf<Box<dyn Stream>>,
     mut bytes: BytesMut,
-    socket: Option<OwnedFd>,
     queue: &mpsc::WeakSender<Request>,
     shared: &Shared,
 ) -> String {
@@ -381,15 +336,6 @@ async fn read(
                 }
             }
         }
-        if let Some(socket) = socket.as_ref().filter(|_| shared.is_awake()) {
-            match look(socket, &mut bytes) {
-                None => tokio::task::yield_now().await,
-                Some(Ok(0)) => return CLOSED.to_owned(),
-                Some(Ok(_)) => heard = Instant::now(),
-                Some(Err(error)) => return crate::error::plain(&error),
-            }
-            continue;
-        }
         tokio::select! {
             biased;
             read = stream.read_buf(&mut bytes) => match read {
@@ -397,7 +343,6 @@ async fn read(
                 Ok(_) => heard = Instant::now(),
                 Err(error) => return crate::error::plain(&error),
             },
-            () = shared.awake(), if socket.is_some() => {}
             _ = tick.tick() => {
                 if let Some(why) = silence(heard, queue, shared) {
                     return why;
@@ -409,11 +354,11 @@ async fn read(
 
 fn deliver(value: Value, shared: &Shared) -> bool {
     let mut waiting = shared.waiting.lock();
-    let Some(first) = waiting.requests.front_mut() else { return false };
+    let Some(first) = waiting.front_mut() else { return false };
     first.values.push(value);
     if first.values.len() >= first.replies {
-        let done = waiting.pop().expect("it was just looked at");
-        let last = waiting.requests.is_empty();
+        let done = waiting.pop_front().expect("it was just looked at");
+        let last = waiting.is_empty();
         drop(waiting);
         if last && shared.closed.load(Ordering::Acquire) {
             shared.drained.notify_one();
@@ -425,7 +370,7 @@ fn deliver(value: Value, shared: &Shared) -> bool {
 }
 
 fn silence(heard: Instant, queue: &mpsc::WeakSender<Request>, shared: &Shared) -> Option<String> {
-    let oldest = shared.waiting.lock().requests.front().map(|one| one.since.elapsed());
+    let oldest = shared.waiting.lock().front().map(|one| one.since.elapsed());
     match oldest {
         None if heard.elapsed() >= IDLE => ping(queue),
         Some(age) if age >= SLOWEST || (age >= SILENCE && heard.elapsed() >= SILENCE) => {

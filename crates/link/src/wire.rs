@@ -1,7 +1,6 @@
 //! One connection as bytes: opened, logged in and checked, then a writer of commands and a reader of
 //! replies. It knows no deadline and no retry; whoever uses it does, and drops it when in doubt.
 
-use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -16,27 +15,9 @@ use crate::place::{Access, Address, Login};
 use crate::reply::{self, Reader};
 
 /// Any byte stream: TCP, TLS, a Unix socket, or a pipe in memory.
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {
-    /// The socket, if the bytes on it are those of the stream.
-    fn socket(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl Stream for TcpStream {
-    fn socket(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.as_fd())
-    }
-}
-
-impl Stream for UnixStream {
-    fn socket(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.as_fd())
-    }
-}
-
-impl Stream for tokio_rustls::client::TlsStream<TcpStream> {}
-impl Stream for tokio::io::DuplexStream {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// How connections to one kind of server are made.
 #[derive(Clone)]

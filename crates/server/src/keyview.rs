@@ -71,7 +71,7 @@ pub(crate) struct KeyView {
     params: Json,
     /// Text, pairs, members or entries, by type. Absent when hidden.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Object>)]
     value: Option<Json>,
     /// Why the value is not shown.
     #[serde(skip_serializing_if = "Option::is_none")]

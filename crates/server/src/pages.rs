@@ -19,6 +19,8 @@ const PARTY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'se
 
 #[derive(RustEmbed)]
 #[folder = "web/"]
+#[exclude = "*.d.ts"] // Types for the check of the scripts.
+#[exclude = "*.md"]
 struct Web;
 
 /// What the router answers when no route matched: a file, a page of the party game, the dashboard's shell, or 404.
@@ -161,6 +163,15 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(party_page(name), page, "{name}");
+        }
+    }
+
+    #[test]
+    fn only_what_a_page_loads_is_embedded() {
+        for name in Web::iter() {
+            let known =
+                ["js", "css", "html", "svg"].iter().any(|ext| name.ends_with(&format!(".{ext}")));
+            assert!(known, "{name}");
         }
     }
 

@@ -1,6 +1,7 @@
 // Start: language, who is looking, frame, routes, socket. The only file that knows all parts.
-import { h, loadIcons } from './base/dom.js';
+
 import * as api from './base/api.js';
+import { h, loadIcons } from './base/dom.js';
 import * as i18n from './base/i18n.js';
 import * as keys from './base/keys.js';
 import { Live } from './base/live.js';
@@ -95,7 +96,7 @@ async function boot() {
       shell.navId = view.nav;
       shell.drawNav();
     },
-    shown: (view, { keepFocus }) => {
+    shown: (_view, { keepFocus }) => {
       scrollTo(0, 0);
       if (!keepFocus) shell.h1.focus();
     },

@@ -7,7 +7,7 @@ use kernel::events::{EventReader, Feed, Filter, Record};
 use kernel::numbers::Dialect;
 use kernel::timers::Scopes;
 use kernel::{
-    Change, Effects as _, Event, FakeClock, Lease, Step, Swap, SystemClock, TimerKeys, Timers,
+    Change, Effects as _, Event, FakeClock, Lease, Step, Stepped, SystemClock, TimerKeys, Timers,
     Updated, Verdict, update,
 };
 use testkit::on_cluster;
@@ -35,7 +35,7 @@ on_cluster!(steps_timers_and_events_of_many_scopes_work, |store, _cluster| {
             .write("1")
             .ops(TimerKeys::of(key(scope, "due")).arm("m", 1, "p"))
             .event(key(scope, "events"), &event);
-        assert_eq!(step.run(&*store, soon()).await.unwrap(), Swap::Swapped);
+        assert_eq!(store.step(&step, soon()).await.unwrap(), Stepped::Done);
     }
     let keys = |scope: &str| Some(TimerKeys::of(key(scope, "due")));
     let set = Scopes::Set("wk:reactors:scopes".to_owned());
@@ -48,7 +48,8 @@ on_cluster!(steps_timers_and_events_of_many_scopes_work, |store, _cluster| {
                 .expect("1")
                 .write("2")
                 .event(key(&timer.scope, "events"), &event);
-            assert_eq!(timer.finish(step).run(&*store, soon()).await.unwrap(), Swap::Swapped);
+            let finished = store.step(&timer.finish(step), soon()).await.unwrap();
+            assert_eq!(finished, Stepped::Done);
             Verdict::Done
         }
     };

@@ -8,23 +8,24 @@ use kernel::events::{EventReader, Feed, Filter, Record, Seq};
 use kernel::numbers::Dialect;
 use kernel::timers::Scopes;
 use kernel::{
-    Change, Effects as _, Event, Fault, Step, Swap, SystemClock, TimerKeys, Timers, Updated,
-    Verdict, update,
+    Change, Effects as _, Event, Fault, Step, Stepped, Store as _, SystemClock, TimerKeys, Timers,
+    Updated, Verdict, update,
 };
 use testkit::{Faulty, How, on_every_store};
 
-use crate::support::{ask, int, soon, text};
+use crate::support::{ask, int, refused, soon, text};
 
 on_every_store!(a_step_without_an_answer_can_be_repeated, |store| {
     let faulty = Faulty::new(store.clone());
-    for (how, second) in [(How::AnswerLost, Swap::Changed), (How::RequestLost, Swap::Swapped)] {
+    let changed = refused(0, Some("new"), false);
+    for (how, second) in [(How::AnswerLost, changed), (How::RequestLost, Stepped::Done)] {
         ask(&*store, &["SET", "doc", "old"]).await;
         ask(&*store, &["DEL", "fired"]).await;
         let step = Step::new("doc").expect("old").write("new").incrby("fired", 1);
         faulty.fail_next(how);
-        let first = step.run(&*faulty, soon()).await;
+        let first = faulty.step(&step, soon()).await;
         assert!(matches!(first, Err(Fault::Unknown(_))), "{first:?}");
-        assert_eq!(step.run(&*faulty, soon()).await.unwrap(), second);
+        assert_eq!(faulty.step(&step, soon()).await.unwrap(), second);
         assert_eq!(text(&*store, &["GET", "fired"]).await, "1");
     }
 });
@@ -84,7 +85,7 @@ on_every_store!(timers_fire_once_on_a_store_that_keeps_failing, |store| {
         async move {
             let work =
                 Step::new("doc").incrby("fired", 1).incrby(format!("fired:{}", timer.member), 1);
-            match timer.finish(work).run(&*faulty, soon()).await {
+            match faulty.step(&timer.finish(work), soon()).await {
                 Ok(_) => Verdict::Done,
                 Err(_) => Verdict::Failed,
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kernel::{Cmd, Deadline, Store, Value};
+use kernel::{Cmd, Deadline, Refused, Stepped, Store, Value};
 
 /// Long enough for any test, short enough to end a hanging one.
 pub(crate) fn soon() -> Deadline {
@@ -26,4 +26,9 @@ pub(crate) async fn text(store: &dyn Store, words: &[&str]) -> String {
 /// The same, as a number.
 pub(crate) async fn int(store: &dyn Store, words: &[&str]) -> i64 {
     kernel::reply::int(&ask(store, words).await).unwrap()
+}
+
+/// A step that ended at this guard.
+pub(crate) fn refused(guard: usize, found: Option<&str>, missing: bool) -> Stepped {
+    Stepped::Refused(Refused { guard, found: found.map(Into::into), missing })
 }

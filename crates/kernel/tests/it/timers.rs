@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use kernel::timers::Scopes;
 use kernel::{
-    Clock, Effects as _, FakeClock, ScopeSet, Step, Store, Swap, TimerKeys, Timers, Verdict,
+    Clock, Effects as _, FakeClock, ScopeSet, Step, Stepped, Store, TimerKeys, Timers, Verdict,
 };
 use testkit::on_every_store;
 
-use crate::support::{ask, int, soon, text};
+use crate::support::{ask, int, refused, soon, text};
 
 const NOW: u64 = 1_700_000_000_000;
 
@@ -94,10 +94,11 @@ on_every_store!(work_and_removal_in_one_step_happen_once_even_after_a_clock_jump
     clock.set(NOW + 3_600_000);
     let theirs = second.take("t1", soon()).await.unwrap().remove(0);
     let work = || Step::new("doc").expect("0").write("1").incrby("fired", 1);
-    let done = theirs.finish(work()).run(&*store, soon()).await.unwrap();
-    assert_eq!(done, Swap::Swapped);
-    let late = mine.finish(Step::new("doc").incrby("fired", 1)).run(&*store, soon()).await.unwrap();
-    assert_eq!(late, Swap::Changed);
+    let done = store.step(&theirs.finish(work()), soon()).await.unwrap();
+    assert_eq!(done, Stepped::Done);
+    let late = mine.finish(Step::new("doc").incrby("fired", 1));
+    let late = store.step(&late, soon()).await.unwrap();
+    assert_eq!(late, refused(1, None, true));
     assert_eq!(text(&*store, &["GET", "fired"]).await, "1");
     assert_eq!(int(&*store, &["EXISTS", "wk:test:t1:due"]).await, 0);
     // Set back: what is armed waits, nothing is lost.
@@ -107,7 +108,7 @@ on_every_store!(work_and_removal_in_one_step_happen_once_even_after_a_clock_jump
     clock.set(NOW + 5);
     let again = first.take("t1", soon()).await.unwrap().remove(0);
     let step = again.rearm(Step::new("doc").expect("1").write("2"), NOW + 50, "q");
-    assert_eq!(step.run(&*store, soon()).await.unwrap(), Swap::Swapped);
+    assert_eq!(store.step(&step, soon()).await.unwrap(), Stepped::Done);
     assert_eq!(text(&*store, &["ZSCORE", "wk:test:t1:due", "b"]).await, (NOW + 50).to_string());
     assert_eq!(text(&*store, &["HGET", "wk:test:t1:due:data", "b"]).await, "- q");
 });
@@ -145,8 +146,8 @@ on_every_store!(two_servers_serve_every_timer_of_every_scope_once, |store| {
                     let (store, fired) = (store.clone(), fired.clone());
                     async move {
                         let once = Step::new(format!("done:{}", timer.member)).absent().write("1");
-                        let once = timer.finish(once).run(&*store, soon()).await.unwrap();
-                        assert_eq!(once, Swap::Swapped, "{} was served twice", timer.member);
+                        let once = store.step(&timer.finish(once), soon()).await.unwrap();
+                        assert_eq!(once, Stepped::Done, "{} was served twice", timer.member);
                         fired.fetch_add(1, Ordering::SeqCst);
                         Verdict::Done
                     }

@@ -4,7 +4,7 @@
 
 use expect_test::expect;
 use kernel::numbers::Dialect;
-use kernel::{Change, Effects as _, Event, Step, TimerKeys, update};
+use kernel::{Change, Effects as _, Event, Step, Store as _, TimerKeys, update};
 use testkit::{Recorder, on_every_store};
 
 use crate::support::{ask, soon};
@@ -19,10 +19,10 @@ on_every_store!(a_step_is_one_script, |store| {
         .srem("reactors:map:1", "7")
         .ops(TimerKeys::of("wk:reactors:t:due").arm("state:7", 99, "1"))
         .event("wk:reactors:t:events", &event);
-    step.run(&*wire, soon()).await.unwrap();
+    wire.step(&step, soon()).await.unwrap();
     expect![[r#"
         SCRIPT swap 5 reactor:7 reactors:map:1 wk:reactors:t:due wk:reactors:t:due:data wk:reactors:t:events 1 text 1 old 2 SET 1 new KEEPTTL 1 SREM 2 7 2 ZADD 3 99 state:7 2 HSET 4 state:7 '- 1' 12 XADD 5 MAXLEN ~ 10000 * type HIT at 5 id 7 body {"state":1}
-          swapped
+          done
     "#]].assert_eq(&wire.take());
 });
 

@@ -111,7 +111,7 @@ fn while_a_script_runs_calls_wait_without_a_thread_and_are_given_up_as_not_sent(
         given_up(store.pipeline(std::slice::from_ref(&get), by()).await.expect_err("busy"));
         given_up(store.script(&SCRIPT, &[], &[], by()).await.expect_err("busy"));
         let step = Step::new("a").absent().write("1").zadd("z", 1, "a");
-        given_up(step.run(&*store, by()).await.expect_err("busy"));
+        given_up(store.step(&step, by()).await.expect_err("busy"));
         let mut session = store.session(b"a", by()).await.expect("it needs no turn");
         given_up(session.call(&get, by()).await.expect_err("busy"));
         given_up(session.exec(std::slice::from_ref(&get), by()).await.expect_err("busy"));
@@ -137,6 +137,32 @@ fn while_a_script_runs_calls_wait_without_a_thread_and_are_given_up_as_not_sent(
         }
     });
     script.join().expect("it was ended");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_is_native_and_a_script_where_the_engine_declines() {
+    use kernel::{Refused, Step, Stepped};
+
+    let store = Embedded::memory().store();
+    let refused = Refused { guard: 0, found: Some(b"new".to_vec()), missing: false };
+    // A write could be refused halfway where memory has a limit: there a script says so first.
+    for (limit, scripts) in [("0", 0), ("100mb", 2), ("0", 0)] {
+        store.call(&cmd(&format!("CONFIG SET maxmemory {limit}")), soon()).await.expect("set");
+        store.call(&cmd("SET doc old"), soon()).await.expect("set");
+        store.call(&cmd("CONFIG RESETSTAT"), soon()).await.expect("forgotten");
+        let step = Step::new("doc").expect("old").write("new");
+        assert_eq!(store.step(&step, soon()).await, Ok(Stepped::Done));
+        assert_eq!(store.step(&step, soon()).await, Ok(Stepped::Refused(refused.clone())));
+        let Ok(Value::BulkString(stats)) = store.call(&cmd("INFO commandstats"), soon()).await
+        else {
+            panic!("a text");
+        };
+        let stats = String::from_utf8_lossy(&stats);
+        let calls = |line: &&str| line.starts_with("cmdstat_eval");
+        let calls = stats.lines().filter(calls).filter_map(|line| line.split(['=', ',']).nth(1));
+        let calls: u32 = calls.map(|count| count.parse::<u32>().expect("a number")).sum();
+        assert_eq!(calls.min(2), scripts, "maxmemory {limit}: {stats}");
+    }
 }
 
 fn cmd_words(words: &[&str]) -> kernel::Cmd {

@@ -2,7 +2,7 @@
 //! another spelling is decided in Rust and swapped in by compare-and-set. Either way exactly one attack kills.
 
 use field::Tenant;
-use kernel::{Effects as _, Pending, Step, Swap};
+use kernel::{Effects as _, Pending, Step, Stepped};
 use uuid::Uuid;
 
 use super::Monsters;
@@ -201,10 +201,10 @@ impl Monsters {
             hint = Hint::of(self, tenant, &after, &new);
             step = step.write(new);
         }
-        match step.run(&*self.store, self.by()).await? {
-            Swap::Swapped => {}
-            Swap::Changed => return Ok(None),
-            Swap::Gone => return Err(MonsterError::NotFound),
+        match self.store.step(&step, self.by()).await? {
+            Stepped::Done => {}
+            Stepped::Refused(refused) if refused.is_gone() => return Err(MonsterError::NotFound),
+            Stepped::Refused(_) => return Ok(None),
         }
         if let Some(revive) = revives {
             self.rise(&revive).await;

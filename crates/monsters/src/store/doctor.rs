@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use field::{Field, Tenant};
 use kernel::check::{Finding, Trouble};
-use kernel::{Cmd, Effects as _, Fault, Step, Swap, reply};
+use kernel::{Cmd, Effects as _, Fault, Step, reply};
 use uuid::Uuid;
 
 use super::Monsters;
@@ -81,6 +81,6 @@ impl Monsters {
         let key = self.of(tenant)?.present(field)?;
         let step = Step::new(&key).while_field(&key, &wrong.character, &wrong.says);
         let step = step.hset(&key, &wrong.character, wrong.controls.to_string());
-        Ok(step.run(&*self.store, self.by()).await? == Swap::Swapped)
+        Ok(self.store.step(&step, self.by()).await?.is_done())
     }
 }

@@ -3,7 +3,7 @@
 
 use field::Tenant;
 use kernel::{
-    Change, Cmd, Effects as _, Pending, Step, Swap, Timer, Updated, Value, Verdict, reply,
+    Change, Cmd, Effects as _, Pending, Step, Stepped, Timer, Updated, Value, Verdict, reply,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -37,7 +37,7 @@ impl Monsters {
             Ok(_) | Err(MonsterError::NotFound) => {
                 // Nobody there to drop anything: the timer goes.
                 let step = timer.finish(Step::new(&key).expect(&text).delete());
-                step.run(&*self.store, self.by()).await?;
+                self.store.step(&step, self.by()).await?;
                 return Ok(Verdict::Done);
             }
             Err(error) => return Err(error),
@@ -60,10 +60,10 @@ impl Monsters {
         }
         let again = u64::try_from(state.next_ms()).unwrap_or(u64::MAX).max(at + 1);
         let step = timer.rearm(step, again, &timer.payload);
-        match step.run(&*self.store, self.by()).await? {
+        match self.store.step(&step, self.by()).await? {
             // Hit meanwhile, or taken over: whoever has the timer looks again.
-            Swap::Changed => Ok(Verdict::Failed),
-            Swap::Swapped | Swap::Gone => Ok(Verdict::Done),
+            Stepped::Refused(refused) if !refused.is_gone() => Ok(Verdict::Failed),
+            Stepped::Refused(_) | Stepped::Done => Ok(Verdict::Done),
         }
     }
 

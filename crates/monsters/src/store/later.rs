@@ -2,7 +2,7 @@
 //! choice of a skill. Each is one step with a single winner.
 
 use field::Tenant;
-use kernel::{Cmd, Effects as _, Step, Swap, reply};
+use kernel::{Cmd, Effects as _, Step, Stepped, reply};
 
 use super::Monsters;
 use crate::error::{MonsterError, Result, SkillCheck};
@@ -53,10 +53,12 @@ impl Monsters {
             if attack.mp_cost > 0 && template.as_ref().is_some_and(|t| t.mp_recovery > 0) {
                 step = step.ops(keys.arm_recovery(id, self.clock.now_ms()));
             }
-            match step.run(&*self.store, self.by()).await? {
-                Swap::Swapped => return Ok(after.mp),
-                Swap::Changed => {}
-                Swap::Gone => return Err(MonsterError::NotFound),
+            match self.store.step(&step, self.by()).await? {
+                Stepped::Done => return Ok(after.mp),
+                Stepped::Refused(refused) if refused.is_gone() => {
+                    return Err(MonsterError::NotFound);
+                }
+                Stepped::Refused(_) => {}
             }
         }
         Err(MonsterError::Contended)

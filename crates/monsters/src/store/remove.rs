@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use field::{Field, Point, Tenant};
 use futures_util::StreamExt as _;
 use kernel::keyspace::{Classifier, KeyDef, scan_glob};
-use kernel::{Cmd, Effects as _, Fault, Pending, Scan, Step, Swap, Value, reply};
+use kernel::{Cmd, Effects as _, Fault, Pending, Scan, Step, Stepped, Value, reply};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -208,13 +208,15 @@ impl Monsters {
             }
             let gone = events::destroyed(&monster, self.clock.now_ms(), actor);
             let step = self.removal(step, tenant.id, &monster)?.event(&keys.events, &gone);
-            match step.run(&*self.store, self.by()).await? {
-                Swap::Swapped => {
+            match self.store.step(&step, self.by()).await? {
+                Stepped::Done => {
                     self.slots.forget(tenant.id, id);
                     return Ok(monster);
                 }
-                Swap::Changed => {}
-                Swap::Gone => return Err(MonsterError::NotFound),
+                Stepped::Refused(refused) if refused.is_gone() => {
+                    return Err(MonsterError::NotFound);
+                }
+                Stepped::Refused(_) => {}
             }
         }
         Err(MonsterError::Contended)
@@ -271,7 +273,7 @@ impl Monsters {
             // An entry without a monster: it goes, unless the monster came meanwhile.
             let map = self.of(tenant.id)?.map(field)?;
             let step = Step::new(self.keys.monster(tenant.id, *id)?).absent();
-            step.srem(map, id.to_string()).run(&*self.store, self.by()).await?;
+            self.store.step(&step.srem(map, id.to_string()), self.by()).await?;
         }
         Ok(cleared)
     }
@@ -293,7 +295,7 @@ impl Monsters {
         for field in fields {
             step = step.srem(keys.map(*field)?, id.to_string());
         }
-        step.run(&*self.store, self.by()).await?;
+        self.store.step(&step, self.by()).await?;
         self.slots.forget(tenant, id);
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! meanwhile.
 
 use field::{Area, Tenant};
-use kernel::{Effects as _, Op, Step, Swap, Timer, Verdict};
+use kernel::{Effects as _, Op, Step, Stepped, Timer, Verdict};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -144,10 +144,12 @@ impl Monsters {
                 .write(after.spliced(&before, &text)?)
                 .ops(ops)
                 .ops(more.iter().cloned());
-            match finishes.on(step, &keys).run(&*self.store, self.by()).await? {
-                Swap::Swapped => return Ok(true),
-                Swap::Changed => last = text,
-                Swap::Gone => return Err(MonsterError::NotFound),
+            match self.store.step(&finishes.on(step, &keys), self.by()).await? {
+                Stepped::Done => return Ok(true),
+                Stepped::Refused(refused) if refused.is_gone() => {
+                    return Err(MonsterError::NotFound);
+                }
+                Stepped::Refused(_) => last = text,
             }
         }
         Err(MonsterError::Contended)
@@ -248,7 +250,7 @@ impl Monsters {
             };
             step = step.event(&keys.events, &events::command(&monster, kind, now, &body));
         }
-        finishes.on(step, &keys).run(&*self.store, self.by()).await?;
+        self.store.step(&finishes.on(step, &keys), self.by()).await?;
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use field::Tenant;
-use kernel::{Cmd, Effects as _, Pending, Step, Swap, Timer, Verdict, reply};
+use kernel::{Cmd, Effects as _, Pending, Step, Stepped, Timer, Verdict, reply};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -101,11 +101,13 @@ impl Monsters {
                 let due = now + if delay_ms == 0 { timers::GRACE_MS } else { delay_ms };
                 step = step.ops(keys.timers.arm(&member, due, &payload));
             }
-            match step.run(&*self.store, self.by()).await? {
-                Swap::Swapped => {}
+            match self.store.step(&step, self.by()).await? {
+                Stepped::Done => {}
+                Stepped::Refused(refused) if refused.is_gone() => {
+                    return Err(MonsterError::NotFound);
+                }
                 // Hit, moved, or used by somebody else meanwhile: all checks again.
-                Swap::Changed => continue,
-                Swap::Gone => return Err(MonsterError::NotFound),
+                Stepped::Refused(_) => continue,
             }
             self.wake();
             if worked && delay_ms == 0 {

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use kernel::timers::Scopes;
-use kernel::{Effects as _, Op, Step, Swap, Timer, TimerKeys, Timers, Verdict};
+use kernel::{Effects as _, Op, Step, Stepped, Timer, TimerKeys, Timers, Verdict};
 use uuid::Uuid;
 
 use super::remove::Revive;
@@ -130,11 +130,13 @@ impl Monsters {
                 Some(again) => timer.rearm(step, again, &timer.payload),
                 None => timer.finish(step),
             };
-            match step.run(&*self.store, self.by()).await? {
-                Swap::Swapped => return Ok(Verdict::Done),
-                Swap::Gone => return Err(MonsterError::NotFound),
+            match self.store.step(&step, self.by()).await? {
+                Stepped::Done => return Ok(Verdict::Done),
+                Stepped::Refused(refused) if refused.is_gone() => {
+                    return Err(MonsterError::NotFound);
+                }
                 // Either the monster changed or the timer is somebody else's; the latter ends it.
-                Swap::Changed => {
+                Stepped::Refused(_) => {
                     if !self.still_ours(timer, &keys).await? {
                         return Ok(Verdict::Done);
                     }

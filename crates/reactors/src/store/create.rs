@@ -4,7 +4,7 @@
 use field::{Field, Tenant};
 use kernel::{Fault, Pending, reply};
 
-use super::{Reactors, TYPED, by};
+use super::{Reactors, by};
 use crate::error::ReactorError;
 use crate::events;
 use crate::model::{Data, Reactor, rfc3339};
@@ -126,20 +126,20 @@ impl Reactors {
         command: Option<&Pending>,
     ) -> Result<(String, i64), ReactorError> {
         let (tenant, now_ms) = (reactor.tenant.id, self.clock.now_ms());
-        let timers = self.due(tenant);
+        let timers = self.keys.due(tenant);
         let keys: [String; 9] = [
-            self.keys.next_id(tenant).expect(TYPED).into(),
-            self.all(tenant).into(),
-            self.map(tenant, reactor.field()).into(),
-            self.cooldown(reactor).into(),
-            self.spots(tenant).into(),
+            self.keys.next_id(tenant).into(),
+            self.keys.all(tenant).into(),
+            self.keys.map(tenant, reactor.field()).into(),
+            self.keys.cooldown(reactor).into(),
+            self.keys.spots(tenant).into(),
             timers.due,
             timers.data,
-            self.events(tenant).into(),
-            self.keys.commands(tenant).expect(TYPED).into(),
+            self.keys.events(tenant).into(),
+            self.keys.commands(tenant).into(),
         ];
         let plain = |error: serde_json::Error| Fault::Corrupt {
-            key: self.prefix(tenant),
+            key: self.keys.prefix(tenant),
             detail: format!("a new reactor is not JSON: {error}"),
         };
         let (value_head, value_tail) = reactor.halves().map_err(plain)?;
@@ -158,7 +158,7 @@ impl Reactors {
             reactor.state.to_string(),
             word(command.map(|command| &command.group)),
             word(command.map(|command| &command.entry)),
-            self.prefix(tenant),
+            self.keys.prefix(tenant),
         ];
         let (keys, args) = (keys.each_ref(), args.each_ref());
         let (keys, args) = (keys.map(String::as_bytes), args.map(String::as_bytes));

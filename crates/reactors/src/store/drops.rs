@@ -3,11 +3,12 @@
 //! nothing.
 
 use field::Field;
-use kernel::{Effects as _, Pending, Step};
+use kernel::{Decision, Effects as _, Pending, Written};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Reactors, Seen, TRIES, item_timer};
+use super::change::{Context, Seen};
+use super::{Reactors, item_timer};
 use crate::error::ReactorError;
 use crate::machine;
 
@@ -55,12 +56,11 @@ impl Reactors {
         }
         self.ensure(tenant).await?;
         let (all, _) = self.load_field(tenant, field).await?;
-        for seen in all {
-            let id = seen.reactor.id;
-            if machine::takes_drop(&seen.reactor, drop)
-                && self.reserve(tenant, seen, drop, command).await?
+        for Seen { reactor, .. } in all {
+            if machine::takes_drop(&reactor, drop)
+                && self.reserve(tenant, reactor.id, drop, command).await?
             {
-                return Ok(Some(id));
+                return Ok(Some(reactor.id));
             }
         }
         Ok(None)
@@ -70,31 +70,36 @@ impl Reactors {
     async fn reserve(
         &self,
         tenant: Uuid,
-        mut seen: Seen,
+        id: u32,
         drop: &Drop,
         command: Option<&Pending>,
     ) -> Result<bool, ReactorError> {
-        let id = seen.reactor.id;
-        let (timers, member) = (self.due(tenant), item_timer(id));
         let payload = serde_json::to_string(drop).expect("a drop is plain data");
-        for _ in 0..TRIES {
-            let due_ms = self.clock.now_ms().saturating_add(self.item_delay_ms);
-            let step = Step::new(self.reactor_key(tenant, id))
-                .expect(&seen.text)
+        let (drop, delay_ms) = (drop.clone(), self.item_delay_ms);
+        let (timers, member) = (self.keys.due(tenant), item_timer(id));
+        let is_answer = command.is_some();
+        let command = command.cloned();
+        let rule = move |context: &Context, seen: &Seen| {
+            if !machine::takes_drop(&seen.reactor, &drop) {
+                return Ok(Decision::Leave(false));
+            }
+            let due_ms = context.now_ms.saturating_add(delay_ms);
+            let step = context
+                .step(&seen.reactor, command.as_ref())
                 .while_no_field(&timers.data, &member)
                 .ops(timers.arm(&member, due_ms, &payload));
-            if self.run(step, command).await? {
+            Ok(Decision::Write(step, true))
+        };
+        match self.change(tenant, id, rule).await {
+            Ok(Written::Answer(true)) => {
                 self.wake.notify_one();
-                return Ok(true);
+                Ok(true)
             }
-            self.still_pending(command).await?;
-            match self.load(tenant, id).await? {
-                Some(now) if now.text != seen.text && machine::takes_drop(&now.reactor, drop) => {
-                    seen = now;
-                }
-                _ => return Ok(false),
+            Ok(Written::Guarded(0)) if is_answer => Err(ReactorError::Answered),
+            Ok(Written::Answer(false) | Written::Guarded(_)) | Err(ReactorError::NotFound(_)) => {
+                Ok(false)
             }
+            Err(error) => Err(error),
         }
-        Err(self.contended(tenant, id))
     }
 }

@@ -8,6 +8,7 @@ use kernel::{Cmd, Fault, Scan, reply};
 use uuid::Uuid;
 
 use super::read::cmd;
+use super::typed_keys::TYPED;
 use super::{PATIENCE, Reactors, by};
 use crate::error::ReactorError;
 use crate::keys::{TABLE, def};
@@ -32,7 +33,7 @@ impl Reactors {
 
     /// Takes away what a field still lists and nobody can read.
     async fn drop_unreadable(&self, tenant: Uuid, field: Field) -> Result<u64, ReactorError> {
-        let set = self.map(tenant, field);
+        let set = self.keys.map(tenant, field);
         let answer = self.store.call(&cmd("SMEMBERS", [set.as_str()]), by()).await?;
         let members = reply::list(&answer).unwrap_or_default().iter().filter_map(reply::text);
         let mut gone = 0;
@@ -49,7 +50,7 @@ impl Reactors {
     pub async fn teardown(&self) -> Result<u64, ReactorError> {
         let mut gone = 0;
         for tenant in self.scopes_to_empty().await? {
-            let set = self.all(tenant);
+            let set = self.keys.all(tenant);
             let answer = self.store.call(&cmd("SMEMBERS", [set.as_str()]), by()).await?;
             let members = reply::list(&answer).unwrap_or_default().iter().filter_map(reply::text);
             let ids: Vec<u32> = members.filter_map(|member| member.parse().ok()).collect();
@@ -73,7 +74,8 @@ impl Reactors {
 
     /// Whose these reactors are, as their values say.
     async fn owners(&self, tenant: Uuid, ids: &[u32]) -> Result<Vec<(Uuid, u32)>, ReactorError> {
-        let keys: Vec<String> = ids.iter().map(|id| self.reactor_key(tenant, *id).into()).collect();
+        let keys: Vec<String> =
+            ids.iter().map(|id| self.keys.reactor(tenant, *id).into()).collect();
         let answer = self.store.call(&cmd("MGET", keys.iter().map(String::as_str)), by()).await?;
         let values = reply::list(&answer).unwrap_or_default();
         let owner = |text: &str| serde_json::from_str::<crate::Reactor>(text).ok();
@@ -87,12 +89,12 @@ impl Reactors {
     /// Destroys these side by side. One that is gone already is nobody's fault.
     async fn remove_all(&self, ids: Vec<(Uuid, u32)>, cools: bool) -> Result<u64, ReactorError> {
         let mut work = futures_util::stream::iter(ids)
-            .map(|(tenant, id)| self.remove(tenant, id, cools, None))
+            .map(|(tenant, id)| self.remove(tenant, id, cools))
             .buffer_unordered(SIDE_BY_SIDE);
         let (mut gone, mut failed) = (0, None);
         while let Some(done) = work.next().await {
             match done {
-                Ok(_) => gone += 1,
+                Ok(()) => gone += 1,
                 Err(ReactorError::NotFound(_)) => {}
                 // One that cannot be taken away does not save the rest.
                 Err(error) => failed = Some(error),
@@ -106,8 +108,8 @@ impl Reactors {
         let cmds: Vec<Cmd> = ids
             .iter()
             .flat_map(|id| {
-                let key = self.reactor_key(tenant, *id);
-                let (set, id) = (self.all(tenant), id.to_string());
+                let key = self.keys.reactor(tenant, *id);
+                let (set, id) = (self.keys.all(tenant), id.to_string());
                 [cmd("DEL", [key.as_str()]), cmd("SREM", [set.as_str(), &id])]
             })
             .collect();
@@ -124,7 +126,7 @@ impl Reactors {
             let members: Vec<&str> =
                 reply::list(&answer).unwrap_or_default().iter().filter_map(reply::text).collect();
             let Some(tenant) = tenant_of(&key) else { continue };
-            let prefix = self.prefix(tenant);
+            let prefix = self.keys.prefix(tenant);
             let value = |id: &&str| cmd("EXISTS", [format!("{prefix}{id}").as_str()]);
             let asks: Vec<Cmd> = members.iter().map(value).collect();
             let there = self.store.pipeline(&asks, by()).await?;
@@ -157,7 +159,7 @@ impl Reactors {
     }
 
     async fn forget_spots(&self, tenant: Uuid, field: Field) -> Result<(), ReactorError> {
-        let (spots, prefix) = (self.spots(tenant), self.prefix(tenant));
+        let (spots, prefix) = (self.keys.spots(tenant), self.keys.prefix(tenant));
         let field = format!("{field}:");
         let args = [field.as_bytes(), prefix.as_bytes()];
         self.store.script(&FORGET, &[spots.as_bytes()], &args, by()).await?;
@@ -170,7 +172,7 @@ impl Reactors {
         def: &'static KeyDef,
         values: &[(&str, &str)],
     ) -> Result<Vec<String>, Fault> {
-        let glob = scan_glob(def, self.keys.layout(), values).expect(super::TYPED);
+        let glob = scan_glob(def, self.keys.layout(), values).expect(TYPED);
         let mut scan = Scan::open(&*self.store, PATIENCE).await?.matching(glob);
         let none: [&str; 0] = [];
         let classifier = Classifier::new(&[&TABLE], &none);

@@ -1,15 +1,15 @@
 //! A reactor is struck: by a character, or by an item that lies on it. The decision is the state machine's; here
 //! it becomes one step with everything that is told. Of N that strike the last blow, one destroys.
 
-use kernel::{Effects as _, Pending, Step, Timer};
+use kernel::{Decision, Effects as _, Pending, Step, Timer, Written};
 use uuid::Uuid;
 
-use super::{Reactors, Seen, TRIES, state_timer};
+use super::change::{Context, Seen};
+use super::{Drop, Reactors, state_timer};
 use crate::error::ReactorError;
 use crate::events;
 use crate::machine::{self, By, Next};
-use crate::model::{moved, rfc3339};
-use crate::store::Drop;
+use crate::model::Reactor;
 
 /// Who strikes, with what.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,15 +41,15 @@ pub enum Struck {
 }
 
 /// What strikes.
-pub(super) enum Blow<'a> {
+pub(super) enum Blow {
     Character(Hit),
-    Item { drop: &'a Drop, timer: &'a Timer },
+    Item { drop: Drop, timer: Timer },
 }
 
 impl Reactors {
     /// Strikes a reactor.
     pub async fn hit(&self, tenant: Uuid, id: u32, hit: Hit) -> Result<Struck, ReactorError> {
-        self.strike(tenant, id, &Blow::Character(hit), None).await
+        self.hit_for(tenant, id, hit, None).await
     }
 
     /// The same as the answer to a command.
@@ -60,132 +60,180 @@ impl Reactors {
         hit: Hit,
         command: Option<&Pending>,
     ) -> Result<Struck, ReactorError> {
-        self.strike(tenant, id, &Blow::Character(hit), command).await
+        self.strike(tenant, id, Blow::Character(hit), command).await
     }
 
     pub(super) async fn strike(
         &self,
         tenant: Uuid,
         id: u32,
-        blow: &Blow<'_>,
+        blow: Blow,
         command: Option<&Pending>,
     ) -> Result<Struck, ReactorError> {
         self.ensure(tenant).await?;
-        let mut before: Option<String> = None;
-        for _ in 0..TRIES {
-            let seen = self.load(tenant, id).await?.ok_or(ReactorError::NotFound(id))?;
-            let state = seen.reactor.state;
-            // Nothing about the reactor has changed: then it was the timer or the command that is not ours
-            // any more.
-            if before.as_ref() == Some(&seen.text) {
-                self.still_pending(command).await?;
-                if matches!(blow, Blow::Item { .. }) {
-                    return Err(ReactorError::Answered);
+        let command = command.cloned();
+        let rule =
+            move |context: &Context, seen: &Seen| context.strike(seen, &blow, command.as_ref());
+        match self.change(tenant, id, rule).await? {
+            Written::Answer(struck) => {
+                if !matches!(struck, Struck::NoMatch { .. }) {
+                    self.wake.notify_one();
                 }
+                Ok(struck)
             }
-            let by = match blow {
-                Blow::Character(hit) => By::Skill(hit.skill_id),
-                Blow::Item { drop, .. } if machine::takes_drop(&seen.reactor, drop) => {
-                    By::Item { item_id: drop.item_id, quantity: drop.quantity }
-                }
-                Blow::Item { .. } => return Ok(Struck::NoMatch { state }),
-            };
-            let next = machine::hit(&seen.reactor.data, state, by, self.rules);
-            let (step, struck) = match next {
-                Next::Nothing => return Ok(Struck::NoMatch { state }),
-                Next::Stands { state, trigger } => {
-                    (self.stands(&seen, blow, state, trigger)?, Struck::Hit { state })
-                }
-                Next::Gone { state } => {
-                    (self.gone(&seen, blow, state), Struck::Destroyed { state })
-                }
-            };
-            let step = match blow {
-                Blow::Character(_) => step,
-                Blow::Item { timer, .. } => timer.finish(step),
-            };
-            if self.run(step, command).await? {
-                self.wake.notify_one();
-                return Ok(struck);
-            }
-            before = Some(seen.text);
+            // The command, or the timer, is not ours any more.
+            Written::Guarded(_) => Err(ReactorError::Answered),
         }
-        Err(self.contended(tenant, id))
-    }
-
-    /// What is told before anything has changed.
-    fn struck(&self, step: Step, seen: &Seen, blow: &Blow<'_>) -> Step {
-        let (reactor, now_ms) = (&seen.reactor, self.clock.now_ms());
-        let stream = self.events(reactor.tenant.id);
-        let step = match blow {
-            Blow::Character(_) => step,
-            Blow::Item { drop, .. } => {
-                step.event(&stream, &events::consume(reactor, drop.drop_id, now_ms))
-            }
-        };
-        let Hit { character_id, skill_id } = blow.hit();
-        step.event(&stream, &events::script_hit(reactor, character_id, skill_id, now_ms))
-    }
-
-    fn stands(
-        &self,
-        seen: &Seen,
-        blow: &Blow<'_>,
-        state: i8,
-        trigger: bool,
-    ) -> Result<Step, ReactorError> {
-        let (id, tenant) = (seen.reactor.id, seen.reactor.tenant.id);
-        let (mut step, reactor) = self.moving(seen, state)?;
-        let (timers, member) = (self.due(tenant), state_timer(id));
-        step = match reactor.data.timeout(state) {
-            Some((wait, _)) => {
-                let due_ms = self.clock.now_ms() + u64::from(wait);
-                step.ops(timers.arm(&member, due_ms, &state.to_string()))
-            }
-            None => step.ops(timers.cancel(&member)),
-        };
-        step = self.struck(step, seen, blow);
-        let (now_ms, stream) = (self.clock.now_ms(), self.events(tenant));
-        if trigger {
-            let told = events::script_trigger(&reactor, blow.hit().character_id, now_ms);
-            step = step.event(&stream, &told);
-        }
-        Ok(step.event(&stream, &events::hit(&reactor, now_ms)))
-    }
-
-    fn gone(&self, seen: &Seen, blow: &Blow<'_>, state: i8) -> Step {
-        let mut reactor = seen.reactor.clone();
-        reactor.state = state;
-        let (now_ms, stream) = (self.clock.now_ms(), self.events(reactor.tenant.id));
-        self.struck(self.removal(seen, true), seen, blow)
-            .event(&stream, &events::script_trigger(&reactor, blow.hit().character_id, now_ms))
-            .event(&stream, &events::destroyed(&reactor, now_ms))
-    }
-
-    /// The step that writes another state, and the reactor as it is then.
-    pub(super) fn moving(
-        &self,
-        seen: &Seen,
-        state: i8,
-    ) -> Result<(Step, crate::Reactor), ReactorError> {
-        let key = self.reactor_key(seen.reactor.tenant.id, seen.reactor.id);
-        let time = rfc3339(self.clock.now_ms());
-        let text = moved(&seen.text, state, &time).map_err(|error| kernel::Fault::Corrupt {
-            key: key.clone().into(),
-            detail: error.to_string(),
-        })?;
-        let mut reactor = seen.reactor.clone();
-        reactor.state = state;
-        reactor.update_time = time;
-        Ok((Step::new(key).expect(&seen.text).write(text), reactor))
     }
 }
 
-impl Blow<'_> {
+/// The rule of a blow.
+impl Context {
+    fn strike(
+        &self,
+        seen: &Seen,
+        blow: &Blow,
+        command: Option<&Pending>,
+    ) -> Result<Decision<Struck>, ReactorError> {
+        let (reactor, state) = (&seen.reactor, seen.reactor.state);
+        let by = match blow {
+            Blow::Character(hit) => By::Skill(hit.skill_id),
+            Blow::Item { drop, .. } if machine::takes_drop(reactor, drop) => {
+                By::Item { item_id: drop.item_id, quantity: drop.quantity }
+            }
+            Blow::Item { .. } => return Ok(Decision::Leave(Struck::NoMatch { state })),
+        };
+        let (step, struck) = match machine::hit(&reactor.data, state, by, self.rules) {
+            Next::Nothing => return Ok(Decision::Leave(Struck::NoMatch { state })),
+            Next::Stands { state, trigger } => {
+                let (step, moved) = self.moving(seen, state, command)?;
+                (self.stands(step, reactor, &moved, blow, trigger), Struck::Hit { state })
+            }
+            Next::Gone { state } => {
+                let step = self.removal(self.step(reactor, command), reactor, true);
+                (self.gone(step, reactor, blow, state), Struck::Destroyed { state })
+            }
+        };
+        let step = match blow {
+            Blow::Character(_) => step,
+            Blow::Item { timer, .. } => timer.finish(step),
+        };
+        Ok(Decision::Write(step, struck))
+    }
+
+    /// What is told before anything has changed.
+    fn struck(&self, step: Step, reactor: &Reactor, blow: &Blow) -> Step {
+        let stream = self.keys.events(reactor.tenant.id);
+        let step = match blow {
+            Blow::Character(_) => step,
+            Blow::Item { drop, .. } => {
+                step.event(&stream, &events::consume(reactor, drop.drop_id, self.now_ms))
+            }
+        };
+        let Hit { character_id, skill_id } = blow.hit();
+        step.event(&stream, &events::script_hit(reactor, character_id, skill_id, self.now_ms))
+    }
+
+    /// The reactor stands in another state: its timer, and what is told.
+    fn stands(
+        &self,
+        step: Step,
+        before: &Reactor,
+        after: &Reactor,
+        blow: &Blow,
+        trigger: bool,
+    ) -> Step {
+        let (timers, member) = (self.keys.due(after.tenant.id), state_timer(after.id));
+        let step = match after.data.timeout(after.state) {
+            Some((wait, _)) => {
+                let due_ms = self.now_ms + u64::from(wait);
+                step.ops(timers.arm(&member, due_ms, &after.state.to_string()))
+            }
+            None => step.ops(timers.cancel(&member)),
+        };
+        let mut step = self.struck(step, before, blow);
+        let stream = self.keys.events(after.tenant.id);
+        if trigger {
+            let told = events::script_trigger(after, blow.hit().character_id, self.now_ms);
+            step = step.event(&stream, &told);
+        }
+        step.event(&stream, &events::hit(after, self.now_ms))
+    }
+
+    /// The reactor is gone: what is told, with the state it reports.
+    fn gone(&self, step: Step, reactor: &Reactor, blow: &Blow, state: i8) -> Step {
+        let last = Reactor { state, ..reactor.clone() };
+        let stream = self.keys.events(reactor.tenant.id);
+        self.struck(step, reactor, blow)
+            .event(&stream, &events::script_trigger(&last, blow.hit().character_id, self.now_ms))
+            .event(&stream, &events::destroyed(&last, self.now_ms))
+    }
+}
+
+impl Blow {
     fn hit(&self) -> Hit {
         match self {
             Blow::Character(hit) => *hit,
             Blow::Item { drop, .. } => Hit { character_id: drop.owner_id, skill_id: 0 },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::keyspace::Layout;
+
+    use super::*;
+    use crate::machine::{HitPolicy, Rules};
+    use crate::store::typed_keys::TypedKeys;
+
+    const TENANT: &str = r#""tenant":{"id":"11111111-1111-4111-8111-111111111111","region":"GMS","majorVersion":83,"minorVersion":1}"#;
+
+    /// A reactor in state 0 with these reactions.
+    fn seen(states: &str) -> Seen {
+        let text = format!(
+            r#"{{{TENANT},"id":7,"worldId":0,"channelId":1,"mapId":5,"instance":"00000000-0000-0000-0000-000000000000","classification":2001,"name":"box","data":{{"stateInfo":{states}}},"state":0,"eventState":0,"delay":5000,"direction":0,"x":1,"y":2,"updateTime":"2026-02-21T10:11:12.5Z"}}"#
+        );
+        Seen::read("reactor:7", text.as_bytes()).expect("it is a reactor")
+    }
+
+    fn strike(seen: &Seen, hit: HitPolicy, command: Option<&Pending>) -> Decision<Struck> {
+        let rules = Rules { hit, ..Rules::default() };
+        let context = Context { keys: TypedKeys::new(Layout::Plain), rules, now_ms: 9_000 };
+        let blow = Blow::Character(Hit { character_id: 1, skill_id: 0 });
+        context.strike(seen, &blow, command).expect("it can be written")
+    }
+
+    fn names(step: &Step) -> Vec<&'static str> {
+        step.writes().map(kernel::Op::name).collect()
+    }
+
+    #[test]
+    fn a_last_blow_takes_along_all_that_named_the_reactor() {
+        let last = seen(r#"{"0":[{"type":0,"nextState":-1}]}"#);
+        let Decision::Write(step, struck) = strike(&last, HitPolicy::Upstream, None) else {
+            panic!("it is destroyed")
+        };
+        assert_eq!(struck, Struck::Destroyed { state: 0 });
+        let expected = "DEL SREM SREM SET ZREM HDEL ZREM HDEL RELEASE XADD XADD XADD";
+        assert_eq!(names(&step).join(" "), expected);
+    }
+
+    #[test]
+    fn a_hit_as_the_answer_to_a_command_is_guarded_by_it() {
+        let ring = seen(r#"{"0":[{"type":0,"nextState":1}],"1":[{"type":0,"nextState":0}]}"#);
+        let command = Pending { stream: "s".into(), group: "g".into(), entry: "1-1".into() };
+        let decided = strike(&ring, HitPolicy::Upstream, Some(&command));
+        let Decision::Write(step, struck) = decided else { panic!("it stands") };
+        assert_eq!(struck, Struck::Hit { state: 1 });
+        assert_eq!(step.guards().len(), 2);
+        assert_eq!(names(&step).join(" "), "SET XACK ZREM HDEL XADD XADD");
+    }
+
+    #[test]
+    fn a_hit_that_fits_nothing_writes_nothing() {
+        let gated = seen(r#"{"0":[{"type":5,"activeSkills":[9],"nextState":1}]}"#);
+        let decided = strike(&gated, HitPolicy::Strict, None);
+        assert!(matches!(decided, Decision::Leave(Struck::NoMatch { state: 0 })));
     }
 }

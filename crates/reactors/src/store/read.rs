@@ -5,7 +5,8 @@ use field::Field;
 use kernel::{Cmd, Fault, Value, reply};
 use uuid::Uuid;
 
-use super::{Reactors, Seen, by, decode};
+use super::change::Seen;
+use super::{Reactors, by};
 use crate::error::ReactorError;
 use crate::model::Reactor;
 
@@ -37,7 +38,7 @@ impl Reactors {
     /// How many reactors there are in all: of all tenants in the plain layout, of those we know else.
     pub async fn count(&self) -> Result<u64, ReactorError> {
         let mut sets: Vec<String> =
-            self.tenants().await?.into_iter().map(|tenant| self.all(tenant).into()).collect();
+            self.tenants().await?.into_iter().map(|tenant| self.keys.all(tenant).into()).collect();
         sets.sort_unstable();
         sets.dedup();
         let cmds: Vec<Cmd> = sets.iter().map(|set| cmd("SCARD", [set.as_str()])).collect();
@@ -50,7 +51,7 @@ impl Reactors {
 
     /// How many timers wait, of all tenants.
     pub async fn waiting(&self) -> Result<u64, ReactorError> {
-        let due = |tenant| cmd("ZCARD", [self.due(tenant).due.as_str()]);
+        let due = |tenant| cmd("ZCARD", [self.keys.due(tenant).due.as_str()]);
         let cmds: Vec<Cmd> = self.tenants().await?.into_iter().map(due).collect();
         let mut count = 0;
         for answer in self.store.pipeline(&cmds, by()).await? {
@@ -66,7 +67,7 @@ impl Reactors {
     }
 
     pub(super) async fn load(&self, tenant: Uuid, id: u32) -> Result<Option<Seen>, ReactorError> {
-        let key = self.reactor_key(tenant, id);
+        let key = self.keys.reactor(tenant, id);
         let answer = match self.store.call(&cmd("GET", [key.as_str()]), by()).await {
             Err(Fault::Refused { code, .. }) if code == "WRONGTYPE" => {
                 let detail = "holds no text".to_owned();
@@ -77,8 +78,8 @@ impl Reactors {
         if matches!(answer, Value::Nil) {
             return Ok(None);
         }
-        let seen = read(key.as_str(), &answer)?;
-        Ok((seen.reactor.tenant.id == tenant && seen.reactor.id == id).then_some(seen))
+        let seen = Seen::read(key.as_str(), reply::bytes(&answer).unwrap_or_default())?;
+        Ok(Some(seen).filter(|seen| seen.is(tenant, id)))
     }
 
     pub(super) async fn load_field(
@@ -86,7 +87,7 @@ impl Reactors {
         tenant: Uuid,
         field: Field,
     ) -> Result<(Vec<Seen>, Vec<Fault>), ReactorError> {
-        let set = self.map(tenant, field);
+        let set = self.keys.map(tenant, field);
         let answer = self.store.call(&cmd("SMEMBERS", [set.as_str()]), by()).await?;
         let members = reply::list(&answer).unwrap_or_default().iter().filter_map(reply::text);
         let mut ids: Vec<u32> = members.filter_map(|member| member.parse().ok()).collect();
@@ -94,7 +95,7 @@ impl Reactors {
         let (mut all, mut corrupt) = (Vec::with_capacity(ids.len()), Vec::new());
         for some in ids.chunks(AT_ONCE) {
             let keys: Vec<String> =
-                some.iter().map(|id| self.reactor_key(tenant, *id).into()).collect();
+                some.iter().map(|id| self.keys.reactor(tenant, *id).into()).collect();
             let ask = cmd("MGET", keys.iter().map(String::as_str));
             let answer = self.store.call(&ask, by()).await?;
             let values = reply::list(&answer).unwrap_or_default();
@@ -103,7 +104,7 @@ impl Reactors {
                 if matches!(value, Value::Nil) {
                     continue;
                 }
-                match read(key, value) {
+                match Seen::read(key, reply::bytes(value).unwrap_or_default()) {
                     // A value that says it is elsewhere is nobody's business here; the check reports it.
                     Ok(seen) if seen.reactor.tenant.id != tenant => {}
                     Ok(seen) if seen.reactor.field() != field => {}
@@ -123,10 +124,4 @@ pub(super) fn cmd<'a>(name: &str, words: impl IntoIterator<Item = &'a str>) -> C
         cmd.arg(word);
     }
     cmd
-}
-
-fn read(key: &str, value: &Value) -> Result<Seen, Fault> {
-    let bad = |detail: String| Fault::Corrupt { key: key.to_owned(), detail };
-    let reactor = decode(reply::bytes(value).unwrap_or_default()).map_err(bad)?;
-    Ok(Seen { reactor, text: reply::text(value).unwrap_or_default().to_owned() })
 }

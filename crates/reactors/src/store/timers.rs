@@ -2,11 +2,12 @@
 //! killed server loses none; the work and the timer's end are one step, so two servers never do one twice.
 
 use kernel::timers::Scopes;
-use kernel::{Effects as _, Fault, Timer, Timers, Verdict};
+use kernel::{Decision, Effects as _, Fault, Timer, Timers, Verdict, Written};
 use uuid::Uuid;
 
+use super::change::{Context, Seen};
 use super::hit::{Blow, Struck};
-use super::{Drop, Reactors, TRIES, state_timer};
+use super::{Drop, Reactors, state_timer};
 use crate::error::ReactorError;
 use crate::events;
 
@@ -32,8 +33,7 @@ impl Reactors {
         let keys = self.keys;
         let scopes = Scopes::Set(self.scopes.key().to_owned());
         Timers::new(self.store.clone(), self.clock.clone(), scopes, move |scope| {
-            let tenant = Uuid::parse_str(scope).ok()?;
-            Some(kernel::TimerKeys::new(keys.due(tenant).ok()?, keys.due_data(tenant).ok()?))
+            Some(keys.due(Uuid::parse_str(scope).ok()?))
         })
     }
 
@@ -69,35 +69,18 @@ impl Reactors {
         timer: &Timer,
     ) -> Result<bool, ReactorError> {
         let (Some(id), Ok(armed)) = (id, timer.payload.parse::<i8>()) else { return Ok(false) };
-        let mut before: Option<String> = None;
-        for _ in 0..TRIES {
-            let Some(seen) = self.load(tenant, id).await? else { return Ok(false) };
-            if seen.reactor.state != armed {
-                return Ok(false);
-            }
-            if before.as_ref() == Some(&seen.text) {
-                return Err(ReactorError::Answered);
-            }
-            let Some((_, next)) = seen.reactor.data.timeout(armed) else { return Ok(false) };
-            let (step, reactor) = self.moving(&seen, next)?;
-            let (now_ms, stream) = (self.clock.now_ms(), self.events(tenant));
-            let step = step
-                .event(&stream, &events::script_trigger(&reactor, 0, now_ms))
-                .event(&stream, &events::hit(&reactor, now_ms));
-            let step = match reactor.data.timeout(next) {
-                Some((wait, _)) => {
-                    debug_assert_eq!(timer.member, state_timer(id));
-                    timer.rearm(step, now_ms + u64::from(wait), &next.to_string())
+        debug_assert_eq!(timer.member, state_timer(id));
+        let timer = timer.clone();
+        let rule = move |context: &Context, seen: &Seen| context.time_out(seen, armed, &timer);
+        match self.change(tenant, id, rule).await? {
+            Written::Answer(ended) => {
+                if ended {
+                    self.wake.notify_one();
                 }
-                None => timer.finish(step),
-            };
-            if self.run(step, None).await? {
-                self.wake.notify_one();
-                return Ok(true);
+                Ok(ended)
             }
-            before = Some(seen.text);
+            Written::Guarded(_) => Err(ReactorError::Answered),
         }
-        Err(self.contended(tenant, id))
     }
 
     /// An item has lain long enough.
@@ -110,7 +93,31 @@ impl Reactors {
         let (Some(id), Ok(drop)) = (id, serde_json::from_str::<Drop>(&timer.payload)) else {
             return Ok(false);
         };
-        let struck = self.strike(tenant, id, &Blow::Item { drop: &drop, timer }, None).await?;
+        let blow = Blow::Item { drop, timer: timer.clone() };
+        let struck = self.strike(tenant, id, blow, None).await?;
         Ok(!matches!(struck, Struck::NoMatch { .. }))
+    }
+}
+
+/// The rule of a state that ends by itself; the timer's end is part of the step.
+impl Context {
+    fn time_out(
+        &self,
+        seen: &Seen,
+        armed: i8,
+        timer: &Timer,
+    ) -> Result<Decision<bool>, ReactorError> {
+        let timeout = seen.reactor.data.timeout(armed).filter(|_| seen.reactor.state == armed);
+        let Some((_, next)) = timeout else { return Ok(Decision::Leave(false)) };
+        let (step, reactor) = self.moving(seen, next, None)?;
+        let stream = self.keys.events(reactor.tenant.id);
+        let step = step
+            .event(&stream, &events::script_trigger(&reactor, 0, self.now_ms))
+            .event(&stream, &events::hit(&reactor, self.now_ms));
+        let step = match reactor.data.timeout(next) {
+            Some((wait, _)) => timer.rearm(step, self.now_ms + u64::from(wait), &next.to_string()),
+            None => timer.finish(step),
+        };
+        Ok(Decision::Write(step, true))
     }
 }

@@ -2,7 +2,7 @@
 //! away like any other, without a cooldown and without a word: what they were is not known.
 
 use kernel::keyspace::Layout;
-use kernel::{Cmd, Effects as _, Fault, Step, Swap, Value, reply};
+use kernel::{Cmd, Decision, Effects as _, Fault, Step, Value, reply};
 use uuid::Uuid;
 
 use super::read::cmd;
@@ -29,31 +29,41 @@ impl Reactors {
         if lists.is_empty() && self.keys.layout() == Layout::Plain {
             return Err(ReactorError::NotFound(id));
         }
-        let (key, id_text) = (self.reactor_key(tenant, id), id.to_string());
-        let mut step = match self.store.call(&cmd("GET", [key.as_str()]), by()).await {
-            Ok(Value::BulkString(text)) if decode(&text).is_err() => {
-                Step::new(&key).expect(text).delete()
-            }
-            Err(Fault::Refused { code, .. }) if code == "WRONGTYPE" => {
-                self.store.call(&cmd("DEL", [key.as_str()]), by()).await?;
-                Step::new(&key).absent()
-            }
+        let key = self.keys.reactor(tenant, id);
+        let cleanup = self.cleanup(tenant, id, &lists).await?;
+        let step = cleanup.clone().delete();
+        let unreadable = move |current: Option<&[u8]>| match current {
+            Some(text) if decode(text).is_err() => Decision::Write(step.clone(), ()),
             // Somebody took it away, or made it readable.
-            answer => return answer.map(drop).map_err(Into::into),
+            _ => Decision::Leave(()),
         };
-        step = step.srem(self.all(tenant), &id_text);
-        for list in &lists {
-            step = step.srem(list, &id_text);
+        match self.writer.write(&key, by(), unreadable).await {
+            Err(Fault::Corrupt { .. }) => {}
+            done => return done.map(drop).map_err(Into::into),
         }
-        for spot in self.spots_of(tenant, &id_text).await? {
-            step = step.release(self.spots(tenant), spot, &id_text);
+        // It holds another type than text.
+        self.store.call(&cmd("DEL", [key.as_str()]), by()).await?;
+        let gone = move |current: Option<&[u8]>| match current {
+            None => Decision::Write(cleanup.clone(), ()),
+            Some(_) => Decision::Leave(()),
+        };
+        self.writer.write(&key, by(), gone).await?;
+        Ok(())
+    }
+
+    /// The step that takes an id off everything that lists it.
+    async fn cleanup(&self, tenant: Uuid, id: u32, lists: &[String]) -> Result<Step, ReactorError> {
+        let (member, spots) = (id.to_string(), self.keys.spots(tenant));
+        let mut step =
+            Step::new(self.keys.reactor(tenant, id)).srem(self.keys.all(tenant), &member);
+        for list in lists {
+            step = step.srem(list, &member);
         }
-        let timers = self.due(tenant);
-        step = step.ops(timers.cancel(&state_timer(id))).ops(timers.cancel(&item_timer(id)));
-        match step.run(&*self.store, by()).await? {
-            Swap::Swapped | Swap::Gone => Ok(()),
-            Swap::Changed => Err(self.contended(tenant, id)),
+        for spot in self.spots_of(tenant, &member).await? {
+            step = step.release(&spots, spot, &member);
         }
+        let timers = self.keys.due(tenant);
+        Ok(step.ops(timers.cancel(&state_timer(id))).ops(timers.cancel(&item_timer(id))))
     }
 
     /// The tenant's fields that list this id.
@@ -76,7 +86,7 @@ impl Reactors {
 
     /// The spots that this id holds.
     async fn spots_of(&self, tenant: Uuid, id: &str) -> Result<Vec<String>, ReactorError> {
-        let spots = self.spots(tenant);
+        let spots = self.keys.spots(tenant);
         let answer = self.store.call(&cmd("HGETALL", [spots.as_str()]), by()).await?;
         let pairs = reply::pairs(&answer).unwrap_or_default();
         let held = pairs.into_iter().filter(|(_, holder)| reply::text(holder) == Some(id));

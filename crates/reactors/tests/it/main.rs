@@ -8,6 +8,7 @@ mod drops;
 mod fields;
 mod hits;
 mod hostile;
+mod shared;
 mod storm;
 mod support;
 mod timers;

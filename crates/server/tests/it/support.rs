@@ -89,7 +89,7 @@ impl Running {
             if numbers.lines().any(|told| told == line) {
                 return;
             }
-            assert!(began.elapsed() < Duration::from_secs(20), "no {line} in {numbers}");
+            assert!(began.elapsed() < testkit::PATIENCE, "no {line} in {numbers}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

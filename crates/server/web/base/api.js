@@ -9,13 +9,17 @@ export const setCsrf = (token) => {
 
 /** What a call was refused with, or why it never arrived (`status` 0). */
 export class ApiError extends Error {
+  name = 'ApiError';
+  field = null;
+  details = null;
+  requestId = null;
+  retryAfter = null;
+  data = null;
   constructor(status, code, message, more = {}) {
     super(message);
-    Object.assign(
-      this,
-      { name: 'ApiError', status, code, field: null, details: null, requestId: null, retryAfter: null },
-      more,
-    );
+    this.status = status;
+    this.code = code;
+    Object.assign(this, more);
   }
   /** Nothing answered, or the store behind the server did not. */
   get away() {
@@ -37,7 +41,7 @@ export function readError(status, body, requestId) {
   if (body && typeof body.error === 'string') {
     return new ApiError(status, body.error, body.message || body.error, { ...more, details: body.details || null });
   }
-  if (body && body.error) {
+  if (body?.error) {
     const e = body.error;
     return new ApiError(status, e.code || String(status), e.message || '', {
       ...more,
@@ -57,7 +61,9 @@ export function address(path, query) {
   return tail ? `${path}?${tail}` : path;
 }
 
-async function send(method, path, { query, body, signal, timeout = 15000, quiet = false, headers: more } = {}) {
+/** @param {Wk.Options} [o] */
+async function send(method, path, o = {}) {
+  const { query, body, signal, timeout = 15000, quiet = false, headers: more } = o;
   const headers = {
     Accept: 'application/json',
     'X-Request-Id': crypto.randomUUID?.() || String(Math.random()).slice(2),
@@ -102,9 +108,13 @@ async function send(method, path, { query, body, signal, timeout = 15000, quiet 
   throw err;
 }
 
+/** @type {Wk.Get} */
 export const get = (path, opts) => send('GET', path, opts);
+/** @type {Wk.Post} */
 export const post = (path, body, opts) => send('POST', path, { ...opts, body: body ?? {} });
+/** @type {Wk.Put} */
 export const put = (path, body, opts) => send('PUT', path, { ...opts, body: body ?? {} });
+/** @type {Wk.Del} */
 export const del = (path, opts) => send('DELETE', path, opts);
 
 /** A key as the last part of a path; colons stay readable. */

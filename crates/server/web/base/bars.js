@@ -63,7 +63,8 @@ export class Banner extends HTMLElement {
   put(tone, glyph, sentence, more, act) {
     if (this.shown !== tone + glyph) {
       this.shown = tone + glyph;
-      fill(this, h('div.banner', { class: tone }, icon(glyph), (this.words = h('span.text')), act));
+      this.words = h('span.text');
+      fill(this, h('div.banner', { class: tone }, icon(glyph), this.words, act));
     }
     const want = sentence + more.map((m) => m.textContent || m).join('');
     if (this.words.textContent !== want) fill(this.words, sentence, more);
@@ -73,6 +74,7 @@ define('wk-banner', Banner);
 
 /** `$ worldkeep …` and `GET /api/…` of this very view. Never holds tokens. */
 export class Echo extends HTMLElement {
+  /** @param {{cli?: string, api?: string}} [o] */
   set({ cli, api } = {}) {
     this.cli = cli;
     this.api = api;

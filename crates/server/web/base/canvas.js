@@ -91,7 +91,7 @@ export class Twin extends HTMLElement {
       this.choose(this.items[Math.max(0, Math.min(this.items.length - 1, to))]);
     });
     this.list.addEventListener('click', (e) => {
-      const row = e.target.closest('[role=option]');
+      const row = /** @type {Element} */ (e.target).closest('[role=option]');
       if (row) this.choose(row.wkItem);
     });
     return this;

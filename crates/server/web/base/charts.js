@@ -36,14 +36,9 @@ export class Spark extends HTMLElement {
   set(points) {
     if (!this.line) {
       this.setAttribute('aria-hidden', 'true');
-      this.append(
-        s(
-          'svg',
-          { viewBox: '0 0 100 40', preserveAspectRatio: 'none' },
-          (this.area = s('path', { class: 'area' })),
-          (this.line = s('path', { class: 'series' })),
-        ),
-      );
+      this.area = s('path', { class: 'area' });
+      this.line = s('path', { class: 'series' });
+      this.append(s('svg', { viewBox: '0 0 100 40', preserveAspectRatio: 'none' }, this.area, this.line));
     }
     const known = points.filter((v) => v != null);
     if (!known.length) return;
@@ -126,8 +121,10 @@ export class LineChart extends HTMLElement {
     const hgt = H - top - bottom;
     const max = Math.max(0, ...series.flatMap((x) => x.points.filter((v) => v != null)));
     // The scale only moves when a value leaves 20–95 % of it.
-    if (!this.top || max > this.top * 0.95 || max < this.top * 0.2)
-      ((this.scale = scale(max * 1.05)), (this.top = this.scale.top));
+    if (!this.top || max > this.top * 0.95 || max < this.top * 0.2) {
+      this.scale = scale(max * 1.05);
+      this.top = this.scale.top;
+    }
     const y = (v) => top + hgt - (v / this.top) * hgt;
     const n = Math.max(at.length - 1, 1);
     const x = (i) => left + (i / n) * w;

@@ -2,7 +2,8 @@
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** `h('div.card#id', {class, on: {click}, …attributes}, …children)`. Null children are left out. */
+/** `h('div.card#id', {class, on: {click}, …attributes}, …children)`. Null children are left out.
+ *  @type {Wk.H} */
 export function h(spec, props, ...kids) {
   const [, tag, rest] = /^([\w-]*)(.*)$/.exec(spec);
   const el = document.createElement(tag || 'div');
@@ -12,13 +13,14 @@ export function h(spec, props, ...kids) {
   }
   if (props) setAll(el, props);
   add(el, kids);
-  return el;
+  return /** @type {any} */ (el);
 }
 
-/** An SVG element with attributes; classes carry the colours. */
+/** An SVG element with attributes; classes carry the colours.
+ *  @type {Wk.S} */
 export function s(tag, attrs, ...kids) {
   const el = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attrs || {})) if (value != null) el.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attrs || {})) if (value != null) el.setAttribute(name, String(value));
   add(el, kids);
   return el;
 }
@@ -43,7 +45,8 @@ export function add(el, kids) {
   return el;
 }
 
-/** Replaces all children. */
+/** Replaces all children.
+ *  @type {Wk.Fill} */
 export function fill(el, ...kids) {
   el.replaceChildren();
   return add(el, kids);
@@ -109,7 +112,8 @@ export function logo() {
   );
 }
 
-/** The coloured square of a module. */
+/** The coloured square of a module.
+ *  @param {string} [module] */
 export const square = (module) => h('i.square', { class: module ? `m-${module}` : '', 'aria-hidden': 'true' });
 
 /** A page's own looks, loaded once before it is drawn. */

@@ -1,10 +1,11 @@
 // The event feed: time, module square, one sentence with its objects as links. Newest on top; bursts of one type are
 // grouped; paused means held, not lost.
+
+import { sentences } from '../pages/sentences.js';
 import { define, fill, h, patch, square } from './dom.js';
 import { shortId } from './format.js';
 import { has, rich, t } from './i18n.js';
 import { timeTag } from './parts.js';
-import { sentences } from '../pages/registry.js';
 
 const BURST = 20;
 

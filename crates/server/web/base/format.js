@@ -32,8 +32,8 @@ export const bytes = (n) =>
 /** A duration in milliseconds, short: 38 µs, 0.41 ms, 212 ms, 3.4 s. */
 export function ms(value) {
   if (value == null) return '–';
-  if (value < 0.1) return num(Math.round(value * 1000)) + THIN + 'µs';
-  if (value < 1000) return num(Number(value.toPrecision(value < 1 ? 2 : 3))) + THIN + 'ms';
+  if (value < 0.1) return `${num(Math.round(value * 1000)) + THIN}µs`;
+  if (value < 1000) return `${num(Number(value.toPrecision(value < 1 ? 2 : 3))) + THIN}ms`;
   return age(value, value < 10000);
 }
 
@@ -41,7 +41,7 @@ export function ms(value) {
 export function age(milliseconds, fine = false) {
   if (milliseconds == null) return '–';
   const total = Math.max(0, milliseconds / 1000);
-  if (total < 60) return (fine && total < 10 ? num(total, 1) : num(Math.floor(total))) + THIN + 's';
+  if (total < 60) return `${(fine && total < 10 ? num(total, 1) : num(Math.floor(total))) + THIN}s`;
   const whole = Math.floor(total);
   const two = (n) => String(n).padStart(2, '0');
   if (whole < 3600) return `${Math.floor(whole / 60)}${THIN}m ${two(whole % 60)}${THIN}s`;

@@ -48,14 +48,23 @@ export function segmentLine(key, pattern, module) {
   );
 }
 
+/** Time left in words; `endsAt` is null when there is no end. */
+export function endWord(endsAt) {
+  if (endsAt == null) return t('key.noend');
+  const left = endsAt - Date.now();
+  return left > 0 ? t('key.left', { age: age(left) }) : t('key.ended', { at: when(endsAt) });
+}
+
 /** Time left as ring and words. */
 export class Ends extends HTMLElement {
+  /** @param {{endsAt?: number | null, wholeMs?: number | null, say?: Wk.Child}} o */
   set({ endsAt, wholeMs, say }) {
+    this.arc = s('circle', { class: 'left', cx: 22, cy: 22, r: 18, pathLength: 100 });
     const ring = s(
       'svg',
       { class: 'ring', viewBox: '0 0 44 44', 'aria-hidden': 'true' },
       s('circle', { cx: 22, cy: 22, r: 18 }),
-      (this.arc = s('circle', { class: 'left', cx: 22, cy: 22, r: 18, pathLength: 100 })),
+      this.arc,
     );
     this.words = h('b');
     fill(this, h('div.ends', {}, endsAt != null && ring, h('div', {}, this.words, say && h('div.note', {}, say))));
@@ -71,15 +80,15 @@ export class Ends extends HTMLElement {
   }
   tick() {
     if (this.endsAt == null) {
-      text(this.words, t('key.noend'));
+      text(this.words, endWord(null));
       return;
     }
     const left = this.endsAt - Date.now();
+    text(this.words, endWord(this.endsAt));
     if (left <= 0) {
       clearInterval(this.timer);
-      text(this.words, t('key.ended', { at: when(this.endsAt) }));
       this.dispatchEvent(new CustomEvent('ended', { bubbles: true }));
-    } else text(this.words, t('key.left', { age: age(left) }));
+    }
     this.arc.setAttribute('stroke-dasharray', `${Math.max(0, Math.min(100, (left / this.whole) * 100))} 100`);
   }
 }
@@ -250,7 +259,7 @@ export class KeyView extends HTMLElement {
   show(d) {
     const def = d.definition;
     const fact = (label, value) => value && h('div', {}, h('dt', {}, t(label)), h('dd', {}, value));
-    const ends = document.createElement('wk-ends').set({
+    const ends = h('wk-ends').set({
       endsAt: d.ttl_ms != null && d.ttl_ms >= 0 ? Date.now() + d.ttl_ms : null,
       wholeMs: def?.life_ms,
       say: def ? lifeSay(def.life) : null,

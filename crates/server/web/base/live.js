@@ -15,6 +15,7 @@ function newer(a, b) {
 }
 
 export class Live extends EventTarget {
+  /** @param {{needsTicket?: () => boolean, url?: string}} [o] */
   constructor({ needsTicket = () => false, url } = {}) {
     super();
     this.url = url || `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/ws/events`;

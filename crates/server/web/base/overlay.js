@@ -8,7 +8,8 @@ let drawer = null;
 class Drawer extends HTMLElement {}
 define('wk-drawer', Drawer);
 
-/** Opens (or refills) the drawer: `{title, say, content, actions, onclose}`. The page behind stays usable. */
+/** Opens (or refills) the drawer. The page behind stays usable.
+ *  @param {Wk.DrawerOptions} o */
 export function openDrawer({ title, say, content, actions, onclose }) {
   const from = drawer ? drawer.from : document.activeElement;
   closeDrawer(false);
@@ -44,8 +45,8 @@ export function closeDrawer(told = true) {
   return true;
 }
 
-/** A dialog for what cannot be undone. `{title, say, command, verb, keep, danger, count, run}`; gives true when done.
- *  Above a hundred objects the number must be typed. */
+/** A dialog for what cannot be undone; gives true when done.
+ *  @param {Wk.AskOptions} o @returns {Promise<boolean>} */
 export function ask({ title, say, command, verb, keep, danger = true, count = 0, run, content }) {
   return new Promise((resolve) => {
     const id = uid('dialog');
@@ -104,7 +105,8 @@ export function ask({ title, say, command, verb, keep, danger = true, count = 0,
   });
 }
 
-/** A dialog that only shows: help, the sheet of the phone's "More". */
+/** A dialog that only shows: help, the sheet of the phone's "More".
+ *  @param {Wk.SheetOptions} o */
 export function sheet({ title, content, wide, cls }) {
   const id = uid('dialog');
   const el = h(
@@ -164,8 +166,8 @@ export function menu(anchor, items) {
     }
   });
   el.addEventListener('keydown', (e) => {
-    const all = [...el.children];
-    const i = all.indexOf(document.activeElement);
+    const all = el.querySelectorAll('button');
+    const i = [...all].indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
     const to = { ArrowDown: i + 1, ArrowUp: i - 1, Home: 0, End: all.length - 1 }[e.key];
     if (to === undefined) return;
     e.preventDefault();
@@ -176,13 +178,17 @@ export function menu(anchor, items) {
   const own = el.getBoundingClientRect();
   el.style.left = `${Math.max(8, Math.min(box.left, innerWidth - own.width - 8))}px`;
   el.style.top = `${box.bottom + 6 + own.height > innerHeight ? Math.max(8, box.top - own.height - 6) : box.bottom + 6}px`;
-  (el.querySelector('[aria-selected=true]') || el.firstChild)?.focus();
+  (el.querySelector('[aria-selected=true]') || el.querySelector('button'))?.focus();
 }
 
-/** What happened, with Undo or See. Six seconds; stays under the pointer and with focus. */
+/** What happened, with Undo or See. Six seconds; stays under the pointer and with focus.
+ *  @param {Wk.Child} sentence @param {Wk.ToastOptions} [o] */
 export function toast(sentence, { glyph = 'tick', action, run } = {}) {
   let host = document.querySelector('.toasts');
-  if (!host) document.body.append((host = h('div.toasts', { role: 'status' })));
+  if (!host) {
+    host = h('div.toasts', { role: 'status' });
+    document.body.append(host);
+  }
   const el = h(
     'div.toast',
     {},
@@ -218,5 +224,3 @@ export function toast(sentence, { glyph = 'tick', action, run } = {}) {
   while (host.children.length > 3) host.firstChild.remove();
   return el;
 }
-define('wk-dialog', class extends HTMLElement {});
-define('wk-toast', class extends HTMLElement {});

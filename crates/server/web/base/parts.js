@@ -3,7 +3,8 @@ import { define, fill, h, icon, square, text, uid } from './dom.js';
 import { age, num, when, whenLong } from './format.js';
 import { t } from './i18n.js';
 
-/** `button({label, icon, kind: 'primary'|'plain'|'quiet'|'danger', run, reason})`. Busy while `run` runs; a reason switches it off and is read with it. */
+/** `button({label, icon, kind: 'primary'|'plain'|'quiet'|'danger', run, reason})`. Busy while `run` runs; a reason switches it off and is read with it.
+ *  @param {Wk.ButtonOptions} o */
 export function button({ label, icon: glyph, kind = 'plain', run, reason, small, full, title, attrs }) {
   const el = h('button.btn', {
     type: 'button',
@@ -60,14 +61,6 @@ export function badge(kind, word) {
   const [tone, glyph] = BADGES[kind] || ['', 'info'];
   return h('span.badge', { class: tone }, icon(glyph), word ?? t(`badge.${kind}`));
 }
-define(
-  'wk-badge',
-  class extends HTMLElement {
-    connectedCallback() {
-      if (!this.firstChild) this.append(badge(this.getAttribute('kind'), this.getAttribute('word') ?? undefined));
-    }
-  },
-);
 
 /** A number that changes in place. `set(value, {unit, change})`; marks a change at most once per second. */
 export class LiveNumber extends HTMLElement {
@@ -76,13 +69,13 @@ export class LiveNumber extends HTMLElement {
   }
   build() {
     if (this.value_) return;
-    this.append(
-      (this.value_ = h('span.value', {}, '–')),
-      (this.unit_ = h('span.unit')),
-      (this.change_ = h('span.change')),
-    );
+    this.value_ = h('span.value', {}, '–');
+    this.unit_ = h('span.unit');
+    this.change_ = h('span.change');
+    this.append(this.value_, this.unit_, this.change_);
     this.format = this.format || ((v) => num(v));
   }
+  /** @param {number | null} value @param {{unit?: string, change?: number | null}} [o] */
   set(value, { unit, change } = {}) {
     this.build();
     const shown = value == null ? '–' : this.format(value);
@@ -119,22 +112,17 @@ export class Tile extends HTMLElement {
   build() {
     if (this.card) return;
     this.classList.add('tilebox');
-    this.card = h(
-      'a.card.tile',
-      {},
-      h(
-        'span.top',
-        {},
-        (this.mark = square(this.module)),
-        (this.name_ = h('span.cut')),
-        (this.aside = h('span.aside')),
-      ),
-      (this.number = document.createElement('wk-number')),
-      (this.line = h('span.line')),
-      (this.spark = document.createElement('wk-spark')),
-    );
+    this.mark = square();
+    this.name_ = h('span.cut');
+    this.aside = h('span.aside');
+    this.number = h('wk-number');
+    this.line = h('span.line');
+    this.spark = h('wk-spark');
+    const top = h('span.top', {}, this.mark, this.name_, this.aside);
+    this.card = h('a.card.tile', {}, top, this.number, this.line, this.spark);
     this.append(this.card);
   }
+  /** @param {Wk.TileOptions} o */
   set({ href, module, name, value, unit, line, aside, points, staleMs }) {
     this.build();
     if (href) this.card.setAttribute('href', href);
@@ -152,7 +140,8 @@ export class Tile extends HTMLElement {
 }
 define('wk-tile', Tile);
 
-/** Icon, title, one sentence, one action, the command: why there is nothing, and the next step. */
+/** Icon, title, one sentence, one action, the command: why there is nothing, and the next step.
+ *  @param {Wk.EmptyOptions} o */
 export function empty({ glyph = 'info', title, say, action, command }) {
   return h(
     'div.empty',
@@ -164,21 +153,6 @@ export function empty({ glyph = 'info', title, say, action, command }) {
     command && h('code.cmd', {}, command),
   );
 }
-define(
-  'wk-empty',
-  class extends HTMLElement {
-    connectedCallback() {
-      if (!this.firstChild)
-        this.append(
-          empty({
-            glyph: this.getAttribute('icon') || 'info',
-            title: this.getAttribute('title-text') || '',
-            say: this.getAttribute('say'),
-          }),
-        );
-    }
-  },
-);
 
 /** Boxes of about the final size; after five seconds it says so. */
 export function skeleton(lines = 6) {
@@ -193,18 +167,10 @@ export function skeleton(lines = 6) {
   }, 5000);
   return box;
 }
-define(
-  'wk-skeleton',
-  class extends HTMLElement {
-    connectedCallback() {
-      if (!this.firstChild) this.append(skeleton(Number(this.getAttribute('lines')) || 6));
-    }
-  },
-);
 
 /** Label above, hint below, error instead of the hint. Checked on leaving, not on typing. */
 export class Field extends HTMLElement {
-  /** `setup({label, hint, type, value, check(value) → sentence or null, attrs})` */
+  /** @param {Wk.FieldOptions} o */
   setup({ label, hint = '', type = 'text', value = '', check, attrs = {} }) {
     const id = uid('field');
     this.hint = hint;
@@ -237,7 +203,8 @@ export class Field extends HTMLElement {
   }
 }
 define('wk-field', Field);
-export const field = (opts) => document.createElement('wk-field').setup(opts);
+/** @param {Wk.FieldOptions} opts */
+export const field = (opts) => h('wk-field').setup(opts);
 
 /** Copies and says so; falls back to a selection where the clipboard is not allowed. */
 export async function copyText(value) {

@@ -99,7 +99,7 @@ export function start(given) {
   addEventListener('popstate', () => show());
   document.addEventListener('click', (e) => {
     if (e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
-    const a = e.target.closest?.('a[href]');
+    const a = /** @type {HTMLAnchorElement} */ (/** @type {Element} */ (e.target).closest?.('a[href]'));
     if (!a || a.target || a.hasAttribute('download') || a.origin !== location.origin || a.dataset.plain !== undefined)
       return;
     if (a.hash && a.pathname === location.pathname && a.search === location.search) return;

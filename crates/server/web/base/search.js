@@ -1,9 +1,10 @@
 // The search field of the head: pages, key patterns and whole keys. `/` goes there, arrows choose, Enter opens.
-import { define, fill, h, icon, square, uid } from './dom.js';
+
+import { nav } from '../pages/registry.js';
 import { get } from './api.js';
+import { define, fill, h, icon, square, uid } from './dom.js';
 import { t } from './i18n.js';
 import { go } from './router.js';
-import { nav } from '../pages/registry.js';
 
 let patterns = null; // asked once per page load, on first use
 
@@ -60,18 +61,14 @@ export class Search extends HTMLElement {
     if (q !== this.input.value.trim().toLowerCase()) return;
     const words = q.split(/\s+/);
     const hit = (s) => words.every((w) => s.toLowerCase().includes(w));
+    /** @type {{label: string, href: string, end: string, glyph?: string, module?: string, mono?: boolean}[]} */
     const found = nav
       .filter((n) => hit(t(n.label)))
       .map((n) => ({ glyph: n.icon, label: t(n.label), href: n.path, end: t('search.page') }));
-    const whole = this.input.value.trim();
-    if (whole.includes(':'))
-      found.push({
-        glyph: 'keys',
-        label: whole,
-        mono: true,
-        href: `/keys?key=${encodeURIComponent(whole)}`,
-        end: t('search.key'),
-      });
+    const label = this.input.value.trim();
+    const href = `/keys?key=${encodeURIComponent(label)}`;
+    const whole = { glyph: 'keys', label, mono: true, href, end: t('search.key') };
+    if (label.includes(':')) found.push(whole);
     for (const p of all.filter((x) => hit(`${x.pattern} ${x.says || ''}`)).slice(0, 7))
       found.push({
         module: p.module,
@@ -80,14 +77,7 @@ export class Search extends HTMLElement {
         href: `/keys?pattern=${encodeURIComponent(p.name)}`,
         end: t('search.keys', { n: p.keys ?? 0 }),
       });
-    if (!found.length)
-      found.push({
-        glyph: 'keys',
-        label: whole,
-        mono: true,
-        href: `/keys?key=${encodeURIComponent(whole)}`,
-        end: t('search.key'),
-      });
+    if (!found.length) found.push(whole);
     this.show(found.slice(0, 9));
   }
 
@@ -124,7 +114,7 @@ export class Search extends HTMLElement {
   }
 
   mark() {
-    [...this.list.children].forEach((el, i) => el.setAttribute('aria-selected', String(i === this.at)));
+    for (const [i, el] of [...this.list.children].entries()) el.setAttribute('aria-selected', String(i === this.at));
     if (this.found.length) this.input.setAttribute('aria-activedescendant', `${this.list.id}-${this.at}`);
     else this.input.removeAttribute('aria-activedescendant');
   }

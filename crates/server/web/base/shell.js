@@ -1,5 +1,7 @@
 // The frame around every page: sidebar, rail, phone bar, head. Pages fill the head and the echo bar through their
 // context and never touch the frame.
+
+import { nav, phone, SECTIONS } from '../pages/registry.js';
 import { help } from './bars.js';
 import { add, fill, h, icon, logo, patch, text } from './dom.js';
 import { age, num } from './format.js';
@@ -9,10 +11,12 @@ import { closeDrawer, menu, sheet } from './overlay.js';
 import { button, copyButton, copyText } from './parts.js';
 import { go } from './router.js';
 import { state } from './state.js';
-import { nav, phone, SECTIONS } from '../pages/registry.js';
 import './search.js';
 
 export class Shell {
+  /** @type {HTMLElement} */ status;
+  /** @type {import('./bars.js').Banner} */ banner;
+  /** @type {string | null} */ navId = null;
   constructor(live) {
     this.live = live;
     this.root = document.getElementById('app');
@@ -49,7 +53,7 @@ export class Shell {
     const side = h(
       'aside.side',
       {},
-      h('a.brand', { href: '/', 'aria-label': 'Worldkeep' }, logo(), h('span', {}, 'Worldkeep')),
+      brand(),
       this.sideNav,
       h(
         'div.foot',
@@ -70,13 +74,13 @@ export class Shell {
       ),
     );
     this.liveTop = this.liveButton();
-    this.sheetSearch = document.createElement('wk-search');
+    this.sheetSearch = h('wk-search');
     this.sheetSearch.classList.add('sheet');
     this.sheetSearch.hidden = true;
     const top = h(
       'header.topbar',
       {},
-      h('a.brand', { href: '/', 'aria-label': 'Worldkeep' }, logo(), h('span', {}, 'Worldkeep')),
+      brand(),
       this.liveTop,
       h(
         'button.copy',
@@ -91,16 +95,16 @@ export class Shell {
     this.sentence = h('p.sentence');
     this.actions = h('div.row.actions');
     this.liveHead = this.liveButton();
-    this.search = document.createElement('wk-search');
+    this.search = h('wk-search');
     this.head = h(
       'div.head',
       {},
       h('div.say', {}, this.crumbs, h('div.row', {}, this.h1, this.badges), this.sentence),
       h('div.tools', {}, this.liveHead, this.search, this.actions),
     );
-    this.banner ||= document.createElement('wk-banner').setup(this.live);
+    this.banner ||= h('wk-banner').setup(this.live);
     this.view = h('div.view');
-    this.echo = document.createElement('wk-echo');
+    this.echo = h('wk-echo');
     this.main = h('main.page', { id: 'main', tabindex: '-1' }, this.head, this.banner, this.view);
     fill(
       this.root,
@@ -174,7 +178,7 @@ export class Shell {
     const tone = { live: 'ok', paused: 'warn', connecting: '', offline: 'bad' }[word];
     for (const el of [this.liveHead, this.liveTop]) {
       if (!el) continue;
-      el.firstChild.className = `dot ${tone}`;
+      el.firstElementChild.className = `dot ${tone}`;
       text(el.lastChild, t(`live.${word}`));
       el.title = t(this.live.paused ? 'live.resume' : 'live.pause');
       el.setAttribute('aria-pressed', String(this.live.paused));
@@ -182,7 +186,7 @@ export class Shell {
   }
 
   drawTheme() {
-    const dark = window.wkTheme.current() === 'dark';
+    const dark = isDark();
     fill(this.themeButton, icon(dark ? 'sun' : 'moon'));
     this.themeButton.setAttribute('aria-label', t(dark ? 'theme.light' : 'theme.dark'));
     this.themeButton.title = t(dark ? 'theme.light' : 'theme.dark');
@@ -328,11 +332,11 @@ export class Shell {
           'div.row',
           {},
           button({
-            label: t(window.wkTheme.current() === 'dark' ? 'theme.light' : 'theme.dark'),
-            icon: window.wkTheme.current() === 'dark' ? 'sun' : 'moon',
+            label: t(isDark() ? 'theme.light' : 'theme.dark'),
+            icon: isDark() ? 'sun' : 'moon',
             run: () => {
               window.wkTheme.toggle();
-              document.querySelector('dialog[open]')?.close();
+              closeDialog();
             },
           }),
           Object.entries(LANGS)
@@ -341,7 +345,7 @@ export class Shell {
               button({
                 label: name,
                 run: () => {
-                  document.querySelector('dialog[open]')?.close();
+                  closeDialog();
                   dispatchEvent(new CustomEvent('wk-lang', { detail: code }));
                 },
               }),
@@ -358,7 +362,8 @@ export class Shell {
     });
   }
 
-  /** Sets the head: `{title, tab (of the browser, when it says more), sentence, crumbs: [{label, href}], actions, badges}`. Only given members change. */
+  /** Only given members change.
+   *  @param {Wk.Head} head */
   setHead({ title, tab, sentence, crumbs, actions, badges }) {
     if (title !== undefined) {
       text(this.h1, title);
@@ -418,6 +423,10 @@ export class Shell {
     add(fill(this.view), []);
   }
 }
+
+const brand = () => h('a.brand', { href: '/', 'aria-label': 'Worldkeep' }, logo(), h('span', {}, 'Worldkeep'));
+const isDark = () => window.wkTheme.current() === 'dark';
+const closeDialog = () => /** @type {HTMLDialogElement} */ (document.querySelector('dialog[open]'))?.close();
 
 /** "Embedded engine", "Redis 7.0.15", "Valkey 9.1.2, Cluster". */
 export function storeName(store) {

@@ -7,8 +7,8 @@ const HISTORY = 90;
 const RANK = { reader: 0, operator: 1, admin: 2 };
 
 class State extends EventTarget {
-  session = null;
-  overview = null;
+  /** @type {Api.Me & {login: boolean}} */ session = null;
+  /** @type {Api.Overview} */ overview = null;
   overviewAt = null;
   fault = null; // the last refusal of the overview, null when it answers
   history = new Map(); // module → its last numbers, for sparklines

@@ -6,7 +6,7 @@ import { t } from './i18n.js';
 import { menu } from './overlay.js';
 
 export class Table extends HTMLElement {
-  /** `setup({label, columns: [{id, name, num, sort, cell(row), wide}], key(row), open(row), href(row), load({cursor, sort}) → {items, cursor}, actions: [{label, icon, run(rows)}], empty, sort})` */
+  /** @template Row @param {Wk.TableOptions<Row>} opts */
   setup(opts) {
     this.o = opts;
     this.rows = [];
@@ -40,7 +40,7 @@ export class Table extends HTMLElement {
 
   head(c) {
     const th = h('th', { scope: 'col', class: c.num ? 'num' : '' });
-    if (!c.sort) return (fill(th, c.name), th);
+    if (!c.sort) return fill(th, c.name);
     const dir = icon('down', { class: 'dir' });
     th.append(h('button', { type: 'button', on: { click: () => this.sortBy(c.id) } }, c.name, dir));
     th.dataset.id = c.id;
@@ -102,7 +102,7 @@ export class Table extends HTMLElement {
       (tr, row) => this.fillRow(tr, row),
     );
     const tabbable = this.body.querySelector('tr[tabindex="0"]');
-    if (!tabbable && this.body.firstChild && this.opens) this.body.firstChild.tabIndex = 0;
+    if (!tabbable && this.body.rows[0] && this.opens) this.body.rows[0].tabIndex = 0;
     fill(this.note, this.rows.length ? null : this.o.empty?.());
     this.table.hidden = !this.rows.length;
     this.foot.hidden = !this.cursor;
@@ -198,7 +198,7 @@ export class Table extends HTMLElement {
   }
 
   /** First row from anywhere: what `j` does before a row has focus. */
-  focusRow(tr = this.body.firstElementChild, from) {
+  focusRow(tr = this.body.rows[0], from) {
     if (!tr) return false;
     if (from) from.tabIndex = -1;
     tr.tabIndex = 0;
@@ -254,16 +254,17 @@ export class Table extends HTMLElement {
 }
 define('wk-table', Table);
 
-/** Chips over a list; each filter `{id, name, value, options: [{value, label, mark}], text}` lives in the address. `change(id, value)` writes it. */
+/** Chips over a list; each filter lives in the address, and `change` writes it. */
 export class Chips extends HTMLElement {
+  /** @param {Wk.ChipsOptions} o */
   setup({ filters, change, extra }) {
     this.f = filters;
     this.change = change;
     this.extra = extra;
     this.classList.add('filters');
-    this.matches = h('span.matches');
+    this.found = h('span.matches');
     this.box = h('span.row');
-    this.replaceChildren(...[extra, this.box, this.matches].filter(Boolean));
+    this.replaceChildren(...[extra, this.box, this.found].filter(Boolean));
     this.draw({});
     return this;
   }
@@ -278,16 +279,13 @@ export class Chips extends HTMLElement {
       (f) => this.chip(f),
       (el, f) => this.fillChip(el, f),
     );
-    fill(
-      this.matches,
-      count === undefined ? null : typeof count === 'number' ? t('filter.match', { n: count }) : count,
-    );
+    fill(this.found, count === undefined ? null : typeof count === 'number' ? t('filter.match', { n: count }) : count);
   }
 
   chip(f) {
     const el = h('button.chip', { type: 'button', 'aria-haspopup': 'menu' });
     el.addEventListener('click', (e) => {
-      if (e.target.closest('.icon.off')) {
+      if (/** @type {Element} */ (e.target).closest('.icon.off')) {
         this.change(f.id, null);
         return;
       }

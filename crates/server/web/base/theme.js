@@ -19,7 +19,7 @@
     const css = getComputedStyle(root);
     const v = (name) => encodeURIComponent(css.getPropertyValue(name).trim());
     if (!v('--accent')) return;
-    const link = document.querySelector('link[rel=icon]');
+    const link = /** @type {HTMLLinkElement} */ (document.querySelector('link[rel=icon]'));
     if (!link) return;
     link.href =
       'data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 28 28">' +

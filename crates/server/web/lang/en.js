@@ -60,7 +60,6 @@ export default {
   'action.retry': 'Try again',
   'action.again': 'Read again',
   'action.all': 'All',
-  'action.copy': 'Copy',
   'copy.what': 'Copy {what}',
   'copy.done': 'Copied',
   'copy.failed': 'Could not copy. Select the text and copy it by hand.',

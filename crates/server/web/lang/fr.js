@@ -60,7 +60,6 @@ export default {
   'action.retry': 'Réessayer',
   'action.again': 'Relire',
   'action.all': 'Tout voir',
-  'action.copy': 'Copier',
   'copy.what': 'Copier {what}',
   'copy.done': 'Copié',
   'copy.failed': 'Copie impossible. Sélectionnez le texte et copiez-le à la main.',

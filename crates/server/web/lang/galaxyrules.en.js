@@ -1,6 +1,6 @@
 // Rules and maneuvers of ships in words, in English. Same keys as galaxyrules.fr.js.
 export default {
-  'galaxy.rule.say': 'When {when}: {then}',
+  'galaxy.rule.say': 'When {when}: {acts}',
   'galaxy.rule.and': 'and',
   'galaxy.rule.or': 'or',
   'galaxy.rule.at_once': 'at once',

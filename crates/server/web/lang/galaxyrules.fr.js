@@ -1,6 +1,6 @@
 // Rules and maneuvers of ships in words, in French. Same keys as galaxyrules.en.js.
 export default {
-  'galaxy.rule.say': 'Quand {when} : {then}',
+  'galaxy.rule.say': 'Quand {when} : {acts}',
   'galaxy.rule.and': 'et',
   'galaxy.rule.or': 'ou',
   'galaxy.rule.at_once': 'tout de suite',

@@ -38,7 +38,6 @@ export default {
   'jobs.now.parked': ['waits for another job', 'waits for {n} other jobs'],
   'jobs.now.waitagain': 'waits again after',
   'jobs.now.wait': 'waits for a worker',
-  'jobs.now.place': 'place {n} in the queue',
   'jobs.did': ['1 job done.', '{n} jobs done.'],
   'jobs.refused': ['1 was in another state.', '{n} were in another state.'],
   'jobs.missing': ['1 was gone.', '{n} were gone.'],

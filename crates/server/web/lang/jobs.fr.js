@@ -38,7 +38,6 @@ export default {
   'jobs.now.parked': ['attend une autre tâche', 'attend {n} autres tâches'],
   'jobs.now.waitagain': 'attend de nouveau après',
   'jobs.now.wait': 'attend un ouvrier',
-  'jobs.now.place': 'place {n} dans la file',
   'jobs.did': ['1 tâche traitée.', '{n} tâches traitées.'],
   'jobs.refused': ['1 était dans un autre état.', '{n} étaient dans un autre état.'],
   'jobs.missing': ['1 avait disparu.', '{n} avaient disparu.'],

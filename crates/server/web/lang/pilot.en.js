@@ -71,7 +71,8 @@ export default {
   'pilot.newpassword': 'Change password',
   'pilot.passwordask': 'Change your password?',
   'pilot.passwordsay': 'You stay logged in here and nowhere else.',
-  'pilot.passwordguest': 'With a password of your own you can log in as {name} anywhere. This browser forgets the one it made.',
+  'pilot.passwordguest':
+    'With a password of your own you can log in as {name} anywhere. This browser forgets the one it made.',
   'pilot.oldpassword': 'Old password',
   'pilot.oldwrong': 'The old password is wrong.',
   'pilot.newpasswordword': 'New password',

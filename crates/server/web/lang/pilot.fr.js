@@ -71,7 +71,8 @@ export default {
   'pilot.newpassword': 'Changer de mot de passe',
   'pilot.passwordask': 'Changer votre mot de passe ?',
   'pilot.passwordsay': 'Vous restez connecté ici et nulle part ailleurs.',
-  'pilot.passwordguest': 'Avec un mot de passe à vous, vous pouvez vous connecter partout en tant que {name}. Ce navigateur oublie celui qu’il avait créé.',
+  'pilot.passwordguest':
+    'Avec un mot de passe à vous, vous pouvez vous connecter partout en tant que {name}. Ce navigateur oublie celui qu’il avait créé.',
   'pilot.oldpassword': 'Ancien mot de passe',
   'pilot.oldwrong': 'L’ancien mot de passe est faux.',
   'pilot.newpasswordword': 'Nouveau mot de passe',

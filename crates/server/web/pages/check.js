@@ -11,7 +11,9 @@ const POLL_MS = 400;
 // What repair does by the word of the trouble. The others have no safe cure: somebody must look.
 const CURES = ['dangling', 'miscounted', 'misplaced', 'missing', 'orphan', 'unlisted', 'wrong_life', 'wrong_state'];
 
-/** The report as the page uses it. */
+/** The report as the page uses it.
+ *  @param {Api.CheckState} r
+ *  @returns {Api.CheckState & {findings: any[], running: boolean, left: number, repairable: number}} */
 export function readReport(r) {
   if (!r || r.state === 'never') return null;
   const findings = r.findings || [];
@@ -24,11 +26,13 @@ export function readReport(r) {
   };
 }
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   const { api } = ctx;
   const body = h('div.stack', {}, h('section.card', {}, skeleton(6)));
   fill(root, body);
   ctx.echo({ cli: 'worldkeep check', api: 'POST /api/check' });
+  /** @type {ReturnType<typeof readReport>} */
   let report = null;
   let busy = false;
   let started = null;
@@ -280,7 +284,7 @@ export function mount(root, ctx) {
   }
 
   function tableOf(list) {
-    const table = document.createElement('wk-table').setup({
+    const table = h('wk-table').setup({
       label: t('check.title'),
       key: (f) => `${f.key} ${f.entry || ''}`,
       href: (f) => `/keys?key=${encodeURIComponent(f.key)}`,

@@ -9,6 +9,7 @@ import { button, copyButton, empty } from '../base/parts.js';
 import '../base/table.js';
 import { moduleName } from './keytree.js';
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   const { live, router, state } = ctx;
   let q = ctx.query;
@@ -41,7 +42,7 @@ export function mount(root, ctx) {
     clearTimeout(typing);
     typing = setTimeout(() => router.setQuery({ text: input.value.trim() || null }), 200);
   });
-  const chips = document.createElement('wk-chips').setup({
+  const chips = h('wk-chips').setup({
     extra: h('label.search', {}, icon('search', { class: 's' }), input),
     change: (id, value) => router.setQuery({ [id]: value }),
     filters: [
@@ -51,7 +52,7 @@ export function mount(root, ctx) {
     ],
   });
   const gaps = h('div');
-  const feed = document.createElement('wk-feed');
+  const feed = h('wk-feed');
   const pause = h('button.btn', { type: 'button', on: { click: () => live.pause() } });
   fill(root, chips, gaps, h('section.card.flush', { 'aria-label': t('events.title') }, feed));
 
@@ -134,7 +135,7 @@ export function mount(root, ctx) {
       feed.o.limit = limit;
       feed.draw();
       draw();
-    } catch (e) {
+    } catch {
       if (!ctx.signal.aborted) more.hidden = true;
     }
   }

@@ -16,7 +16,8 @@ export function readMetrics(page) {
     const labels = Object.fromEntries(
       [...(hit[2] || '').matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map((m) => [m[1], m[2]]),
     );
-    (out[hit[1]] ||= []).push({ labels, value: Number(hit[3]) });
+    out[hit[1]] ||= [];
+    out[hit[1]].push({ labels, value: Number(hit[3]) });
   }
   return out;
 }
@@ -40,13 +41,14 @@ export function readHistogram(metrics, name) {
   return { bins: bins.filter((b) => b.to !== Infinity), total, p50: quantile(0.5), p99: quantile(0.99) };
 }
 
-const sum = (rows, keep = () => true) => (rows || []).filter(keep).reduce((n, r) => n + r.value, 0);
+const sum = (rows, keep = (_row) => true) => (rows || []).filter(keep).reduce((n, r) => n + r.value, 0);
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   const lines = h('ul.verdicts', {}, h('li', {}, skeleton(4)));
   const ready = h('div');
   const facts = h('dl.facts');
-  const chart = document.createElement('wk-histogram');
+  const chart = h('wk-histogram');
   const chartNote = h('span.note');
   const httpFoot = h('footer');
   const settings = h('div', {}, skeleton(4));
@@ -110,6 +112,7 @@ export function mount(root, ctx) {
       badge(verdict, t(`verdict.${verdict}`)),
     );
 
+  /** @param {Api.Health} health @param {Api.Ready} readyz */
   function draw(health, readyz) {
     const s = health.store;
     const bad = !s.up;

@@ -3,7 +3,7 @@
 import { fill, h, icon, text } from '../base/dom.js';
 import { bytes, num } from '../base/format.js';
 import { t } from '../base/i18n.js';
-import { hexdump, lifeSay, segmentLine, typeWord, valueView } from '../base/keyview.js';
+import { endWord, hexdump, lifeSay, segmentLine, typeWord, valueView } from '../base/keyview.js';
 import { copyButton, empty } from '../base/parts.js';
 import '../base/table.js';
 
@@ -14,24 +14,21 @@ export const patternHref = (p, module) =>
 /** A key as one shell word, quoted only when it must be. */
 export const shellWord = (word) => (/^[\w:.,@%+=/-]+$/.test(word) ? word : `'${String(word).replace(/'/g, "'\\''")}'`);
 
-const endWord = (ttl) =>
-  ttl == null || ttl < 0
-    ? t('key.noend')
-    : document.createElement('wk-ends').set({ endsAt: Date.now() + ttl }).words.textContent;
+const endOf = (ttl) => (ttl == null || ttl < 0 ? null : Date.now() + ttl);
 const fact = (label, value) => value && h('div', {}, h('dt', {}, t(label)), h('dd', {}, value));
 
 /** A pattern's card and the table of its keys, page by page through `load`. */
 export function patternCards(p, load) {
-  const table = document.createElement('wk-table').setup({
+  const table = h('wk-table').setup({
     label: t('keys.ofpattern', { pattern: p.pattern }),
-    key: (k) => k.key,
+    key: (/** @type {Api.KeyLine} */ k) => k.key,
     href: (k) => keyHref(k.key),
     columns: [
       { id: 'key', name: t('key.key'), wide: true, cell: (k) => h('a.mono', { href: keyHref(k.key) }, k.key) },
       { id: 'type', name: t('key.type'), cell: (k) => typeWord({ type: k.type }) },
       { id: 'length', name: t('key.length'), num: true, cell: (k) => (k.length == null ? '' : num(k.length)) },
       { id: 'memory', name: t('key.size'), num: true, cell: (k) => bytes(k.memory) },
-      { id: 'ttl_ms', name: t('key.end'), num: true, cell: (k) => endWord(k.ttl_ms) },
+      { id: 'ttl_ms', name: t('key.end'), num: true, cell: (k) => endWord(endOf(k.ttl_ms)) },
     ],
     load,
     empty: () => empty({ glyph: 'keys', title: t('keys.none'), say: t('keys.nonesay') }),
@@ -56,7 +53,7 @@ export function patternCards(p, load) {
 
 /** A key's cards from the answer of GET /api/keys/{key}. The value greys when the key ends while it is open. */
 export function keyCards(d, key) {
-  const view = document.createElement('wk-key');
+  const view = h('wk-key');
   view.show({ ...d, key });
   const valueBox = h('div', {}, valueView(d));
   view.addEventListener('ended', () => {
@@ -68,6 +65,7 @@ export function keyCards(d, key) {
   ];
 }
 
+/** @param {Api.KeyView} d @param {HTMLElement} box */
 function valueCard(d, box) {
   const bytesOf = () => hexdump(typeof d.value === 'string' ? d.value : JSON.stringify(d.value));
   const swap = h('button.btn.quiet.small', { type: 'button', 'aria-pressed': 'false' }, t('key.raw'));
@@ -82,6 +80,7 @@ function valueCard(d, box) {
   return h('section.card.w7', {}, head, box, d.truncated && h('p.note', {}, t('key.first', { n: d.shown })));
 }
 
+/** @param {Api.KeyView} d */
 function verdict(d) {
   const faults = d.findings || [];
   const words = faults.length

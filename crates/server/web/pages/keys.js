@@ -9,9 +9,11 @@ import { keyTree, moduleName } from './keytree.js';
 
 const PAGE = 50;
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   const { api, router } = ctx;
   let q = ctx.query;
+  /** @type {Awaited<ReturnType<typeof keyTree>>} */
   let tree = null;
   let asked = 0;
   let again;
@@ -129,7 +131,7 @@ export function mount(root, ctx) {
     );
     patch(list, lines(), (x) => x.id, makeLine, fillLine);
     if (!list.querySelector('[tabindex="0"]'))
-      (list.querySelector('[aria-selected=true]') || list.firstChild)?.setAttribute('tabindex', '0');
+      (list.querySelector('[aria-selected=true]') || list.firstElementChild)?.setAttribute('tabindex', '0');
   }
 
   function makeLine(x) {
@@ -198,7 +200,7 @@ export function mount(root, ctx) {
   }
 
   list.addEventListener('keydown', (e) => {
-    const el = e.target.closest('[role=treeitem]');
+    const el = /** @type {Element} */ (e.target).closest('[role=treeitem]');
     if (!el) return;
     const x = el.wkLine;
     const to = {
@@ -265,6 +267,7 @@ export function mount(root, ctx) {
       ctx.head({ title: t('keys.title'), tab: key, sentence: '', crumbs: null, actions: null });
       fill(pane, h('section.card', {}, skeleton(8)));
     }
+    /** @type {Api.KeyView} */
     let d;
     try {
       d = await api.get(`/api/keys/${api.part(key)}`, { signal: ctx.signal });

@@ -4,16 +4,19 @@ import { has, t } from '../base/i18n.js';
 /** A module's name in the reader's language; other groups keep the server's word. */
 export const moduleName = (module) => (has(`module.${module}`) ? t(`module.${module}`) : module || t('module.none'));
 
+/** @type {ReturnType<typeof readTree>} */
 let last = null;
 /** What was counted last, for a page that opens while the server is away. */
 export const lastTree = () => last;
 
-/** Asks once and gives `{keys, memory, at, done, modules: [{module, name, keys, memory, patterns: […]}]}`. */
+/** Asks once and gives `{keys, memory, at, done, modules: [{module, name, keys, memory, patterns: […]}]}`.
+ *  @param {typeof import('../base/api.js')} api @param {Wk.Options} [opts] */
 export async function keyTree(api, opts) {
   last = readTree(await api.get('/api/keys', opts));
   return last;
 }
 
+/** @param {Api.Tree} answer */
 export function readTree(answer) {
   const sum = (list, of) => list.reduce((n, x) => n + (x[of] || 0), 0);
   const modules = (answer.modules || []).map((m) => {

@@ -4,6 +4,7 @@ import { fill, h, logo } from '../base/dom.js';
 import { t } from '../base/i18n.js';
 import { button, field, sayError } from '../base/parts.js';
 
+/** @param {HTMLElement} root @param {{reason?: any}} [o] */
 export function mount(root, { reason } = {}) {
   document.title = `${t('login.title')} · Worldkeep`;
   document.querySelector('.toasts')?.remove();

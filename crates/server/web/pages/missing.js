@@ -3,6 +3,7 @@ import { fill, h } from '../base/dom.js';
 import { t } from '../base/i18n.js';
 import { empty } from '../base/parts.js';
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   ctx.head({ title: t('missing.title') });
   ctx.echo({});

@@ -6,8 +6,8 @@ import { age, bytes, num, when } from '../base/format.js';
 import { t } from '../base/i18n.js';
 import { badge, empty, skeleton } from '../base/parts.js';
 import { storeName } from '../base/shell.js';
-import { pageOf } from './registry.js';
 import { keyTree, lastTree, moduleName } from './keytree.js';
+import { pageOf } from './registry.js';
 
 const WINDOW_S = 300;
 const STEP_S = 5;
@@ -27,6 +27,7 @@ export function rates(events, now) {
   return { at: Array.from({ length: n }, (_, i) => (start + i * STEP_S) * 1000), by };
 }
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   const { live, state } = ctx;
   const tiles = h('div.tiles', { hidden: true });
@@ -51,7 +52,7 @@ export function mount(root, ctx) {
     h('header', {}, h('h2', { id: 'o-look' }, t('overview.look'))),
     lookBody,
   );
-  const feed = document.createElement('wk-feed');
+  const feed = h('wk-feed');
   const pause = h('button.btn.quiet.small', { type: 'button', on: { click: () => live.pause() } });
   const feedCard = h(
     'section.card.w5',
@@ -137,7 +138,7 @@ export function mount(root, ctx) {
       tiles,
       list,
       (x) => x.module,
-      () => document.createElement('wk-tile'),
+      () => h('wk-tile'),
       (el, x) => {
         const bad = (x.looks || []).length;
         el.set({
@@ -162,7 +163,7 @@ export function mount(root, ctx) {
     // With no server, what it last said about itself is no longer worth much.
     if (state.fault)
       looks = [
-        { level: 'bad', module: 'server', sentence: t('error.unreachable') },
+        { level: 'bad', module: 'server', sentence: t('error.unreachable'), link: '' },
         ...looks.filter((x) => x.module !== 'store'),
       ];
     lookCard.classList.toggle('first', looks.length > 0);
@@ -225,7 +226,7 @@ export function mount(root, ctx) {
   async function drawMemory() {
     try {
       drawTree(await keyTree(ctx.api, { signal: ctx.signal }));
-    } catch (e) {
+    } catch {
       if (!ctx.signal.aborted && !memBody.querySelector('.barlist'))
         fill(memBody, h('p.quiet', {}, t('error.unreachable')));
     }

@@ -1,8 +1,6 @@
-// Which pages exist. A module adds its page with one entry in `nav`, its routes, and its sentences for events;
-// docs/dashboard.md shows how. Nothing here loads a page: `load` does, when someone goes there.
-import { h, useStyle } from '../base/dom.js';
-import { shortId } from '../base/format.js';
-import { has, rich, t } from '../base/i18n.js';
+// Which pages exist. A module adds its page with one entry in `nav` and its routes; docs/dashboard.md shows how.
+// Nothing here loads a page: `load` does, when someone goes there.
+import { useStyle } from '../base/dom.js';
 
 /** Sections of the sidebar, in order. */
 export const SECTIONS = ['', 'modules', 'store'];
@@ -164,62 +162,6 @@ export const nav = [
 export function pageOf(module) {
   return nav.find((n) => n.module?.includes(module))?.path || `/keys?module=${module}`;
 }
-
-/** What happened to one of a field; it leads to the field with that one selected. */
-const inField = (kind) => (e) => {
-  const key = `world.event.${e.module}.${e.type}`;
-  const { body: at } = e;
-  if (!has(key) || at?.mapId === undefined || !e.id) return null;
-  const q = new URLSearchParams({ tenant: e.scope || '', world: at.worldId, channel: at.channelId, map: at.mapId });
-  if (at.instance && !/^[0-]+$/.test(at.instance)) q.set('instance', at.instance);
-  q.set('sel', kind + e.id);
-  const body = at.body || {};
-  const fx = Object.keys(body.statuses || {})
-    .join(', ')
-    .toLowerCase();
-  const who = String(body.actorId ?? body.characterId ?? '–');
-  // What nobody did has words of its own.
-  const said = who === '0' && has(`${key}.self`) ? `${key}.self` : key;
-  return rich(said, {
-    id: h('a', { href: `/world?${q}` }, h('b', {}, e.id)),
-    who,
-    fx,
-    name: at.reactorName || body.name || '',
-    state: body.state ?? '',
-  });
-};
-
-/** module → (event) → nodes or text, null for the plain sentence. */
-export const sentences = {
-  galaxy: (e) => {
-    const key = `galaxy.event.${e.type}`;
-    if (!has(key)) return null;
-    const { body = {} } = e;
-    const id = /^(ship|maneuver)\./.test(e.type)
-      ? h('a', { href: `/galaxy?sel=s:${e.id}` }, h('b', {}, body.name || shortId(e.id)))
-      : '';
-    const ended = e.type === 'maneuver.ended' && `${body.type} ${body.status}`;
-    const what = ended || body.message || body.username || body.new?.id || body.new;
-    return rich(key, { id, what: h('b', {}, String(what ?? e.id)) });
-  },
-  monsters: inField('m'),
-  reactors: inField('r'),
-  jobs: (e) => {
-    if (!has(`jobs.event.${e.type}`)) return null;
-    const what = t(`jobs.event.${e.type}`);
-    const link = (href, text) => h('a', { href }, h('b', {}, text));
-    if (['paused', 'resumed'].includes(e.type)) return rich('jobs.say.type', { id: h('b', {}, e.id), what });
-    if (/^(worker_|leader_)/.test(e.type)) return rich('jobs.say.worker', { id: link('/jobs/workers', e.id), what });
-    const id = link(`/jobs/job?id=${encodeURIComponent(e.id)}&ns=${encodeURIComponent(e.scope || '')}`, shortId(e.id));
-    return rich(e.body?.type ? 'jobs.say.jobtype' : 'jobs.say.job', { id, type: e.body?.type, what });
-  },
-  rooms: (event) => {
-    const key = `rooms.event.${event.type}`;
-    if (!has(key) || !event.id) return null;
-    const code = event.id.length === 8 ? `${event.id.slice(0, 4)}-${event.id.slice(4)}` : event.id;
-    return rich(key, { code: h('b', {}, code), n: event.body?.votes ?? 0, m: event.body?.expected ?? 0 });
-  },
-};
 
 /** The four of the phone's bar by place, the rest behind "More". */
 export function phone(items) {

@@ -16,8 +16,9 @@ const PHASES = { lobby: 'waiting', game: 'active', over: 'completed' };
 const phase = (word) => badge(PHASES[word] || 'idle', t(`rooms.phase.${PHASES[word] ? word : 'lobby'}`));
 const left = (row) => Math.max(0, row.expires_at - Date.now());
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
-  const table = document.createElement('wk-table');
+  const table = h('wk-table');
   const box = h('section.card.flush', { 'aria-label': t('rooms.title') }, skeleton(5));
   const news = h(
     'a.btn.primary',
@@ -51,7 +52,7 @@ export function mount(root, ctx) {
     open: (row) => openRoom(ctx, row, refresh),
     load: async ({ cursor }) => {
       const page = await ctx.api.get('/api/rooms', { query: { cursor, limit: 50 }, signal: ctx.signal });
-      return { items: page.items || page.rooms || [], cursor: page.cursor || page.next_cursor || null };
+      return { items: page.items, cursor: page.cursor };
     },
     empty: () =>
       empty({

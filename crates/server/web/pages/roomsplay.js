@@ -11,11 +11,14 @@ const NAMES = ['Camille', 'Nico', 'Comet', 'Pixel'];
 function sample() {
   const url = (n) => `${location.origin}/version?reel=${n}`;
   let n = 0;
-  const item = (i, ...who) => ({
-    item_id: `i${i}`,
-    reel: { reel_id: `reel_${(n += 1)}`, url: url(n) },
-    true_sender_ids: who.map((w) => `s${w}`),
-  });
+  const item = (i, ...who) => {
+    n += 1;
+    return {
+      item_id: `i${i}`,
+      reel: { reel_id: `reel_${n}`, url: url(n) },
+      true_sender_ids: who.map((w) => `s${w}`),
+    };
+  };
   return {
     senders: NAMES.map((name, i) => ({ sender_id: `s${i + 1}`, name, active: true, reels_count: 3 })),
     rounds: [
@@ -96,6 +99,7 @@ function tools(one, label) {
   );
 }
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   const style = h('link', { rel: 'stylesheet', href: '/pages/roomsplay.css' });
   document.head.append(style);

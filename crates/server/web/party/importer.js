@@ -23,7 +23,7 @@ export const fold = (name) =>
 
 /** Exports write each byte of a UTF-8 text as its own character; this puts them together again. */
 export function mend(text) {
-  if (!/[\u0080-\u00ff]/.test(text) || /[^\u0000-\u00ff]/.test(text)) return text;
+  if (!/[\u0080-\u00ff]/.test(text) || /[\u0100-\uffff]/.test(text)) return text;
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Uint8Array.from(text, (c) => c.charCodeAt(0)));
   } catch {

@@ -1,7 +1,7 @@
 // What this browser keeps: device id, the room a phone is in, the Master's keys, the setup. A private window keeps it for
 // this page only. Frames of the playground keep apart from each other by their window name.
 
-const apart = /^wk-seat-[\w-]{1,20}$/.test(globalThis.name || '') ? `.${globalThis.name}` : '';
+const apart = /^wk-seat-[\w-]{1,20}$/.test(globalThis.window?.name || '') ? `.${window.name}` : '';
 const memory = new Map();
 
 /** Reads a value, null when there is none. */

@@ -14,7 +14,7 @@
   const paint = () => {
     const own = root.dataset.role === 'play' && light.matches ? 'day' : 'night';
     root.dataset.look = kept() || own;
-    const bar = document.querySelector('meta[name=theme-color]');
+    const bar = /** @type {HTMLMetaElement} */ (document.querySelector('meta[name=theme-color]'));
     if (bar) bar.content = getComputedStyle(root).getPropertyValue('--ground').trim();
   };
   paint();

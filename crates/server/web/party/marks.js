@@ -77,7 +77,7 @@ define('wk-mark', Mark);
 
 /** A mark, ready. */
 export const mark = (who, cls = '') => {
-  const el = document.createElement('wk-mark').set(who);
+  const el = h('wk-mark').set(who);
   if (cls) el.classList.add(...cls.split(' '));
   return el;
 };

@@ -1,18 +1,19 @@
 // The big screen: makes a room, directs it, and shows it. Holds the room's key in this browser; the key never goes into a
 // path or a query, only into the fragment of the take-over link.
-import { RoomClient } from './room-client.js';
-import { masterScreen } from './room-state.js';
-import { deviceId, forgetMaster, keepMaster, masters, readCode } from './kept.js';
-import { awake } from './awake.js';
-import { sentence, socketUrl, Stage, start } from './shell.js';
+
 import { t } from '../base/i18n.js';
 import { toast } from '../base/overlay.js';
-import { gone, home, loading } from './master/home.js';
-import { setup } from './master/setup.js';
-import { lobby } from './master/lobby.js';
-import { idle, vote } from './master/game.js';
-import { reveal } from './master/reveal.js';
+import { awake } from './awake.js';
+import { deviceId, forgetMaster, keepMaster, masters, readCode } from './kept.js';
 import { podium, recap } from './master/end.js';
+import { idle, vote } from './master/game.js';
+import { gone, home, loading } from './master/home.js';
+import { lobby } from './master/lobby.js';
+import { reveal } from './master/reveal.js';
+import { setup } from './master/setup.js';
+import { RoomClient } from './room-client.js';
+import { masterScreen } from './room-state.js';
+import { Stage, sentence, socketUrl, start } from './shell.js';
 
 const stage = new Stage(document.getElementById('app'), {
   home,
@@ -102,7 +103,7 @@ function remember(code, state) {
 /** Enter moves the game on when no control has the focus: a remote or a keyboard at the far end of the room. */
 addEventListener('keydown', (e) => {
   if (e.key !== 'Enter' || e.defaultPrevented || document.querySelector('dialog[open], :popover-open')) return;
-  if (e.target !== document.body && !e.target.matches?.('h1, main')) return;
+  if (e.target !== document.body && !(/** @type {Element} */ (e.target).matches?.('h1, main'))) return;
   document.querySelector('main .btn.primary')?.click();
 });
 

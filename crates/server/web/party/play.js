@@ -1,15 +1,16 @@
 // The phone: one room, one seat. Reads the code from the address, keeps the line, and shows the screen the state asks for.
-import { RoomClient } from './room-client.js';
-import { playScreen } from './room-state.js';
-import { deviceId, keep, keepTab, read, readCode, readTab } from './kept.js';
-import { awake } from './awake.js';
-import { sentence, socketUrl, Stage, start } from './shell.js';
+
 import { t } from '../base/i18n.js';
 import { toast } from '../base/overlay.js';
+import { awake } from './awake.js';
+import { deviceId, keep, keepTab, read, readCode, readTab } from './kept.js';
 import { join, loading } from './play/join.js';
+import { finalResult, result, roundResult } from './play/result.js';
 import { pick, wait } from './play/seat.js';
 import { look, vote } from './play/vote.js';
-import { finalResult, result, roundResult } from './play/result.js';
+import { RoomClient } from './room-client.js';
+import { playScreen } from './room-state.js';
+import { Stage, sentence, socketUrl, start } from './shell.js';
 
 const screens = {
   join,

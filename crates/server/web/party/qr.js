@@ -2,6 +2,7 @@
 // error correction M, versions 1 to 13 (331 bytes). `matrix(text)` gives rows of booleans, dark is true. Pure.
 
 // Per version: error words per block, then groups of (blocks, data words each).
+/** @type {any[]} */
 const M = [
   null,
   [10, [1, 16]],
@@ -101,7 +102,7 @@ function bch(value, poly, bits) {
 const MASKS = [
   (r, c) => (r + c) % 2 === 0,
   (r) => r % 2 === 0,
-  (r, c) => c % 3 === 0,
+  (_r, c) => c % 3 === 0,
   (r, c) => (r + c) % 3 === 0,
   (r, c) => (Math.floor(r / 2) + Math.floor(c / 3)) % 2 === 0,
   (r, c) => ((r * c) % 2) + ((r * c) % 3) === 0,

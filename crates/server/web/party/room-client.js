@@ -44,11 +44,12 @@ export class RoomClient extends EventTarget {
     this.intents = new Map();
     this.seq = 0;
     this.wake = () => this.nudge();
+    this.dark = () => this.suspect();
   }
 
   start() {
     globalThis.addEventListener?.('online', this.wake);
-    globalThis.addEventListener?.('offline', (this.dark = () => this.suspect()));
+    globalThis.addEventListener?.('offline', this.dark);
     globalThis.document?.addEventListener('visibilitychange', this.wake);
     this.connect();
   }
@@ -271,7 +272,8 @@ export class RoomClient extends EventTarget {
   want({ key, type, payload = {}, needed = () => true }) {
     const had = [...this.intents.values()].find((i) => i.key === key);
     if (had) this.forget(had);
-    const id = `${key}.${(this.seq += 1)}`.slice(-64);
+    this.seq += 1;
+    const id = `${key}.${this.seq}`.slice(-64);
     const intent = { id, key, type, payload, needed, sent: false };
     intent.done = new Promise((resolve) => {
       intent.resolve = resolve;

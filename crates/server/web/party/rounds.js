@@ -113,11 +113,14 @@ export function roomBody(people, rounds) {
     })),
     rounds: rounds.map((items, r) => ({
       round_id: `r${r + 1}`,
-      items: items.map((item, i) => ({
-        item_id: `i${i + 1}`,
-        reel: { reel_id: `reel_${(reel += 1)}`, url: item.url },
-        true_sender_ids: item.senders.map((id) => ids.get(id)),
-      })),
+      items: items.map((item, i) => {
+        reel += 1;
+        return {
+          item_id: `i${i + 1}`,
+          reel: { reel_id: `reel_${reel}`, url: item.url },
+          true_sender_ids: item.senders.map((id) => ids.get(id)),
+        };
+      }),
     })),
   };
 }

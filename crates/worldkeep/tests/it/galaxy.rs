@@ -22,6 +22,9 @@ fn json(answer: &(i32, String, String)) -> Value {
     serde_json::from_str(&answer.1).unwrap_or_else(|_| panic!("no JSON: {}", answer.1))
 }
 
+/// How soon after the death of a server its players are offline.
+const OFFLINE: Duration = Duration::from_secs(20);
+
 /// Until the engine of the server ticks.
 pub(crate) fn ticking(served: &Served) -> Value {
     let began = Instant::now();
@@ -31,7 +34,7 @@ pub(crate) fn ticking(served: &Served) -> Value {
         if status == 200 && told["leader"] == true {
             return told;
         }
-        assert!(began.elapsed() < Duration::from_secs(20), "{body}");
+        assert!(began.elapsed() < testkit::PATIENCE, "nobody leads: {body}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -119,7 +122,7 @@ fn online(served: &Served) -> u64 {
 
 /// A server that is killed cannot say goodbye: another one takes its sockets back, and ticks on.
 #[test]
-fn a_killed_servers_players_are_offline_within_twenty_seconds() {
+fn a_killed_servers_players_go_offline() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     // The wait is long; one program shows it.
@@ -157,9 +160,10 @@ fn a_killed_servers_players_are_offline_within_twenty_seconds() {
         first.child.kill().unwrap();
         let killed = Instant::now();
         while online(&second) > 1 {
-            assert!(killed.elapsed() < Duration::from_secs(20), "{:?}", killed.elapsed());
+            assert!(killed.elapsed() < testkit::PATIENCE, "wren is still online");
             std::thread::sleep(Duration::from_millis(50));
         }
+        testkit::timed("a killed server's players are offline", killed.elapsed(), OFFLINE);
         let members = redis.ask(&["SMEMBERS", "connections:online"]);
         assert_eq!(members.matches('-').count(), 4, "robin is still there: {members}");
         let tick = ticking(&second)["tick"].as_u64();

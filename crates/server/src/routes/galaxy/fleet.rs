@@ -48,6 +48,7 @@ pub(crate) async fn list(
 /// One more ship.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = NewFleetShip)]
 pub(crate) struct NewShip {
     /// 1 to 32 characters, unlike the other ships' names.
     name: String,

@@ -88,7 +88,28 @@ pub(crate) struct PageQuery {
     pub(super) cursor: Option<String>,
 }
 
-/// `{tick, items, cursor}` of a list that is in the order of its ids.
+/// A part of a list that is in the order of its ids.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct Page<T> {
+    /// The tick that the answer is of.
+    tick: u64,
+    items: Vec<T>,
+    /// Of the next part; null at the end.
+    cursor: Option<String>,
+}
+
+/// A ship in the list of all.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct ShipListed<'a> {
+    #[serde(flatten)]
+    line: ShipLine<'a>,
+    player_id: &'a str,
+    fuel: f64,
+    fuel_capacity: f64,
+    /// Whose gravity counts for it.
+    reference_body: &'a str,
+}
+
 fn page<T, Id: Serialize + DeserializeOwned + Ord>(
     query: &PageQuery,
     tick: u64,
@@ -102,7 +123,7 @@ fn page<T, Id: Serialize + DeserializeOwned + Ord>(
     let end = (begin + limit).min(all.len());
     let cursor = (end < all.len()).then(|| pack_cursor(&id(&all[end - 1])));
     let items: Vec<_> = all[begin..end].iter().map(write).collect();
-    Ok(Json(json!({ "tick": tick, "items": items, "cursor": cursor })).into_response())
+    Ok(Json(Page { tick, items, cursor }).into_response())
 }
 
 fn value<T: Serialize>(item: &T) -> Value {
@@ -111,7 +132,7 @@ fn value<T: Serialize>(item: &T) -> Value {
 
 /// Bodies: what they are, where they are, how they move.
 #[utoipa::path(get, path = "/api/bodies", tag = "galaxy", params(PageQuery),
-    responses((status = 200, description = "`{tick, items, cursor}`; an item:", body = shapes::BodyFull), (status = 404)))]
+    responses((status = 200, body = Page<shapes::BodyFull>), (status = 404)))]
 pub(crate) async fn bodies(
     State(app): State<Arc<App>>,
     Query(query): Query<PageQuery>,
@@ -128,7 +149,7 @@ fn built(seen: &Seen, kind: StationKind, query: &PageQuery) -> Result<Response, 
 
 /// Stations, in the order of their ids.
 #[utoipa::path(get, path = "/api/stations", tag = "galaxy", params(PageQuery),
-    responses((status = 200, description = "`{tick, items, cursor}`; an item:", body = shapes::StationLine<'static>), (status = 404)))]
+    responses((status = 200, body = Page<shapes::StationLine<'static>>), (status = 404)))]
 pub(crate) async fn stations(
     State(app): State<Arc<App>>,
     Query(query): Query<PageQuery>,
@@ -139,7 +160,7 @@ pub(crate) async fn stations(
 
 /// Jump gates, in the order of their ids.
 #[utoipa::path(get, path = "/api/jumpgates", tag = "galaxy", params(PageQuery),
-    responses((status = 200, description = "`{tick, items, cursor}`; an item:", body = shapes::StationLine<'static>), (status = 404)))]
+    responses((status = 200, body = Page<shapes::StationLine<'static>>), (status = 404)))]
 pub(crate) async fn jumpgates(
     State(app): State<Arc<App>>,
     Query(query): Query<PageQuery>,
@@ -150,19 +171,20 @@ pub(crate) async fn jumpgates(
 
 /// Ships, in the order of their ids.
 #[utoipa::path(get, path = "/api/ships", tag = "galaxy", params(PageQuery),
-    responses((status = 200, description = "`{tick, items, cursor}`; an item:", body = shapes::ShipLine<'static>), (status = 404)))]
+    responses((status = 200, body = Page<ShipListed<'static>>), (status = 404)))]
 pub(crate) async fn ships(
     State(app): State<Arc<App>>,
     Query(query): Query<PageQuery>,
 ) -> Result<Response, Refusal> {
     let seen = gateway::of(&app).look(&app).await?;
     let line = |ship: &ShipSeen| {
-        let mut line = value(&ShipLine::from(ship));
-        line["player_id"] = ship.player_id.as_str().into();
-        line["fuel"] = ship.hull.fuel.into();
-        line["fuel_capacity"] = ship.hull.fuel_capacity.into();
-        line["reference_body"] = SOL.body(ship.reference).name.into();
-        line
+        value(&ShipListed {
+            line: ShipLine::from(ship),
+            player_id: &ship.player_id,
+            fuel: ship.hull.fuel,
+            fuel_capacity: ship.hull.fuel_capacity,
+            reference_body: SOL.body(ship.reference).name,
+        })
     };
     page(&query, seen.tick, &seen.ships, |ship| ship.id, line)
 }

@@ -42,6 +42,7 @@ pub(crate) struct DlqQuery {
 /// Dead letters with the same error.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = DlqGroup)]
 pub(crate) struct Group {
     /// The error's name; `unknown` where the result is gone.
     error: String,

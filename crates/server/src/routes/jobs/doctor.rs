@@ -22,6 +22,7 @@ const KEPT: usize = 500;
 
 /// Something wrong.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = DoctorFinding)]
 pub(crate) struct Finding {
     /// Such as `unlisted`, `wrong_state`, `miscounted`, `bad_value`.
     kind: String,

@@ -36,33 +36,33 @@ pub(crate) struct JobBody {
     #[schema(example = "email")]
     r#type: String,
     /// Any JSON, kept byte for byte.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Object>)]
     payload: Option<Value>,
     /// 1 to 128 of `A-Z a-z 0-9 . _ ~ - :`; a new UUID when absent.
     job_id: Option<String>,
     /// One of `delay` (ms), `runAt` (Unix ms), `cron` with `timezone`.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Object>)]
     schedule: Option<Value>,
     /// `attempts`, `backoff` `{type,delay,maxDelay,jitter}`, `skipOn`, `rerouteOn`.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Object>)]
     retry: Option<Value>,
     /// 1 to 10; 7 and more go to the front.
     priority: Option<u8>,
     /// Jobs that must complete first.
     depends_on: Option<Vec<String>>,
     /// `server`, or `stack`, `capabilities`, `region` with `mode`.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Object>)]
     target: Option<Value>,
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Object>)]
     metadata: Option<Value>,
     /// `maxConcurrent`, `maxPerMinute`.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Object>)]
     rate_limit: Option<Value>,
     /// `key`, `windowMs`, `onConflict`.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Object>)]
     unique: Option<Value>,
     /// `timeoutMs`, `expiresAt`, `traceparent`, `batch`, `exclude`, `limiter`, `onDependencyFailed`.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Object>)]
     x: Option<Value>,
 }
 
@@ -117,11 +117,11 @@ pub(crate) struct BatchItem {
     status: u16,
     /// The stored job.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Object>)]
     job: Option<Box<RawValue>>,
     /// As in any error.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Object>)]
     error: Option<Value>,
 }
 

@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use field::Point;
 use monsters::Monster;
+use serde::Serialize;
 use serde_json::json;
 
 use super::attributes::{
@@ -33,10 +34,31 @@ fn resource(monster: Monster) -> Resource<MonsterAttributes> {
     Resource { kind: KIND, id: monster.unique_id.to_string(), attributes: monster.into() }
 }
 
+/// One monster, and what it waits for.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct MonsterAnswer {
+    data: Resource<MonsterAttributes>,
+    meta: Waits,
+}
+
+/// The skills that a monster cannot use yet.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct Waits {
+    cooldowns: Vec<Wait>,
+}
+
+/// One such skill.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Wait {
+    skill_id: u16,
+    remaining_ms: u64,
+}
+
 /// One monster of the tenant. `meta.cooldowns` has the skills it cannot use yet, each with `remainingMs`.
 #[utoipa::path(get, path = "/api/monsters/{id}", tag = "monsters",
     params(("id" = u32, Path, description = "1000000000 to 2000000000"), TenantHeaders),
-    responses((status = 200, body = One<MonsterAttributes>), (status = 400), (status = 404)))]
+    responses((status = 200, body = MonsterAnswer), (status = 400), (status = 404)))]
 pub(crate) async fn show(
     State(app): State<modules::State>,
     Of(tenant): Of,
@@ -45,12 +67,10 @@ pub(crate) async fn show(
     let monsters = handle(&app)?;
     let monster = monsters.get(&tenant, id).await?;
     let waits = monsters.cooldowns(&tenant, &monster).await?;
-    let waits: Vec<_> = waits
-        .into_iter()
-        .map(|(skill, left)| json!({ "skillId": skill, "remainingMs": left }))
-        .collect();
-    let shown = json!({ "data": resource(monster), "meta": { "cooldowns": waits } });
-    Ok(document::answer(StatusCode::OK, &shown))
+    let cooldowns =
+        waits.into_iter().map(|(skill_id, remaining_ms)| Wait { skill_id, remaining_ms }).collect();
+    let answer = MonsterAnswer { data: resource(monster), meta: Waits { cooldowns } };
+    Ok(document::answer(StatusCode::OK, &answer))
 }
 
 /// Takes a monster away, without loot or revives.

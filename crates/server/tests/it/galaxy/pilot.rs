@@ -10,7 +10,7 @@ use super::world::send;
 use crate::support::Running;
 use crate::wire::Wire;
 
-const WAIT: Duration = Duration::from_secs(15);
+const WAIT: Duration = testkit::PATIENCE;
 
 /// A player who registered.
 #[derive(Debug, Clone)]

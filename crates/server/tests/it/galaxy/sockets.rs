@@ -25,8 +25,10 @@ on_every_store!(a_pilot_is_welcomed_and_sees_the_world, |store| {
     assert!(
         state["ship"]["attitude"]["w"].is_f64() && state["bodies"][3]["velocity"]["x"].is_f64()
     );
-    let next = pilot.until(|heard| heard["tick"].as_u64() > state["tick"].as_u64()).await;
-    assert_eq!(next["tick"].as_u64().unwrap(), state["tick"].as_u64().unwrap() + 1, "each tick");
+    // Whoever keeps up gets each tick. A reader that a busy machine held up for longer than a tick gets the newest one.
+    let last = std::cell::Cell::new(state["tick"].as_u64().unwrap());
+    let follows = |tick: u64| last.replace(tick) + 1 == tick;
+    pilot.until(|heard| heard["tick"].as_u64().is_some_and(follows)).await;
     // The pilot acts, and the world obeys.
     pilot.say(json!({ "type": "control", "thrust_level": 7, "rotation_input": { "pitch": 0, "yaw": 9, "roll": 0 } })).await;
     let state = pilot.until(|heard| heard["ship"]["thrust_level"] == 1.0).await;

@@ -1,7 +1,8 @@
 // Who flies: register, log in, or one click as a guest. The token stays in this browser; a guest's password too, so that
 // the guest comes back to the same ship. Nothing goes into an address.
-import { fill, h, icon } from '../../base/dom.js';
+
 import * as api from '../../base/api.js';
+import { fill, h, icon } from '../../base/dom.js';
 import { t } from '../../base/i18n.js';
 import { button, field, sayError } from '../../base/parts.js';
 
@@ -60,7 +61,8 @@ export async function changePassword(account, old, fresh) {
   return changed;
 }
 
-/** The door: resolves with an account. Who is sent here for a `reason` finds the form open, with the `username` in it. */
+/** The door: resolves with an account. Who is sent here for a `reason` finds the form open, with the `username` in it.
+ *  @param {HTMLElement} root @param {{reason?: string, username?: string}} [o] */
 export function door(root, { reason, username } = {}) {
   return new Promise((resolve) => {
     const fault = h('p.bad', { role: 'alert' }, reason || '');

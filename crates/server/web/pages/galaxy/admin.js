@@ -13,7 +13,8 @@ const range = (v) => {
   return n >= 0.1 && n <= 100 ? null : t('galaxy.range', { got: String(v) });
 };
 
-/** Rate, scale and sync; each is set by itself. */
+/** Rate, scale and sync; each is set by itself.
+ *  @param {{ctx: Wk.Context, sky: any, again: any}} o */
 export function time({ ctx, sky, again }) {
   const s = () => sky.status || {};
   const fault = h('p.bad', { role: 'alert' });
@@ -40,9 +41,12 @@ export function time({ ctx, sky, again }) {
     const set = (v) => {
       box.input.value = String(v);
       if (!box.valid()) return null;
-      const path = name === 'tick_rate' ? 'tick-rate' : 'time-scale';
       const n = Number(String(v).replace(',', '.'));
-      return put(() => ctx.api.put(`/api/admin/game/${path}`, { [name]: n }), `${label} ${num(n)}`);
+      const send = () =>
+        name === 'tick_rate'
+          ? ctx.api.put('/api/admin/game/tick-rate', { tick_rate: n })
+          : ctx.api.put('/api/admin/game/time-scale', { time_scale: n });
+      return put(send, `${label} ${num(n)}`);
     };
     box.input.addEventListener('keydown', (e) => e.key === 'Enter' && set(box.value));
     return h(
@@ -92,7 +96,8 @@ export function time({ ctx, sky, again }) {
   });
 }
 
-/** Snapshots: list, a new one, and restoring with a question that says what goes. */
+/** Snapshots: list, a new one, and restoring with a question that says what goes.
+ *  @param {{ctx: Wk.Context, sky: any, again: any}} o */
 export function snapshots({ ctx, sky, again }) {
   const body = h('div.stack', {}, skeleton(5));
   const load = async () => {
@@ -156,7 +161,8 @@ export function snapshots({ ctx, sky, again }) {
   load();
 }
 
-/** Who plays, and whether new players may come. */
+/** Who plays, and whether new players may come.
+ *  @param {{ctx: Wk.Context, sky: any, again: any}} o */
 export function players({ ctx, sky, again }) {
   const body = h('div.stack', {}, skeleton(4));
   const gate = h('section.gxset');
@@ -188,7 +194,9 @@ export function players({ ctx, sky, again }) {
   const load = async () => {
     try {
       const list = items(await ctx.api.get('/api/admin/players', { query: { limit: 100 }, signal: ctx.signal }));
-      list.sort((a, b) => (b.online === true) - (a.online === true) || String(a.username).localeCompare(b.username));
+      list.sort(
+        (a, b) => Number(b.online === true) - Number(a.online === true) || String(a.username).localeCompare(b.username),
+      );
       const on = list.filter((p) => p.online).length;
       fill(
         body,

@@ -18,7 +18,8 @@ export const MODES = [
   'target_retrograde',
 ];
 
-/** Directions that matter, in the craft's axes. `r`, `v`: place and velocity from its holder. */
+/** Directions that matter, in the craft's axes. `r`, `v`: place and velocity from its holder.
+ *  @param {{turn: any, r: any, v: any, target?: any, targetV?: any}} o */
 export function bearings({ turn, r, v, target, targetV }) {
   const out = { up: unrotate(turn, unit(r)) };
   if (len(v) > 0.1) {
@@ -83,7 +84,7 @@ function horizon(c, n, at, x, y, R, color) {
   }
   c.fillStyle = color('--ball-ground');
   c.beginPath();
-  line.forEach((p) => c.lineTo(p.x, p.y));
+  for (const p of line) c.lineTo(p.x, p.y);
   // Back along the rim on the ground's side.
   const end = line[line.length - 1];
   const from = Math.atan2(end.y - y, end.x - x);
@@ -94,7 +95,7 @@ function horizon(c, n, at, x, y, R, color) {
   c.strokeStyle = color('--ball-line');
   c.lineWidth = Math.max(1.2, R * 0.022);
   c.beginPath();
-  line.forEach((p) => c.lineTo(p.x, p.y));
+  for (const p of line) c.lineTo(p.x, p.y);
   c.stroke();
 }
 

@@ -12,7 +12,7 @@ export function crafts(p) {
     .filter((e) => e.at && e.key !== see.ship.key)
     .map((e) => ({ e, d: sub(e.at, see.ship.at) }))
     .filter((x) => x.e === see.target || len(x.d) < 5e6)
-    .sort((a, b) => (b.e === see.target) - (a.e === see.target) || len(a.d) - len(b.d))
+    .sort((a, b) => Number(b.e === see.target) - Number(a.e === see.target) || len(a.d) - len(b.d))
     .slice(0, 12);
   for (const { e, d } of near) {
     const s = p.to(d);

@@ -24,8 +24,9 @@ export function near(e, most) {
 export class Camera {
   constructor(mpp = 1e9) {
     this.anchor = null; // what moves the view, by key
-    this.offset = { ...ZERO };
+    this.offset = { x: 0, y: 0, z: 0 };
     this.mpp = mpp;
+    this.rigid = false;
     this.flight = null;
   }
 
@@ -38,7 +39,7 @@ export class Camera {
     this.cx = this.cx === undefined || this.rigid ? cx : cx + (this.cx - cx) * Math.exp(-dt * 9);
     if (Math.abs(this.cx - cx) < 0.5) this.cx = cx;
     const middle = this.cx;
-    if (this.flight) this.fly(place, wall);
+    if (this.flight) this.fly(wall);
     const c = add(base, this.offset);
     const { mpp } = this;
     return {
@@ -52,7 +53,7 @@ export class Camera {
     };
   }
 
-  fly(place, wall) {
+  fly(wall) {
     const f = this.flight;
     f.from ??= wall;
     const k = Math.min(1, ((wall - f.from) * 1000) / f.ms);
@@ -75,7 +76,7 @@ export class Camera {
     if (still) {
       this.flight = null;
       this.mpp = clamp(mpp);
-      this.offset = { ...ZERO };
+      this.offset = { x: 0, y: 0, z: 0 };
     } else this.flight = { mpp0: this.mpp, mpp1: clamp(mpp), d: this.offset, ms: FLY_MS };
   }
   /** Centred on its anchor, or on the way to it. */

@@ -52,7 +52,7 @@ export function ahead(p) {
   if (half > 3 || !o.closed) {
     const way = path(o, 180, view.mpp * view.diag * 20);
     p.line(way.map((r) => view.to(add(e.held.at, r))));
-  } else p.line(p.curve(o, e.held, e.at, o.at - half / 8, o.at + half, 90));
+  } else p.line(p.curve(o, e.at, o.at - half / 8, o.at + half, 90));
   c.setLineDash([]);
   c.globalAlpha = 1;
   if (!o.closed || size < 60) return;

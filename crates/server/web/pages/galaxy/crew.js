@@ -99,7 +99,13 @@ export async function password(p) {
     danger: false,
     verb: t('pilot.newpassword'),
     run: async () => {
-      if (![old, fresh].filter(Boolean).map((box) => box.valid()).every(Boolean)) throw new Error(t('pilot.passwordwrong'));
+      if (
+        ![old, fresh]
+          .filter(Boolean)
+          .map((box) => box.valid())
+          .every(Boolean)
+      )
+        throw new Error(t('pilot.passwordwrong'));
       p.changing = true;
       try {
         p.who = await account.changePassword(p.who, old ? old.value : guest, fresh.value);

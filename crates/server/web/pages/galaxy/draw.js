@@ -99,10 +99,10 @@ function orbits(p) {
     const half = p.half(o);
     c.strokeStyle = p.color('--sky-orbit');
     c.globalAlpha = shown;
-    p.line(p.curve(o, b.held, b.at, o.at - half, o.at + half, half > 3 ? 160 : 80));
+    p.line(p.curve(o, b.at, o.at - half, o.at + half, half > 3 ? 160 : 80));
     // The eighth of its way that it has just gone.
     const back = Math.min(TAU / 8, half);
-    const gone = p.curve(o, b.held, b.at, o.at - back, o.at, 22);
+    const gone = p.curve(o, b.at, o.at - back, o.at, 22);
     c.strokeStyle = p.tint(b);
     c.lineCap = 'round';
     for (let i = 1; i < gone.length; i += 1) {

@@ -9,7 +9,8 @@ const SEND_MS = 50;
 const REFUSED = [4001, 4003];
 
 export class Flight extends EventTarget {
-  /** `token()` gives the present one; `renewed(token)` keeps a fresh one. */
+  /** `token()` gives the present one; `renewed(token)` keeps a fresh one.
+   *  @param {{token: () => string, renewed: (token: string) => void, url?: string}} o */
   constructor({ token, renewed, url }) {
     super();
     this.url = url || `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/ws/galaxy`;

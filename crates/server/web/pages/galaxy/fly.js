@@ -1,7 +1,8 @@
 // The pilot view: one player flies one ship over /ws/galaxy. Starts with the door unless this browser has an account;
 // the window is drawn from what the ticks say and moved in between.
-import { h, loadIcons } from '../../base/dom.js';
+
 import * as api from '../../base/api.js';
+import { h, loadIcons } from '../../base/dom.js';
 import * as i18n from '../../base/i18n.js';
 import { toast } from '../../base/overlay.js';
 import { sayError } from '../../base/parts.js';
@@ -15,7 +16,7 @@ import { Flight } from './flight.js';
 import { Hud } from './hud.js';
 import { zoomed } from './pen.js';
 import { Sky } from './sky.js';
-import { len, sub } from './space.js';
+import { sub } from './space.js';
 import { seconds } from './units.js';
 import { look } from './window.js';
 
@@ -35,6 +36,7 @@ class Pilot {
     this.still = matchMedia('(prefers-reduced-motion: reduce)').matches;
     this.sky = new Sky({ still: this.still });
     this.asked = {};
+    this.changing = false;
     this.abort = new AbortController();
     this.flight = new Flight({
       token: () => this.who.token,
@@ -78,7 +80,7 @@ class Pilot {
 
   build() {
     document.title = `${t('pilot.title')} · Worldkeep`;
-    this.canvas = document.createElement('wk-canvas');
+    this.canvas = h('wk-canvas');
     this.canvas.setup({ label: t('pilot.window'), draw: (c, o) => this.paint(c, o) });
     this.canvas.setAttribute('role', 'img');
     this.hud = new Hud({
@@ -142,6 +144,7 @@ class Pilot {
       paused: m.paused,
     };
     this.asked = {};
+    this.changing = false;
     // What was let go of while there was no line.
     this.controls.tell();
     this.askRules();

@@ -7,13 +7,13 @@ import '../../base/canvas.js';
 import { Camera, near, wide } from './camera.js';
 import { findTarget, meetings } from './craft.js';
 import { draw } from './draw.js';
-import { bindKeys } from './mapkeys.js';
 import { Labels } from './labels.js';
 import { List } from './list.js';
+import { bindKeys } from './mapkeys.js';
 import { rootScale, zoomed } from './pen.js';
 import { follow } from './pointer.js';
-import { load } from './source.js';
 import { Sky } from './sky.js';
+import { load } from './source.js';
 import { covers, nothing, tools } from './stage.js';
 import { Timebar } from './timebar.js';
 
@@ -24,13 +24,16 @@ const MANY_S = 2.9;
 
 const wallNow = () => performance.now() / 1000;
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   const view = new Galaxy(root, ctx);
   view.start();
-  return { update: (params, query) => view.moved(query), unmount: () => view.stop() };
+  return { update: (_params, query) => view.moved(query), unmount: () => view.stop() };
 }
 
 class Galaxy {
+  /** @type {HTMLElement} */ followButton;
+  /** @param {HTMLElement} root @param {Wk.Context} ctx */
   constructor(root, ctx) {
     this.root = root;
     this.ctx = ctx;
@@ -115,7 +118,7 @@ class Galaxy {
 
   build() {
     const { ctx } = this;
-    this.canvas = document.createElement('wk-canvas');
+    this.canvas = h('wk-canvas');
     this.canvas.setup({ label: t('galaxy.canvas'), draw: (c, o) => this.paint(c, o) });
     this.canvas.setAttribute('role', 'img');
     follow(this.canvas, {

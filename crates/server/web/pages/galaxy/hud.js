@@ -4,9 +4,9 @@ import { fill, h, icon, text } from '../../base/dom.js';
 import { num, percent } from '../../base/format.js';
 import { current, LANGS, t } from '../../base/i18n.js';
 import { button } from '../../base/parts.js';
-import { doing } from './doing.js';
-import { Docking } from './docking.js';
 import { MODES } from './ball.js';
+import { Docking } from './docking.js';
+import { doing } from './doing.js';
 import { sayRule } from './rules.js';
 import { classOf, dot, len, orbitNow, unit } from './space.js';
 import { dist, hour, kg, longDay, pace, reach, span } from './units.js';
@@ -14,7 +14,11 @@ import { dist, hour, kg, longDay, pace, reach, span } from './units.js';
 const figure = (label) => {
   const [value, unitOf] = [h('b'), h('span.note')];
   const el = h('div.figure', {}, h('span.note', {}, label), h('span', {}, value, ' ', unitOf));
-  return { el, set: ([v, u]) => (text(value, v), text(unitOf, u)) };
+  const set = ([v, u]) => {
+    text(value, v);
+    text(unitOf, u);
+  };
+  return { el, set };
 };
 const fact = (label) => {
   const value = h('dd');
@@ -27,7 +31,7 @@ const meter = (label) => {
     el: h('div.meter', {}, h('div.head2', {}, h('span', {}, label), h('span.end', {}, value)), h('span.bar', {}, bar)),
     set: (say, f, tone = '--accent') => {
       text(value, say);
-      bar.style.setProperty('--f', Math.max(0, Math.min(1, f || 0)));
+      bar.style.setProperty('--f', String(Math.max(0, Math.min(1, f || 0))));
       bar.style.setProperty('--tone', `var(${tone})`);
     },
   };

@@ -13,7 +13,7 @@ export class List {
   constructor(o) {
     this.o = o;
     this.open = innerWidth >= 1280;
-    this.twin = document.createElement('wk-twin').setup({
+    this.twin = h('wk-twin').setup({
       label: t('galaxy.list'),
       key: (x) => x.key,
       name: (x) => x.line,
@@ -89,7 +89,7 @@ export class List {
       this.note,
       !all.length ? t('galaxy.nomatch') : all.length > MOST ? t('galaxy.part', { n: MOST, all: all.length }) : '',
     );
-    for (const el of this.twin.list.children) el.dataset.kind = kindOf(el.wkItem.e);
+    for (const el of this.twin.list.querySelectorAll('div')) el.dataset.kind = kindOf(el.wkItem.e);
   }
 }
 

@@ -48,7 +48,7 @@ export function edges(p) {
   const out = want
     .map((e) => ({ e, s: view.to(e.at), d: Math.hypot(e.at.x - view.c.x, e.at.y - view.c.y) }))
     .filter(({ s, e }) => !p.inside(s, Math.min(e.shown || 0, 3000)))
-    .sort((a, b) => (b.e.key === see.selected) - (a.e.key === see.selected) || a.d - b.d)
+    .sort((a, b) => Number(b.e.key === see.selected) - Number(a.e.key === see.selected) || a.d - b.d)
     .slice(0, 4);
   const [left, top, right, low] = see.edges;
   const bottom = low + 46;

@@ -5,11 +5,12 @@ import { t } from '../../base/i18n.js';
 import { badge, button } from '../../base/parts.js';
 import { bearings, paintBall } from './ball.js';
 import { doing } from './doing.js';
-import { sayRule, sayManeuver } from './rules.js';
+import { sayManeuver, sayRule } from './rules.js';
 import { classOf, len, orbitNow, speedLeft, sub } from './space.js';
 import { angle, dist, kg, mass, pace, reach, span, speed } from './units.js';
 
-/** What the lists do not tell of a ship, and its rules now and then. Who may not read those sees none. */
+/** What the lists do not tell of a ship, and its rules now and then. Who may not read those sees none.
+ *  @param {Wk.Context} ctx */
 export async function details(ctx, e) {
   if (!e) return;
   const quiet = { signal: ctx.signal, quiet: true };
@@ -60,6 +61,7 @@ export class Panel {
     this.bigs = h('div.gxbigs');
     this.followButton = button({ label: t('galaxy.follow'), icon: 'target', run: () => o.follow(this.key) });
     this.pilot = h('a.btn.primary', { href: '/fly', 'data-plain': '' }, t('galaxy.pilotview'));
+    this.seat = h('div.gxseat', {}, this.ballBox, this.bigs);
     this.el = h(
       'section.card.flush.panel.gxcard',
       { 'aria-label': t('galaxy.selected') },
@@ -79,7 +81,7 @@ export class Panel {
         this.under,
         this.badges,
       ),
-      (this.seat = h('div.gxseat', {}, this.ballBox, this.bigs)),
+      this.seat,
       this.body,
       h('footer', {}, this.followButton, this.pilot),
     );

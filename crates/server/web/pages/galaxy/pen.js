@@ -17,17 +17,15 @@ export function zoomed(c, o) {
 
 export class Pen {
   constructor(c, color, see) {
-    Object.assign(this, {
-      c,
-      color,
-      see,
-      view: see.view,
-      places: [],
-      marks: [],
-      counts: new Map(),
-      boxes: [],
-      later: [],
-    });
+    this.c = c;
+    this.color = color;
+    this.see = see;
+    this.view = see.view;
+    this.places = [];
+    this.marks = [];
+    this.counts = new Map();
+    this.boxes = [];
+    this.later = [];
     this.w = see.view.w;
     this.h = see.view.h;
   }
@@ -79,13 +77,13 @@ export class Pen {
   line(points, { close = false } = {}) {
     const { c } = this;
     c.beginPath();
-    points.forEach((s, i) => (i ? c.lineTo(s.x, s.y) : c.moveTo(s.x, s.y)));
+    for (const s of points) c.lineTo(s.x, s.y);
     if (close) c.closePath();
     c.stroke();
   }
 
   /** Places of an orbit on the screen between two anomalies, measured from the body: no jitter near it. */
-  curve(o, centre, at, from, to, n = 120) {
+  curve(o, at, from, to, n = 120) {
     const middle = this.view.to(at);
     const here = placeAt(o, o.at);
     const out = [];

@@ -43,7 +43,7 @@ export function sayRule(r) {
   const acts = read(r.actions, r.actions_json) || [];
   const joint = t(trigger.logic === 'OR' ? 'galaxy.rule.or' : 'galaxy.rule.and');
   const when = (trigger.conditions || []).map(condition).join(` ${joint} `);
-  return t('galaxy.rule.say', { when, then: acts.map(action).join(', ') });
+  return t('galaxy.rule.say', { when, acts: acts.map(action).join(', ') });
 }
 
 /** A maneuver with its phase and how far it is. */

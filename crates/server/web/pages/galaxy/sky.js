@@ -36,6 +36,7 @@ export class Sky {
     this.ships = new Map();
     this.stations = new Map();
     this.gates = new Map();
+    /** @type {Api.AdminStatus} */
     this.status = null;
     this.clock = null;
     this.time = NaN;

@@ -14,11 +14,12 @@ export function timeOf(answer, status) {
   return base + (ticks * paceOf({ ...status, actual_rate: null, paused: false })) / (status.tick_rate || 1);
 }
 
-async function pages(get, path) {
+/** @param {(query: any) => Promise<Api.Page_ShipListed>} get */
+async function pages(get) {
   const out = { list: [], tick: undefined };
   let cursor = null;
   do {
-    const page = await get(path, { limit: PAGE, cursor });
+    const page = await get({ limit: PAGE, cursor });
     out.tick ??= page.tick;
     out.list.push(...items(page));
     cursor = page.cursor || null;
@@ -26,17 +27,19 @@ async function pages(get, path) {
   return out;
 }
 
-/** Fills `sky`. Without a world it is left bare; anything else that fails is thrown. */
+/** Fills `sky`. Without a world it is left bare; anything else that fails is thrown.
+ *  @param {Wk.Context} ctx */
 export async function load(ctx, sky, now) {
-  const get = (path, query) => ctx.api.get(path, { query, signal: ctx.signal });
+  const { get } = ctx.api;
+  const ask = (query) => ({ query, signal: ctx.signal });
   let all;
   try {
     all = await Promise.all([
-      get('/api/admin/status'),
-      get('/api/bodies', { limit: PAGE }),
-      get('/api/stations', { limit: PAGE }),
-      get('/api/jumpgates', { limit: PAGE }),
-      pages(get, '/api/ships'),
+      get('/api/admin/status', ask()),
+      get('/api/bodies', ask({ limit: PAGE })),
+      get('/api/stations', ask({ limit: PAGE })),
+      get('/api/jumpgates', ask({ limit: PAGE })),
+      pages((query) => get('/api/ships', ask(query))),
     ]);
   } catch (e) {
     if (e.code !== 'no_world') throw e;

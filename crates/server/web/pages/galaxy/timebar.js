@@ -114,7 +114,7 @@ export class Timebar {
       !late && drift && badge(drift.tone, drift.word),
     ]);
     if (drift) {
-      const last = this.badges.lastChild;
+      const last = /** @type {HTMLElement} */ (this.badges.lastChild);
       if (last) last.title = drift.synced ? t('galaxy.settles', { left: span(drift.settles) }) : t('galaxy.nosync');
     }
     if (this.paused !== !!s.paused || !this.drawn) {

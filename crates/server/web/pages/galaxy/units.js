@@ -10,7 +10,8 @@ const three = (n) => {
 };
 const join = ([value, unit]) => value + THIN + unit;
 
-/** Distance as [figure, unit]. */
+/** Distance as [figure, unit].
+ *  @returns {[string, string]} */
 export function reach(m) {
   const size = Math.abs(m);
   if (!Number.isFinite(m)) return ['–', ''];
@@ -22,7 +23,8 @@ export function reach(m) {
 }
 export const dist = (m) => join(reach(m));
 
-/** Speed as [figure, unit]. */
+/** Speed as [figure, unit].
+ *  @returns {[string, string]} */
 export function pace(v) {
   if (!Number.isFinite(v)) return ['–', ''];
   const size = Math.abs(v);
@@ -35,9 +37,9 @@ export const signed = (v) => (v > 0.05 ? '+' : '') + speed(v);
 /** A span in seconds, in two steps at most: 42 s, 21 min, 92.6 min, 3.4 h, 562 d, 11.9 years. */
 export function span(s) {
   if (!Number.isFinite(s)) return '–';
-  if (s < 60) return num(Math.round(s)) + THIN + 's';
-  if (s < 3 * 3600) return (s < 6000 ? num(Number((s / 60).toPrecision(3))) : num(Math.round(s / 60))) + THIN + 'min';
-  if (s < 2 * 86400) return three(s / 3600) + THIN + 'h';
+  if (s < 60) return `${num(Math.round(s)) + THIN}s`;
+  if (s < 3 * 3600) return `${(s < 6000 ? num(Number((s / 60).toPrecision(3))) : num(Math.round(s / 60))) + THIN}min`;
+  if (s < 2 * 86400) return `${three(s / 3600) + THIN}h`;
   if (s < 1000 * 86400) return three(s / 86400) + THIN + t('unit.day');
   return t('galaxy.unit.years', { n: Number((s / 31557600).toPrecision(3)) });
 }
@@ -70,14 +72,14 @@ export function seconds(iso) {
   return Date.parse(`${m[1]}Z`) / 1000 + Number(m[2] || 0);
 }
 
-export const kg = (n) => num(Math.round(n)) + THIN + 'kg';
+export const kg = (n) => `${num(Math.round(n)) + THIN}kg`;
 /** A mass in powers of ten: 5.97 × 10²⁴ kg. */
 export function mass(n) {
   const ten = Math.floor(Math.log10(n));
   const up = String(ten).replace(/\d/g, (d) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[d]);
   return `${num(n / 10 ** ten, 2)} × 10${up}${THIN}kg`;
 }
-export const angle = (rad) => num((rad * 180) / Math.PI, 1) + '°';
+export const angle = (rad) => `${num((rad * 180) / Math.PI, 1)}°`;
 
 /** Longest 1-2-5 × 10ⁿ of a unit within `most` pixels: metres, its name, and the same in a second unit. */
 export function scaleBar(perPixel, least = 80, most = 160) {

@@ -40,7 +40,13 @@ export function look(c, { w, h, color }, see) {
 
 class Seat {
   constructor(c, w, h, color, see) {
-    Object.assign(this, { c, w, h, color, see, q: see.ship.turn, names: [] });
+    this.c = c;
+    this.w = w;
+    this.h = h;
+    this.color = color;
+    this.see = see;
+    this.q = see.ship.turn;
+    this.names = [];
     this.x = w / 2;
     this.y = h * see.middle;
     this.f = Math.max(w, h) * 0.62;
@@ -101,7 +107,7 @@ class Seat {
   fillCap(dots) {
     const { c } = this;
     c.beginPath();
-    dots.forEach((p) => c.lineTo(p.x, p.y));
+    for (const p of dots) c.lineTo(p.x, p.y);
     c.closePath();
     c.fill();
   }
@@ -137,7 +143,7 @@ class Seat {
     c.globalAlpha = b.parent ? 0.22 + 0.5 * day : 1;
     this.fillCap(dots);
     c.globalAlpha = 1;
-    if (px > 90) this.net(b, d, R);
+    if (px > 90) this.net(d, R);
     const s = this.on(k);
     if (s && px < 200 && this.inside(s)) this.name(b.name, dist(far - R), s, px + 8);
   }
@@ -156,7 +162,7 @@ class Seat {
     c.globalAlpha = 1;
   }
   /** Lines of a globe, so that one sees the ground pass. */
-  net(b, d, R) {
+  net(d, R) {
     const { c } = this;
     c.strokeStyle = this.color('--sky-air');
     c.lineWidth = 1;

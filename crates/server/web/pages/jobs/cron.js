@@ -52,8 +52,11 @@ function firings(items, zone) {
   );
 }
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
+  /** @type {Api.Numbers} */
   let stats = null;
+  /** @type {Api.CronItem[]} */
   let items = null;
   let q = ctx.query;
   const { body, ns } = frame(root, ctx, 'cron', (n) => {
@@ -95,7 +98,8 @@ export function mount(root, ctx) {
       return show();
     });
 
-  /** Makes or changes one; the pattern is read back while it is typed. */
+  /** Makes or changes one; the pattern is read back while it is typed.
+   *  @param {Api.CronItem} x */
   function form(x = null) {
     const id = field({
       label: t('jobs.cron.id'),
@@ -207,6 +211,7 @@ export function mount(root, ctx) {
     });
   }
 
+  /** @param {Api.CronItem} x */
   function card(x) {
     const r = x.lastResult;
     return h(

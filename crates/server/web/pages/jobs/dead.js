@@ -17,8 +17,11 @@ export function gist(payload) {
     .slice(0, 90);
 }
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
+  /** @type {Api.Numbers} */
   let stats = null;
+  /** @type {Api.DlqGroup[]} */
   let groups = null;
   let total = 0;
   let q = ctx.query;
@@ -87,6 +90,7 @@ export function mount(root, ctx) {
     await show();
   }
 
+  /** @param {Api.JobItem & {gist?: string}} x */
   function row(x) {
     return h(
       'li.letter',
@@ -105,6 +109,7 @@ export function mount(root, ctx) {
     );
   }
 
+  /** @param {Api.DlqGroup} g */
   function groupCard(g) {
     const shown = open.has(g.error);
     const id = `dead-${groups.indexOf(g)}`;
@@ -174,10 +179,11 @@ export function mount(root, ctx) {
 
   async function loadLetters(error) {
     const page = await ctx.api.get('/api/dlq', { query: { ns: ns(), error, limit: 100 }, signal: ctx.signal });
-    letters.set(error, page.items);
+    const items = /** @type {(Api.JobItem & {gist?: string})[]} */ (page.items);
+    letters.set(error, items);
     // A line of the payload says more than an id; asked for what is shown only.
     await Promise.all(
-      page.items.slice(0, 20).map(async (x) => {
+      items.slice(0, 20).map(async (x) => {
         const found = await ctx.api
           .get(`/api/jobs/${ctx.api.part(x.jobId)}`, { query: { ns: ns() } })
           .catch(() => null);
@@ -230,8 +236,9 @@ export function mount(root, ctx) {
   let seen = '';
   async function show() {
     const page = await ctx.api.get('/api/dlq', { query: { ns: ns(), group: 'error' }, signal: ctx.signal });
-    const mark = JSON.stringify(page.items.map((g) => [g.error, g.count]));
-    ({ items: groups, total } = page);
+    groups = /** @type {Api.DlqGroup[]} */ (page.items);
+    total = page.total;
+    const mark = JSON.stringify(groups.map((g) => [g.error, g.count]));
     fill(fault);
     head();
     // Same letters, same elements: nothing jumps under the pointer.

@@ -19,11 +19,13 @@ export function strip(items, now) {
     ['jobs.delayed.later', Infinity],
   ];
   const counts = edges.map(([key]) => ({ key, value: 0 }));
-  for (const x of items) counts[edges.findIndex(([, to]) => x.runAt - now < to)].value += 1;
+  for (const x of items) counts[edges.findIndex(([, to]) => x.runAt - now < Number(to))].value += 1;
   return counts;
 }
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
+  /** @type {Api.Numbers} */
   let stats = null;
   let q = ctx.query;
   const { body, ns } = frame(root, ctx, 'delayed', (n) => {
@@ -61,9 +63,9 @@ export function mount(root, ctx) {
       await show();
     },
   });
-  const table = document.createElement('wk-table').setup({
+  const table = h('wk-table').setup({
     label: t('jobs.tab.delayed'),
-    key: (x) => x.jobId,
+    key: (/** @type {Api.JobItem} */ x) => x.jobId,
     href: (x) => jobHref(x.jobId, ns()),
     load,
     actions: ctx.can('operator') ? [bulk('runNow', 'play'), bulk('cancel', 'cross')] : null,
@@ -84,7 +86,7 @@ export function mount(root, ctx) {
         cell: (x) =>
           x.error && x.tries.used ? h('span.bad', {}, x.error.name) : h('span.quiet', {}, t('jobs.delayed.asked')),
       },
-      { id: 'tries', name: t('jobs.triesname'), num: true, cell: tries },
+      { id: 'tries', name: t('jobs.triesname'), num: true, cell: (x) => tries(x) },
     ],
     empty: () =>
       empty({

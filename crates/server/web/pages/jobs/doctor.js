@@ -6,8 +6,11 @@ import { ask, toast } from '../../base/overlay.js';
 import { badge, button, empty, errorBox, skeleton } from '../../base/parts.js';
 import { frame, namespaces } from './frame.js';
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
+  /** @type {Api.Numbers} */
   let stats = null;
+  /** @type {Api.Report} */
   let report = null;
   const { body, ns } = frame(root, ctx, 'doctor', (n) => {
     stats = n;

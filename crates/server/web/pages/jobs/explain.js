@@ -2,7 +2,8 @@
 import { h, icon } from '../../base/dom.js';
 import { t } from '../../base/i18n.js';
 
-/** What a worker says, grouped by its sentence, so that twenty equal ones are one line. */
+/** What a worker says, grouped by its sentence, so that twenty equal ones are one line.
+ *  @param {Api.Verdict[]} workers */
 export function byVerdict(workers) {
   const groups = new Map();
   for (const w of workers) {
@@ -13,6 +14,7 @@ export function byVerdict(workers) {
   return [...groups.values()].sort((a, b) => Number(b.ok) - Number(a.ok));
 }
 
+/** @param {Api.Explained} found */
 export function workerLines(found) {
   if (!found.workers.length) return h('p.quiet', {}, t('jobs.worker.none'));
   return h(
@@ -30,6 +32,7 @@ export function workerLines(found) {
   );
 }
 
+/** @param {Api.Explained} found */
 export function checkLines(found) {
   return h(
     'ul.checks',
@@ -45,7 +48,8 @@ export function checkLines(found) {
   );
 }
 
-/** The drawer's content. */
+/** The drawer's content.
+ *  @param {Api.Explained} found */
 export const explained = (found) => [
   h('p.lead', {}, found.sentence),
   checkLines(found),

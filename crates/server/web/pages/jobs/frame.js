@@ -15,10 +15,12 @@ const TABS = [
   { id: 'doctor', path: '/jobs/doctor' },
 ];
 
-/** The last numbers of one namespace, so that a page begins with them. */
+/** The last numbers of one namespace, so that a page begins with them.
+ *  @type {{ns: string | undefined, stats: Api.Numbers | null}} */
 let last = { ns: undefined, stats: null };
 
-/** Asks again each `every` ms while the page is there and visible; a fault goes to `fail`, the next try goes on. */
+/** Asks again each `every` ms while the page is there and visible; a fault goes to `fail`, the next try goes on.
+ *  @param {{signal: AbortSignal}} ctx @param {number} every @param {() => unknown} ask @param {(fault: any) => unknown} [fail] */
 export function poll(ctx, every, ask, fail = () => {}) {
   let timer;
   let busy = false;
@@ -43,7 +45,8 @@ export function poll(ctx, every, ask, fail = () => {}) {
 }
 
 /** Draws tabs over `body` and keeps the numbers fresh. `numbers(stats)` is called with each answer, and with the last
- *  known ones once `mount` has returned: it may use everything that the page declares after this call. */
+ *  known ones once `mount` has returned: it may use everything that the page declares after this call.
+ *  @param {HTMLElement} root @param {Wk.Context} ctx @param {string} tab @param {(stats: Api.Numbers) => unknown} [numbers] */
 export function frame(root, ctx, tab, numbers = () => {}) {
   const tabs = h('nav.tabs', { 'aria-label': t('jobs.tabs') });
   const body = h('div.jobs');
@@ -76,7 +79,8 @@ export function frame(root, ctx, tab, numbers = () => {}) {
   return { body, refresh, ns, link };
 }
 
-/** A button that chooses the namespace, when there are several. */
+/** A button that chooses the namespace, when there are several.
+ *  @param {Wk.Context} ctx @param {Api.Numbers | null} stats */
 export function namespaces(ctx, stats) {
   const all = stats?.namespaces || [];
   if (all.length < 2) return null;
@@ -103,10 +107,12 @@ export const jobHref = (id, ns) => `/jobs/job?id=${encodeURIComponent(id)}${ns ?
 export const idTag = (id) => h('span.mono', { title: id }, shortId(id));
 export const statusBadge = (status) => badge(status, t(`jobs.status.${status}`));
 
-/** "3 of 4": runs used of runs allowed. */
+/** "3 of 4": runs used of runs allowed.
+ *  @param {{tries: Api.Tries}} x */
 export const tries = (x) => t('jobs.tries', { used: x.tries.used, allowed: x.tries.allowed });
 
-/** The one thing that matters now, in the reader's language. */
+/** The one thing that matters now, in the reader's language.
+ *  @param {Api.JobItem} x */
 export function nowLine(x, at = Date.now()) {
   const error = x.error && [h('b', {}, x.error.name), x.error.message ? ` · ${firstLine(x.error.message)}` : ''];
   const later = (to) => (to - at > 0 ? age(to - at) : t('jobs.now.due'));
@@ -138,7 +144,7 @@ export function nowLine(x, at = Date.now()) {
     case 'waiting':
       if (x.waitsFor?.length) return h('span.quiet', {}, t('jobs.now.parked', { n: x.waitsFor.length }));
       if (error && x.tries.used > 0) return h('span.quiet', {}, t('jobs.now.waitagain'), ' ', error);
-      return h('span.quiet', {}, x.place ? t('jobs.now.place', { n: x.place }) : t('jobs.now.wait'));
+      return h('span.quiet', {}, t('jobs.now.wait'));
     default:
       return error ? h('span.bad', {}, error) : h('span.quiet', {}, t(`jobs.status.${x.status}`));
   }

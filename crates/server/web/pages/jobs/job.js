@@ -13,11 +13,14 @@ import { drawLife, life } from './timeline.js';
 const card = (title, id, ...kids) =>
   h('section.card', { 'aria-labelledby': id }, h('header', {}, h('h2', { id }, title)), ...kids);
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   const id = ctx.query.id || '';
   const ns = ctx.query.ns || undefined;
   const opts = () => ({ query: { ns }, signal: ctx.signal });
+  /** @type {`/api/jobs/${string}`} */
   const path = `/api/jobs/${ctx.api.part(id)}`;
+  /** @type {Api.JobAnswer} */
   let found = null;
   let events = [];
   let ended = false;
@@ -126,21 +129,22 @@ export function mount(root, ctx) {
       },
     }).then((done) => (done && what === 'remove' ? ctx.router.go('/jobs') : show()));
 
-  const explain = () =>
-    poll(ctx, 2000, async () => {
-      const seen = await ctx.api.get(`${path}/explain`, opts());
-      const drawer = document.querySelector('wk-drawer');
-      if (explain.open && !drawer) return;
-      if (!explain.open)
-        openDrawer({
-          title: t('jobs.why.title'),
-          say: id,
-          content: explained(seen),
-          onclose: () => (explain.open = false),
-        });
-      else fill(drawer.querySelector('.content'), explained(seen));
-      explain.open = true;
+  /** Why the job does not run, fresh every two seconds until its drawer is closed. */
+  const explain = () => {
+    const closed = new AbortController();
+    const signal = AbortSignal.any([ctx.signal, closed.signal]);
+    let drawer = null;
+    poll({ signal }, 2000, async () => {
+      // Another drawer takes the place of this one without a word.
+      if (drawer && !drawer.isConnected) closed.abort();
+      const seen = await ctx.api.get(`${path}/explain`, { ...opts(), signal });
+      if (drawer) fill(drawer.querySelector('.content'), explained(seen));
+      else {
+        const onclose = () => closed.abort();
+        drawer = openDrawer({ title: t('jobs.why.title'), say: id, content: explained(seen), onclose });
+      }
     });
+  };
 
   function head() {
     const job = found?.job;

@@ -18,8 +18,10 @@ const ACTIONS = [
   { action: 'remove', icon: 'trash', danger: true },
 ];
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   let q = ctx.query;
+  /** @type {Api.Numbers} */
   let stats = null;
   const tiles = h('div.counts');
   const { body, refresh, ns } = frame(root, ctx, 'list', (n) => {
@@ -42,7 +44,7 @@ export function mount(root, ctx) {
     typing = setTimeout(() => ctx.router.setQuery({ text: input.value.trim() || null }), 250);
   });
   let types = [];
-  const chips = document.createElement('wk-chips').setup({
+  const chips = h('wk-chips').setup({
     extra: h('label.search', {}, icon('search', { class: 's' }), input),
     change: (id, value) => ctx.router.setQuery({ [id]: value }),
     filters: [
@@ -59,13 +61,17 @@ export function mount(root, ctx) {
   const load = async ({ cursor }) =>
     ctx.api.get('/api/jobs', { query: { ...asked(), limit: 50, cursor }, signal: ctx.signal });
   const fault = h('div');
-  const table = document.createElement('wk-table').setup({
+  const table = h('wk-table').setup({
     label: t('jobs.title'),
-    key: (x) => x.jobId,
+    key: (/** @type {Api.JobItem} */ x) => x.jobId,
     href: (x) => jobHref(x.jobId, ns()),
     load,
     actions: ctx.can('operator')
-      ? ACTIONS.map((a) => ({ label: t(`jobs.do.${a.action}`), icon: a.icon, run: (rows) => many(a, rows) }))
+      ? ACTIONS.map((a) => ({
+          label: t(`jobs.do.${a.action}`),
+          icon: a.icon,
+          run: (/** @type {Api.JobItem[]} */ rows) => many(a, rows),
+        }))
       : null,
     columns: [
       { id: 'status', name: t('jobs.state'), cell: (x) => statusBadge(x.status) },
@@ -73,7 +79,7 @@ export function mount(root, ctx) {
       { id: 'type', name: t('jobs.type'), cell: (x) => x.type ?? h('i.quiet', {}, t('jobs.unreadable')) },
       { id: 'priority', name: t('jobs.priority'), num: true, cell: (x) => num(x.priority) },
       { id: 'now', name: t('jobs.now'), wide: true, cell: (x) => nowLine(x) },
-      { id: 'tries', name: t('jobs.triesname'), num: true, cell: tries },
+      { id: 'tries', name: t('jobs.triesname'), num: true, cell: (x) => tries(x) },
       { id: 'age', name: t('jobs.age'), num: true, cell: (x) => (x.createdAt ? age(Date.now() - x.createdAt) : '–') },
       { id: 'worker', name: t('jobs.worker'), cell: (x) => h('span.mono', {}, x.worker || '–') },
     ],
@@ -125,18 +131,18 @@ export function mount(root, ctx) {
 
   const make = () => newJob(ctx, ns(), () => show());
 
-  /** Selected rows, or everything the filter finds: the count is asked first. */
+  /** Selected rows, or everything the filter finds: the count is asked first.
+   *  @param {any} a @param {Api.JobItem[]} rows */
   async function many(a, rows, everything = false) {
-    const which = everything ? asked() : { ids: rows.map((x) => x.jobId) };
+    const { ns: _, ...filter } = asked();
+    const which = everything ? filter : { ids: rows.map((x) => x.jobId) };
     const send = (count) =>
-      ctx.api.post('/api/jobs:bulk', { action: a.action, ...which, ns: undefined, count }, { query: { ns: ns() } });
+      ctx.api.post('/api/jobs:bulk', { action: a.action, ...which, count }, { query: { ns: ns() } });
     const { count } = await send(true);
     await ask({
       title: t(`jobs.ask.${a.action}`, { n: count }),
       say: t(`jobs.asksay.${a.action}`),
-      command: everything
-        ? `POST /api/jobs:bulk ${JSON.stringify({ action: a.action, ...asked(), ns: undefined })}`
-        : null,
+      command: everything ? `POST /api/jobs:bulk ${JSON.stringify({ action: a.action, ...filter })}` : null,
       verb: t(`jobs.verb.${a.action}`, { n: count }),
       danger: !!a.danger,
       count,
@@ -245,7 +251,8 @@ export function mount(root, ctx) {
     });
   }
 
-  /** With a filter, everything it finds can be acted on, not only what is on the page. */
+  /** With a filter, everything it finds can be acted on, not only what is on the page.
+   *  @param {Api.JobPage} page */
   function matchAll(page) {
     if (!page.cursor || !(q.type || q.status || q.text) || !ctx.can('operator')) {
       delete table.o.pickTotal;

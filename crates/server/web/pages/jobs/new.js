@@ -5,7 +5,8 @@ import { ask, toast } from '../../base/overlay.js';
 import { field } from '../../base/parts.js';
 import { jobHref } from './frame.js';
 
-/** Opens the form; `like` is a stored job to start from. */
+/** Opens the form; `like` is a stored job to start from.
+ *  @param {Wk.Context} ctx */
 export function newJob(ctx, ns, done, like = null) {
   const type = field({
     label: t('jobs.type'),
@@ -22,7 +23,7 @@ export function newJob(ctx, ns, done, like = null) {
     hint: t('jobs.form.priorityhint'),
     type: 'number',
     value: String(like?.priority ?? 5),
-    check: (v) => (/^\d+$/.test(v) && v >= 1 && v <= 10 ? null : t('jobs.form.badpriority')),
+    check: (v) => (/^\d+$/.test(v) && Number(v) >= 1 && Number(v) <= 10 ? null : t('jobs.form.badpriority')),
     attrs: { min: 1, max: 10 },
   });
   const delay = field({

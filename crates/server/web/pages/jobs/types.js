@@ -15,7 +15,8 @@ const HOLDS = [
   { id: '1d', ms: 86400000 },
 ];
 
-/** Asks which type to pause and for how long. */
+/** Asks which type to pause and for how long.
+ *  @param {Wk.Context} ctx @param {string} ns @param {string[]} types @param {string} [given] */
 export async function pauseType(ctx, ns, types, given) {
   const id = (x) => `jobs-type-${x}`;
   const pick = h(
@@ -54,8 +55,11 @@ export async function pauseType(ctx, ns, types, given) {
   });
 }
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
+  /** @type {Api.Numbers} */
   let stats = null;
+  /** @type {Api.TypeRow[]} */
   let rows = [];
   let q = ctx.query;
   const { body, ns } = frame(root, ctx, 'types', (n) => {
@@ -64,9 +68,9 @@ export function mount(root, ctx) {
   });
   const card = h('section.card.flush', { 'aria-label': t('jobs.tab.types') }, skeleton(6));
   fill(body, card);
-  const table = document.createElement('wk-table').setup({
+  const table = h('wk-table').setup({
     label: t('jobs.tab.types'),
-    key: (x) => x.type,
+    key: (/** @type {Api.TypeRow} */ x) => x.type,
     open: (x) => ctx.router.setQuery({ type: x.type }, { push: true }),
     sort: { id: 'type', down: false },
     columns: [
@@ -100,6 +104,7 @@ export function mount(root, ctx) {
       }),
   });
 
+  /** @param {Api.TypeRow} x */
   function limits(x) {
     const { maxConcurrent, maxPerMinute } = x.limits;
     if (!maxConcurrent && !maxPerMinute) return h('span.quiet', {}, t('jobs.nolimit'));
@@ -143,14 +148,18 @@ export function mount(root, ctx) {
   async function open(type) {
     const x = await ctx.api.get(`/api/queues/${ctx.api.part(type)}`, { query: { ns: ns() }, signal: ctx.signal });
     const chart = (counts, label) => {
-      const el = document.createElement('wk-histogram');
+      const el = h('wk-histogram');
       el.style.height = '9rem';
       const bins = x.boundsMs.map((to, i) => ({ to, n: counts[i] }));
       const total = counts.reduce((a, b) => a + b, 0);
       if (!total) return h('section', {}, h('h3', {}, label), h('p.quiet', {}, t('jobs.nodata')));
       const at = (share) => {
         let seen = 0;
-        return bins.find((b) => (seen += b.n) >= share * total)?.to ?? bins.at(-1).to;
+        for (const b of bins) {
+          seen += b.n;
+          if (seen >= share * total) return b.to;
+        }
+        return bins.at(-1).to;
       };
       const box = h('section', {}, h('div.cardhead', {}, h('h3', {}, label), h('span.end', {}, asTable(el))), el);
       requestAnimationFrame(() =>

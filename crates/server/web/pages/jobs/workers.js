@@ -7,8 +7,11 @@ import { badge, button, empty, errorBox, skeleton } from '../../base/parts.js';
 import '../../base/table.js';
 import { frame, idTag, jobHref, namespaces, poll } from './frame.js';
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
+  /** @type {Api.Numbers} */
   let stats = null;
+  /** @type {Api.WorkerPage} */
   let page = null;
   const { body, ns } = frame(root, ctx, 'workers', (n) => {
     stats = n;
@@ -37,9 +40,9 @@ export function mount(root, ctx) {
     return badge('ok', t('jobs.worker.alive'));
   };
   const running = (x) => x.jobs || [];
-  const table = document.createElement('wk-table').setup({
+  const table = h('wk-table').setup({
     label: t('jobs.tab.workers'),
-    key: (x) => x.serverId,
+    key: (/** @type {Api.WorkerItem} */ x) => x.serverId,
     columns: [
       { id: 'serverId', name: t('jobs.worker'), cell: (x) => h('b.mono', {}, x.serverId) },
       { id: 'state', name: t('jobs.state'), cell: state },

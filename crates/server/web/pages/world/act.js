@@ -18,6 +18,8 @@ export const headers = ({ tenant }) => ({
   'MINOR-VERSION': String(tenant.minorVersion ?? 0),
 });
 
+/** @template {string} K @param {any} f @param {K} what
+ *  @returns {`/api/worlds/${string}/channels/${string}/maps/${string}/instances/${string}/${K}`} */
 export const pathOf = (f, what) =>
   `/api/worlds/${f.worldId}/channels/${f.channelId}/maps/${f.mapId}/instances/${f.instance}/${what}`;
 

@@ -39,7 +39,13 @@ export function draw(c, { w, h, color }, see) {
 
 class Pen {
   constructor(c, w, h, color, see) {
-    Object.assign(this, { c, w, h, color, see, places: [] });
+    this.c = c;
+    this.w = w;
+    this.h = h;
+    this.color = color;
+    this.see = see;
+    this.places = [];
+    this.captions = [];
     this.calm = see.model.monsters.size > 300;
   }
   at(p) {
@@ -63,7 +69,6 @@ class Pen {
   }
   /** Time left above a ring; one that would lie on another goes higher. */
   caption(text, x, y) {
-    this.captions ??= [];
     const near = (c) => Math.abs(c.x - x) < 84 && Math.abs(c.y - y) < 13;
     for (let i = 0; i < 3 && this.captions.some(near); i += 1) y -= 14;
     this.captions.push({ x, y });
@@ -155,8 +160,9 @@ class Pen {
     }
   }
 
+  /** @param {Wk.Monster} m */
   monster(m) {
-    const { c, see } = this;
+    const { see } = this;
     const tpl = see.template(m);
     const boss = !!tpl?.boss;
     const s = this.at(m);
@@ -218,6 +224,7 @@ class Pen {
     c.stroke();
   }
 
+  /** @param {Wk.Monster} m */
   bar(m, x, y, boss) {
     const { c, see } = this;
     const { f, tone } = health(m);
@@ -302,6 +309,7 @@ class Pen {
     c.closePath();
   }
 
+  /** @param {Wk.Reactor} r */
   reactor(r) {
     const { c, see } = this;
     const s = this.at(r);

@@ -31,7 +31,7 @@ function choice(label, options) {
 const opt = (o) => h('option', { value: o.value }, o.label);
 
 /** Asks with fields; `command()` is shown as it changes, `run` throws what the server says. */
-function form({ title, verb, parts, fields, command, run, say }) {
+function form({ title, verb, parts, fields, command, run, say = null }) {
   const shown = h('code.cmd');
   const draw = () => fill(shown, command());
   const content = h('div.form', {}, parts, shown);

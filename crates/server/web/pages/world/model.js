@@ -38,13 +38,15 @@ export function offers(fields, at, part) {
   return [...counts].map(([v, count]) => ({ value: v, count })).sort((a, b) => (a.value > b.value ? 1 : -1));
 }
 
-/** Health as a share with its tone: above half, above 22 %, below. */
+/** Health as a share with its tone: above half, above 22 %, below.
+ *  @param {{hp: number, maxHp: number}} m */
 export function health(m) {
   const f = m.maxHp > 0 ? Math.max(0, Math.min(1, m.hp / m.maxHp)) : 0;
   return { f, tone: f > 0.5 ? '--ok' : f > 0.22 ? '--hp-mid' : '--bad' };
 }
 
-/** Effects as discs: one per status, stacks of the same counted, soonest end first. */
+/** Effects as discs: one per status, stacks of the same counted, soonest end first.
+ *  @param {Wk.Monster} m @param {number} now */
 export function discs(m, now) {
   const by = new Map();
   for (const e of m.statusEffects || [])
@@ -62,7 +64,9 @@ export function discs(m, now) {
 
 export class Model {
   constructor() {
+    /** @type {Map<string, Wk.Monster>} */
     this.monsters = new Map();
+    /** @type {Map<string, Wk.Reactor>} */
     this.reactors = new Map();
     this.ghosts = new Map(); // spot → {name, x, y, classification, until, total}
     this.numbers = []; // {x, y, text, at}
@@ -81,6 +85,7 @@ export class Model {
     return now + this.skew;
   }
 
+  /** @param {Wk.Monster[]} list @param {number} now */
   showMonsters(list, now) {
     const next = new Map();
     for (const m of list) {
@@ -109,6 +114,7 @@ export class Model {
     this.monsters = next;
   }
 
+  /** @param {Wk.Reactor[]} list @param {number} now */
   showReactors(list, now) {
     const next = new Map();
     for (const r of list) {

@@ -5,8 +5,8 @@ import { age, num, when } from '../../base/format.js';
 import { t } from '../../base/i18n.js';
 import { badge, button } from '../../base/parts.js';
 import { statusName } from './act.js';
-import { discs, health } from './model.js';
 import { fxTone } from './draw.js';
+import { discs, health } from './model.js';
 
 const meter = (label, value, of, tone) =>
   h(
@@ -98,6 +98,7 @@ export class Panel {
       boss ? h('span.badge', {}, icon('bolt'), t('world.boss')) : square(key[0] === 'm' ? 'monsters' : 'reactors'),
     );
     fill(this.under, id, x ? ` · ${t('world.template', { id: String(x.monsterId ?? x.classification) })}` : '');
+    /** @type {Wk.Child[]} */
     const parts = [!live && this.ended(id)];
     if (x) parts.push(key[0] === 'm' ? this.monster(x, !live) : this.reactor(x, !live));
     fill(this.body, parts);
@@ -117,12 +118,14 @@ export class Panel {
   }
 
   /** A monster's skills with the time until each can be used again. A use costs mp: then it is asked anew. */
+  /** @param {Wk.Monster} m */
   skills(m, tpl, now) {
     const asked = `${m.id} ${m.mp}`;
     if (asked !== this.asked) {
       this.asked = asked;
       const keep = (list) => {
-        if (this.asked === asked) this.until = new Map(list.map((c) => [c.skillId, this.o.model.now() + c.remainingMs]));
+        if (this.asked === asked)
+          this.until = new Map(list.map((c) => [c.skillId, this.o.model.now() + c.remainingMs]));
       };
       this.o.cooldowns(m.id).then(keep, () => keep([]));
     }
@@ -140,6 +143,7 @@ export class Panel {
     return h('section', { role: 'status' }, badge('dead', say));
   }
 
+  /** @param {Wk.Monster} m @param {boolean} gone */
   monster(m, gone) {
     const { model, template } = this.o;
     const now = model.now();
@@ -231,6 +235,7 @@ export class Panel {
     ];
   }
 
+  /** @param {Wk.Reactor} r @param {boolean} gone */
   reactor(r, gone) {
     const { model, thing, timeout } = this.o;
     const now = model.now();

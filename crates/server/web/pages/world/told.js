@@ -59,13 +59,9 @@ export function head(view, n) {
   const said = `${sentence} ${selected} ${placeOf(at)} ${at.tenant.id}`;
   if (view.said === said) return;
   view.said = said;
-  ctx.head({
-    title: t('nav.world'),
-    sentence,
-    actions: ctx.can('operator')
-      ? (view.spawner ||= [button({ label: t('world.spawn'), icon: 'plus', run: () => view.spawn() })])
-      : [],
-  });
+  const may = ctx.can('operator');
+  if (may) view.spawner ||= [button({ label: t('world.spawn'), icon: 'plus', run: () => view.spawn() })];
+  ctx.head({ title: t('nav.world'), sentence, actions: may ? view.spawner : [] });
   ctx.digest(sentence);
   if (selected) {
     const kind = selected[0] === 'm' ? 'monsters' : 'reactors';

@@ -22,13 +22,15 @@ const FIELDS_MS = 5000;
 const PAGE = 250;
 const MOST = 1000;
 
+/** @type {Wk.Mount} */
 export function mount(root, ctx) {
   const view = new World(root, ctx);
   view.start();
-  return { update: (params, query) => view.moved(query), unmount: () => view.stop() };
+  return { update: (_params, query) => view.moved(query), unmount: () => view.stop() };
 }
 
 class World {
+  /** @param {HTMLElement} root @param {Wk.Context} ctx */
   constructor(root, ctx) {
     this.root = root;
     this.ctx = ctx;
@@ -88,6 +90,7 @@ class World {
 
   async templates() {
     const { ctx, runs } = this;
+    /** @param {'monsters' | 'reactors'} kind */
     const get = async (kind) =>
       runs[kind]
         ? (await ctx.api.get(`/api/${kind}/templates`, { signal: ctx.signal })).data.map((x) => x.attributes)
@@ -110,7 +113,7 @@ class World {
     const timeout = (r) => thing(r)?.states?.[String(r.state)]?.timeout?.afterMs;
     this.timeout = timeout;
     this.see = { template, thing, timeout, area: (r) => thing(r)?.area };
-    this.canvas = document.createElement('wk-canvas');
+    this.canvas = h('wk-canvas');
     this.canvas.setup({ label: t('world.canvas'), draw: (c, o) => this.paint(c, o) });
     this.canvas.setAttribute('role', 'img');
     follow(this.canvas, {
@@ -133,7 +136,7 @@ class World {
     );
     this.none = h('div.none');
     this.fault = h('div');
-    this.twin = document.createElement('wk-twin').setup({
+    this.twin = h('wk-twin').setup({
       label: t('world.list'),
       key: (x) => x.key,
       name: (x) => told.line(this, x),
@@ -141,7 +144,7 @@ class World {
     });
     this.twin.items = [];
     this.aside = h('div.asidebox');
-    this.feed = document.createElement('wk-feed');
+    this.feed = h('wk-feed');
     const zoomBar = h(
       'div.zoom',
       {},
@@ -273,6 +276,8 @@ class World {
     this.draw();
   }
 
+  /** @template {'monsters' | 'reactors'} K @param {K} kind
+   *  @returns {Promise<(K extends 'monsters' ? Wk.Monster : Wk.Reactor)[]>} */
   async all(kind) {
     if (!this.runs[kind]) return [];
     const out = [];
@@ -423,7 +428,7 @@ class World {
     const share = (m) => (m.maxHp ? m.hp / m.maxHp : 1);
     const items = [
       ...[...model.monsters.values()]
-        .sort((a, b) => share(a) - share(b) || a.id - b.id)
+        .sort((a, b) => share(a) - share(b) || Number(a.id) - Number(b.id))
         .map((x) => ({ key: `m${x.id}`, x })),
       ...[...model.reactors.values()].sort((a, b) => a.x - b.x).map((x) => ({ key: `r${x.id}`, x })),
     ];

@@ -118,7 +118,10 @@ export function recap(ctx) {
 /** Places on the podium from the middle outwards: best in the middle. */
 export function around(list) {
   const out = [];
-  list.forEach((one, i) => (i % 2 ? out.unshift(one) : out.push(one)));
+  for (const [i, one] of list.entries()) {
+    if (i % 2) out.unshift(one);
+    else out.push(one);
+  }
   return out;
 }
 

@@ -24,7 +24,8 @@ const baseUrl = (ctx) => joinUrl(ctx).replace(/\/r\/[^/]*$/, '');
 /** What a guest types who cannot scan: the page that asks for the code. The bare host is the operators' login. */
 export const typedUrl = (ctx) => `${baseUrl(ctx)}/play`.replace(/^https?:\/\//, '');
 
-/** Top of every screen with a room: at the left what is going on, at the right code, language and the rest. */
+/** Top of every screen with a room: at the left what is going on, at the right code, language and the rest.
+ *  @param {any} ctx @param {{left?: Wk.Child, code?: boolean, takeover?: boolean}} [o] */
 export function top(ctx, { left, code = true, takeover = false } = {}) {
   const ends = h('span.pill.ends', { hidden: true });
   const more = button({ icon: 'more', title: t('menu.more'), run: () => openMenu(ctx, more) });

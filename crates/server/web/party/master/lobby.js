@@ -104,7 +104,7 @@ export function lobby(ctx) {
         state.players,
         (p) => p.player_id,
         () => seat(ctx),
-        (li, p) => drawSeat(ctx, li, state, p),
+        (li, p) => drawSeat(li, state, p),
       );
       grid.classList.toggle('dense', state.players.length > 12);
       const stop = startBlocked(state);
@@ -158,7 +158,7 @@ function seat(ctx) {
   return li;
 }
 
-function drawSeat(ctx, li, state, p) {
+function drawSeat(li, state, p) {
   const kind = seatKind(state, p);
   li.player = p;
   li.parts.mark.set(ofPlayer(p, { off: kind === 'free' || kind === 'off' }));

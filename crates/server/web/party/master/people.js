@@ -3,9 +3,9 @@ import { fill, h, icon, text } from '../../base/dom.js';
 import { t } from '../../base/i18n.js';
 import { ask, menu } from '../../base/overlay.js';
 import { button } from '../../base/parts.js';
-import { byReel } from '../rounds.js';
 import { cleanName, merge, twins } from '../importer.js';
 import { mark } from '../marks.js';
+import { byReel } from '../rounds.js';
 
 const SHOWN = 8;
 let open = false;

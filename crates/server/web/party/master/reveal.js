@@ -150,7 +150,8 @@ export function reveal(ctx) {
     clear();
     name();
     for (const one of slots.children) one.classList.add('in');
-    state.game.results.players.forEach((one, i) => text(row.children[i].querySelector('.before'), one.score_total));
+    for (const [i, one] of state.game.results.players.entries())
+      text(row.children[i].querySelector('.before'), one.score_total);
     next.lastChild.textContent = t('reveal.next');
     again.hidden = false;
     say.hidden = false;

@@ -1,6 +1,7 @@
 // A new game: import, people, rounds. Everything stays in this browser until "Create room"; it survives a reload.
-import { fill, h, icon, text, uid } from '../../base/dom.js';
+
 import * as api from '../../base/api.js';
+import { fill, h, icon, text, uid } from '../../base/dom.js';
 import { t } from '../../base/i18n.js';
 import { toast } from '../../base/overlay.js';
 import { button } from '../../base/parts.js';

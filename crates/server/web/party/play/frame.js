@@ -44,11 +44,18 @@ export function head() {
   };
 }
 
-/** "reel 1 of 5". */
-export const reelPill = (index, total) =>
-  index == null
-    ? null
-    : h('span.pill.num', {}, total ? t('reel.of', { n: index + 1, m: total }) : t('reel.n', { n: index + 1 }));
+/** "reel 1 of 5": the same element until the numbers change. */
+export function reelPill() {
+  let key = null;
+  let pill = null;
+  return ({ item_index: index, items_total: total }) => {
+    if (key === `${index}/${total}`) return pill;
+    key = `${index}/${total}`;
+    const words = () => (total ? t('reel.of', { n: index + 1, m: total }) : t('reel.n', { n: index + 1 }));
+    pill = index == null ? null : h('span.pill.num', {}, words());
+    return pill;
+  };
+}
 
 /** "Look at the big screen", and whether anyone holds it. */
 export function lookUp(state) {

@@ -41,7 +41,8 @@ function place(state) {
   return ranked(state).find((r) => r.player_id === state.my_player_id);
 }
 
-export function result(ctx) {
+export function result() {
+  const reel = reelPill();
   const top = head();
   const body = h('div.resultbody');
   const foot = h('div');
@@ -51,7 +52,7 @@ export function result(ctx) {
     el,
     update(state) {
       const r = state.result;
-      top.set(state, (this.pill ??= reelPill(r.item_index, r.items_total)), { score: false });
+      top.set(state, reel(r), { score: false });
       const own = place(state);
       const next = JSON.stringify([r.round_id, r.item_id, own, state.master_away]);
       if (next === key) return;
@@ -114,7 +115,7 @@ function table(state, list, gained) {
   );
 }
 
-export function roundResult(ctx) {
+export function roundResult() {
   const top = head();
   const body = h('div.resultbody');
   const foot = h('div');

@@ -30,7 +30,8 @@ function clock(client) {
       const whole = Math.max(1000, endsAt - client.serverNow());
       stop = countdown(client, endsAt, (left) => {
         text(words, left > 0 ? t('vote.ends', { n: left }) : t('vote.over'));
-        bar.firstChild.style.transform = `scaleX(${Math.max(0, (left - 1) * 1000) / whole})`;
+        /** @type {HTMLElement} */ (bar.firstChild).style.transform =
+          `scaleX(${Math.max(0, (left - 1) * 1000) / whole})`;
         pill.classList.toggle('soon', left <= 3);
         if (left === 3) navigator.vibrate?.(120);
       });
@@ -53,6 +54,7 @@ const draftKey = (g) => `${g.round_id}/${g.item.item_id}`;
 export function vote(ctx) {
   const top = head();
   const time = clock(ctx.client);
+  const reel = reelPill();
   const row = h('div.slots');
   const count = h('p.quiet.num.count');
   const grid = h('ul.grid');
@@ -173,7 +175,7 @@ export function vote(ctx) {
       );
       grid.classList.toggle('three', list.length > 8);
       time.set(g.ends_at);
-      top.set(state, g.ends_at ? time.pill : (this.pill ??= reelPill(g.item_index, g.items_total)));
+      top.set(state, g.ends_at ? time.pill : reel(g));
       const sending = ctx.client.wants('vote');
       send.setAttribute('aria-disabled', String(!!sending));
       send.lastChild.textContent = t(sending ? 'vote.sending' : 'vote.send');
@@ -188,6 +190,7 @@ export function vote(ctx) {
 export function look(ctx) {
   const top = head();
   const time = clock(ctx.client);
+  const reel = reelPill();
   const title = h('h1');
   const say = h('p.quiet');
   const own = h('div.mychoice');
@@ -219,10 +222,7 @@ export function look(ctx) {
       const status = g?.status || 'idle';
       const mine = state.my_player_id && g?.my_vote ? g.my_vote.selections : null;
       time.set(status === 'vote' ? g.ends_at : null);
-      top.set(
-        state,
-        status === 'vote' && g.ends_at ? time.pill : (this.pill ??= g && reelPill(g.item_index, g.items_total)),
-      );
+      top.set(state, status === 'vote' && g.ends_at ? time.pill : g && reel(g));
       change.hidden = !(mine && status === 'vote');
       seat.hidden = !!state.my_player_id || !freeSeats(state).length;
       const next = JSON.stringify([status, mine, state.my_player_id, state.master_away, g?.item?.item_id]);
