@@ -13,49 +13,49 @@
 -- BUILDS {ns}:jobs:delayed {ns}:events:stream {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId}
 -- BUILDS {ns}:x:unique:{digest} {ns}:x:batch:{batchId} {ns}:x:wake
 -- GIVES a word, then a detail: `parked`, `placed`, `failed`, `exists`, `held` and an id, `unknown` and an id
-local kit = {}
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-local function main()
-  kit.rarely()
-  local id, text, digest = ARGV[5], ARGV[6], ARGV[7]
-  redis.call('LLEN', KEYS[1])
-  redis.call('ZCARD', ns .. 'jobs:delayed')
-  redis.call('SCARD', ns .. 'x:parked')
-  redis.call('XLEN', ns .. 'events:stream')
-  if redis.call('EXISTS', ns .. 'jobs:data:' .. id) == 1 then return { 'exists', id } end
-  local job = kit.read(text)
-  local x = type(job.x) == 'table' and job.x or {}
-  local unmet, broken = {}, nil
-  for at = 9, #ARGV do
-    local status = redis.call('GET', ns .. 'jobs:status:' .. ARGV[at])
-    if not status then return { 'unknown', ARGV[at] } end
-    local bad = status == 'failed' or status == 'dead'
-    if bad and x.onDependencyFailed ~= 'ignore' then broken = broken or ARGV[at] end
-    if not bad and status ~= 'completed' then unmet[#unmet + 1] = ARGV[at] end
-  end
-  if digest ~= '' then
-    local holder = redis.call('GET', ns .. 'x:unique:' .. digest)
-    if holder and redis.call('EXISTS', ns .. 'jobs:status:' .. holder) == 1 then return { 'held', holder } end
-    redis.call('SET', ns .. 'x:unique:' .. digest, id, 'PX', ARGV[8])
-  end
-  redis.call('MSET', ns .. 'jobs:data:' .. id, text, ns .. 'jobs:status:' .. id, 'waiting')
-  kit.tell('dispatched', id, kit.type_body(job.type))
-  if broken then
-    kit.close(id, 'failed', kit.failure('DependencyFailed', 'job ' .. broken .. ' did not complete'))
-    kit.tell('failed', id, '{"type":' .. cjson.encode(job.type) .. ',"error":"DependencyFailed"}')
-    kit.let_go(id, x, false)
-    return { 'failed', broken }
-  end
-  if #unmet == 0 then
-    kit.unpark(id, job)
-    return { 'placed', id }
-  end
-  redis.call('SADD', ns .. 'x:parked', id)
-  for _, parent in ipairs(unmet) do
-    redis.call('SADD', ns .. 'x:deps:' .. id, parent)
-    redis.call('SADD', ns .. 'x:children:' .. parent, id)
-  end
-  return { 'parked', id }
+--- @include "read_job"
+--- @include "append_event"
+--- @include "type_body"
+--- @include "runs_after_failure"
+--- @include "fail_dependent"
+--- @include "promote_parked"
+
+local id, text, digest = ARGV[5], ARGV[6], ARGV[7]
+redis.call('LLEN', KEYS[1])
+redis.call('ZCARD', ns .. 'jobs:delayed')
+redis.call('SCARD', ns .. 'x:parked')
+redis.call('XLEN', ns .. 'events:stream')
+if redis.call('EXISTS', ns .. 'jobs:data:' .. id) == 1 then return { 'exists', id } end
+local job = read_job(text)
+local unmet, broken = {}, nil
+for at = 9, #ARGV do
+  local status = redis.call('GET', ns .. 'jobs:status:' .. ARGV[at])
+  if not status then return { 'unknown', ARGV[at] } end
+  local bad = status == 'failed' or status == 'dead'
+  if bad and not runs_after_failure(job) then broken = broken or ARGV[at] end
+  if not bad and status ~= 'completed' then unmet[#unmet + 1] = ARGV[at] end
 end
+if digest ~= '' then
+  local holder = redis.call('GET', ns .. 'x:unique:' .. digest)
+  if holder and redis.call('EXISTS', ns .. 'jobs:status:' .. holder) == 1 then return { 'held', holder } end
+  redis.call('SET', ns .. 'x:unique:' .. digest, id, 'PX', ARGV[8])
+end
+redis.call('MSET', ns .. 'jobs:data:' .. id, text, ns .. 'jobs:status:' .. id, 'waiting')
+append_event('dispatched', id, type_body(job.type))
+if broken then
+  fail_dependent(id, job, broken)
+  return { 'failed', broken }
+end
+if #unmet == 0 then
+  promote_parked(id, job)
+  return { 'placed', id }
+end
+redis.call('SADD', ns .. 'x:parked', id)
+for _, parent in ipairs(unmet) do
+  redis.call('SADD', ns .. 'x:deps:' .. id, parent)
+  redis.call('SADD', ns .. 'x:children:' .. parent, id)
+end
+return { 'parked', id }

@@ -10,26 +10,28 @@
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
 -- BUILDS {ns}:x:wake
 -- GIVES done | readable | held | gone
-local kit = {}
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-local function main()
-  local id = ARGV[5]
-  kit.rarely()
-  local data = ns .. 'jobs:data:' .. id
-  redis.call('LLEN', ns .. 'jobs:deadletter')
-  redis.call('XLEN', ns .. 'events:stream')
-  if redis.call('EXISTS', ns .. 'jobs:lock:' .. id) == 1 then return 'held' end
-  local is = redis.call('TYPE', data).ok
-  if is == 'none' then return 'gone' end
-  if is == 'string' and kit.read(redis.call('GET', data)) then return 'readable' end
-  redis.call('LREM', KEYS[1], 0, id)
-  redis.call('ZREM', ns .. 'jobs:delayed', id)
-  redis.call('ZREM', ns .. 'jobs:cron', id)
-  if redis.call('LPOS', ns .. 'jobs:deadletter', id) == false then redis.call('LPUSH', ns .. 'jobs:deadletter', id) end
-  kit.close(id, 'dead', kit.failure('MalformedJob', 'the stored job cannot be read'))
-  kit.tell('malformed', id, '{}')
-  kit.ended(id, nil, false)
-  return 'done'
-end
+--- @include "read_job"
+--- @include "close_job"
+--- @include "failure_result"
+--- @include "append_event"
+--- @include "end_job"
+
+local id = ARGV[5]
+local data = ns .. 'jobs:data:' .. id
+redis.call('LLEN', ns .. 'jobs:deadletter')
+redis.call('XLEN', ns .. 'events:stream')
+if redis.call('EXISTS', ns .. 'jobs:lock:' .. id) == 1 then return 'held' end
+local is = redis.call('TYPE', data).ok
+if is == 'none' then return 'gone' end
+if is == 'string' and read_job(redis.call('GET', data)) then return 'readable' end
+redis.call('LREM', KEYS[1], 0, id)
+redis.call('ZREM', ns .. 'jobs:delayed', id)
+redis.call('ZREM', ns .. 'jobs:cron', id)
+if redis.call('LPOS', ns .. 'jobs:deadletter', id) == false then redis.call('LPUSH', ns .. 'jobs:deadletter', id) end
+close_job(id, 'dead', failure_result('MalformedJob', 'the stored job cannot be read'))
+append_event('malformed', id, '{}')
+end_job(id, nil, false)
+return 'done'

@@ -14,38 +14,39 @@
 -- BUILDS {ns}:x:claimed {ns}:x:recoveries {ns}:x:cancelled {ns}:x:wake
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
 -- GIVES id, type and what became of it, or nothing when the job is in good hands
-local kit = {}
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-local function main()
-  kit.rarely()
-  local id, expected, told = ARGV[6], ARGV[7], {}
-  local lock, active = ns .. 'jobs:lock:' .. id, ns .. 'jobs:active'
-  redis.call('LLEN', KEYS[1])
-  redis.call('SCARD', active)
-  redis.call('XLEN', ns .. 'events:stream')
-  local owner = redis.call('GET', lock)
-  if ARGV[5] == 'active' then
-    -- `expected` is the owner who was found dead; empty when there was no lock.
-    if (owner or '') ~= expected then return told end
-    if owner and redis.call('EXISTS', ns .. 'workers:heartbeat:' .. owner) == 1 then return told end
-    if redis.call('SREM', active, id) == 0 then return told end
-    redis.call('DEL', lock)
-    redis.call('HDEL', ns .. 'x:claimed', id)
-    kit.recover(id, told, tonumber(ARGV[8]))
-    return told
-  end
-  local text = redis.call('GET', ns .. 'jobs:data:' .. id)
-  local job = text and kit.read(text)
-  if owner or not job or redis.call('GET', ns .. 'jobs:status:' .. id) ~= expected then return told end
-  local held = redis.call('SISMEMBER', active, id) == 1 or redis.call('ZSCORE', ns .. 'jobs:delayed', id)
-    or redis.call('ZSCORE', ns .. 'jobs:cron', id) or redis.call('SISMEMBER', ns .. 'x:parked', id) == 1
-    or redis.call('LPOS', KEYS[1], id)
-  if held then return told end
-  kit.push(id, kit.high(job))
-  redis.call('SET', ns .. 'jobs:status:' .. id, 'waiting')
-  kit.tell('orphan_requeued', id, kit.type_body(job.type))
-  kit.wake(job.type)
-  return { id, job.type, 'waiting' }
+--- @include "recover_job"
+--- @include "read_job"
+--- @include "requeue_job"
+--- @include "is_high"
+--- @include "append_event"
+--- @include "type_body"
+
+local id, expected = ARGV[6], ARGV[7]
+local lock, active = ns .. 'jobs:lock:' .. id, ns .. 'jobs:active'
+redis.call('LLEN', KEYS[1])
+redis.call('SCARD', active)
+redis.call('XLEN', ns .. 'events:stream')
+local owner = redis.call('GET', lock)
+if ARGV[5] == 'active' then
+  -- `expected` is the owner who was found dead; empty when there was no lock.
+  if (owner or '') ~= expected then return {} end
+  if owner and redis.call('EXISTS', ns .. 'workers:heartbeat:' .. owner) == 1 then return {} end
+  if redis.call('SREM', active, id) == 0 then return {} end
+  redis.call('DEL', lock)
+  redis.call('HDEL', ns .. 'x:claimed', id)
+  local kind, became = recover_job(id, tonumber(ARGV[8]))
+  return { id, kind, became }
 end
+local text = redis.call('GET', ns .. 'jobs:data:' .. id)
+local job = text and read_job(text)
+if owner or not job or redis.call('GET', ns .. 'jobs:status:' .. id) ~= expected then return {} end
+local held = redis.call('SISMEMBER', active, id) == 1 or redis.call('ZSCORE', ns .. 'jobs:delayed', id)
+  or redis.call('ZSCORE', ns .. 'jobs:cron', id) or redis.call('SISMEMBER', ns .. 'x:parked', id) == 1
+  or redis.call('LPOS', KEYS[1], id)
+if held then return {} end
+append_event('orphan_requeued', id, type_body(job.type))
+requeue_job(id, job.type, is_high(job))
+return { id, job.type, 'waiting' }

@@ -7,9 +7,15 @@
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:delayed {ns}:jobs:deadletter {ns}:events:stream
 -- BUILDS {ns}:x:batch:{batchId} {ns}:x:recoveries {ns}:x:wake
 -- GIVES per job a word and its status before: `done`, `refused`, `changed`, `missing`
-local kit = {}
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts = ARGV[1], ARGV[2]
+
+--- @include "read_job"
+--- @include "push_waiting"
+--- @include "is_high"
+--- @include "append_event"
+--- @include "type_body"
+--- @include "wake_workers"
 
 local function revive(id, old, new)
   local data = ns .. 'jobs:data:' .. id
@@ -17,7 +23,7 @@ local function revive(id, old, new)
   if not text then return 'missing', status end
   if not string.find(ARGV[3], ' ' .. status .. ' ', 1, true) then return 'refused', status end
   if text ~= old then return 'changed', status end
-  local job = kit.read(new)
+  local job = read_job(new)
   if not job then return 'refused', status end
   if status == 'dead' and redis.call('LREM', ns .. 'jobs:deadletter', -1, id) == 0 then return 'refused', status end
   redis.call('ZREM', ns .. 'jobs:delayed', id)
@@ -29,22 +35,20 @@ local function revive(id, old, new)
     redis.call('HINCRBY', batch, 'pending', 1)
     redis.call('HINCRBY', batch, status == 'completed' and 'completed' or 'failed', -1)
   end
-  kit.push(id, kit.high(job))
-  kit.tell(status == 'delayed' and 'promoted' or 'requeued', id, kit.type_body(job.type))
-  kit.wake(job.type)
+  push_waiting(id, is_high(job))
+  append_event(status == 'delayed' and 'promoted' or 'requeued', id, type_body(job.type))
+  wake_workers(job.type)
   return 'done', status
 end
 
-local function main()
-  redis.call('LLEN', KEYS[1])
-  redis.call('ZCARD', ns .. 'jobs:delayed')
-  redis.call('LLEN', ns .. 'jobs:deadletter')
-  redis.call('HLEN', ns .. 'x:recoveries')
-  redis.call('XLEN', ns .. 'events:stream')
-  local answers = {}
-  for at = 4, #ARGV, 3 do
-    local word, status = revive(ARGV[at], ARGV[at + 1], ARGV[at + 2])
-    answers[#answers + 1], answers[#answers + 2] = word, status
-  end
-  return answers
+redis.call('LLEN', KEYS[1])
+redis.call('ZCARD', ns .. 'jobs:delayed')
+redis.call('LLEN', ns .. 'jobs:deadletter')
+redis.call('HLEN', ns .. 'x:recoveries')
+redis.call('XLEN', ns .. 'events:stream')
+local answers = {}
+for at = 4, #ARGV, 3 do
+  local word, status = revive(ARGV[at], ARGV[at + 1], ARGV[at + 2])
+  answers[#answers + 1], answers[#answers + 2] = word, status
 end
+return answers

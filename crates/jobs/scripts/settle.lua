@@ -9,42 +9,41 @@
 -- BUILDS {ns}:jobs:delayed {ns}:events:stream {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId}
 -- BUILDS {ns}:x:unique:{digest} {ns}:x:batch:{batchId} {ns}:x:wake
 -- GIVES placed | failed | waiting | gone
-local kit = {}
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-local function main()
-  kit.rarely()
-  local id = ARGV[5]
-  local parked, deps = ns .. 'x:parked', ns .. 'x:deps:' .. id
-  redis.call('LLEN', KEYS[1])
-  redis.call('ZCARD', ns .. 'jobs:delayed')
-  redis.call('XLEN', ns .. 'events:stream')
-  if redis.call('SISMEMBER', parked, id) == 0 then return 'gone' end
-  local text = redis.call('GET', ns .. 'jobs:data:' .. id)
-  local job = text and kit.read(text)
-  if not job then
-    redis.call('SREM', parked, id)
-    redis.call('DEL', deps)
-    return 'gone'
-  end
-  local x, left = type(job.x) == 'table' and job.x or {}, 0
-  for _, parent in ipairs(redis.call('SMEMBERS', deps)) do
-    local status = redis.call('GET', ns .. 'jobs:status:' .. parent)
-    if (status == 'failed' or status == 'dead') and x.onDependencyFailed ~= 'ignore' then
-      redis.call('SREM', parked, id)
-      redis.call('DEL', deps)
-      kit.close(id, 'failed', kit.failure('DependencyFailed', 'job ' .. parent .. ' did not complete'))
-      kit.tell('failed', id, '{"type":' .. cjson.encode(job.type) .. ',"error":"DependencyFailed"}')
-      kit.ended(id, text, false)
-      return 'failed'
-    elseif not status or status == 'completed' or status == 'failed' or status == 'dead' then
-      redis.call('SREM', deps, parent)
-    else
-      left = left + 1
-    end
-  end
-  if left > 0 then return 'waiting' end
-  kit.unpark(id, job)
-  return 'placed'
+--- @include "read_job"
+--- @include "runs_after_failure"
+--- @include "fail_dependent"
+--- @include "release_dependents"
+--- @include "promote_parked"
+
+local id = ARGV[5]
+local parked, deps = ns .. 'x:parked', ns .. 'x:deps:' .. id
+redis.call('LLEN', KEYS[1])
+redis.call('ZCARD', ns .. 'jobs:delayed')
+redis.call('XLEN', ns .. 'events:stream')
+if redis.call('SISMEMBER', parked, id) == 0 then return 'gone' end
+local text = redis.call('GET', ns .. 'jobs:data:' .. id)
+local job = text and read_job(text)
+if not job then
+  redis.call('SREM', parked, id)
+  redis.call('DEL', deps)
+  return 'gone'
 end
+local left = 0
+for _, parent in ipairs(redis.call('SMEMBERS', deps)) do
+  local status = redis.call('GET', ns .. 'jobs:status:' .. parent)
+  if (status == 'failed' or status == 'dead') and not runs_after_failure(job) then
+    fail_dependent(id, job, parent)
+    if redis.call('EXISTS', parked) == 1 then release_dependents(id, false) end
+    return 'failed'
+  elseif not status or status == 'completed' or status == 'failed' or status == 'dead' then
+    redis.call('SREM', deps, parent)
+  else
+    left = left + 1
+  end
+end
+if left > 0 then return 'waiting' end
+promote_parked(id, job)
+return 'placed'

@@ -12,9 +12,18 @@
 -- BUILDS {ns}:x:claimed {ns}:x:recoveries {ns}:x:cancelled {ns}:x:cancel {ns}:x:wake
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
 -- GIVES per job a word and its status before: `done`, `asked` (a running job was told), `refused`, `missing`
-local kit = {}
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+--- @include "count_running"
+--- @include "read_job"
+--- @include "type_body"
+--- @include "append_event"
+--- @include "end_job"
+--- @include "close_job"
+--- @include "dead_letter"
+--- @include "type_json"
+--- @include "failure_result"
 
 -- Out of every structure that may hold it.
 local function take_out(id, status)
@@ -32,7 +41,7 @@ local function take_away(id, job)
   redis.call('DEL', ns .. 'jobs:lock:' .. id)
   redis.call('HDEL', ns .. 'x:claimed', id)
   redis.call('SREM', ns .. 'x:cancelled', id)
-  if redis.call('SREM', ns .. 'jobs:active', id) == 1 and job then kit.down(job.type, 1) end
+  if redis.call('SREM', ns .. 'jobs:active', id) == 1 and job then count_running(job.type, -1) end
   redis.call('PUBLISH', ns .. 'x:cancel', id)
 end
 
@@ -40,8 +49,8 @@ local function stop(id, verb)
   local status, text = redis.call('GET', ns .. 'jobs:status:' .. id), redis.call('GET', ns .. 'jobs:data:' .. id)
   if not status and not text then return 'missing', '' end
   status = status or ''
-  local job = text and kit.read(text)
-  local body = kit.type_body(job and job.type or '')
+  local job = text and read_job(text)
+  local body = type_body(job and job.type or '')
   local over = status == 'completed' or status == 'failed' or status == 'dead'
   if verb == 'remove' then
     if status == 'active' and redis.call('EXISTS', ns .. 'jobs:lock:' .. id) == 1 then return 'refused', status end
@@ -50,8 +59,8 @@ local function stop(id, verb)
     redis.call('DEL', ns .. 'jobs:data:' .. id, ns .. 'jobs:status:' .. id, ns .. 'jobs:result:' .. id,
       ns .. 'jobs:progress:' .. id)
     redis.call('HDEL', ns .. 'x:recoveries', id)
-    kit.tell('removed', id, body)
-    if not over then kit.ended(id, text, false) end
+    append_event('removed', id, body)
+    if not over then end_job(id, text, false) end
     return 'done', status
   end
   if over or (verb == 'bury' and status == 'cron') then return 'refused', status end
@@ -64,33 +73,29 @@ local function stop(id, verb)
   take_out(id, status)
   if status == 'active' then take_away(id, job) end
   if verb == 'bury' then
-    kit.close(id, 'dead', kit.failure('Buried', 'buried by hand'), true)
-    redis.call('LPUSH', ns .. 'jobs:deadletter', id)
-    kit.tell('dead', id, '{"type":' .. cjson.encode(job and job.type or '') .. ',"error":"Buried"}')
+    dead_letter(id, failure_result('Buried', 'buried by hand'), true)
+    append_event('dead', id, '{"type":' .. type_json(job and job.type or '') .. ',"error":"Buried"}')
   else
-    kit.close(id, 'failed', kit.failure('JobCancelled', 'cancelled before it ran'), true)
-    kit.tell('cancelled', id, body)
+    close_job(id, 'failed', failure_result('JobCancelled', 'cancelled before it ran'), true)
+    append_event('cancelled', id, body)
   end
   redis.call('HDEL', ns .. 'x:recoveries', id)
-  kit.ended(id, text, false)
+  end_job(id, text, false)
   return 'done', status
 end
 
-local function main()
-  kit.rarely()
-  redis.call('LLEN', KEYS[1])
-  redis.call('SCARD', ns .. 'jobs:active')
-  redis.call('ZCARD', ns .. 'jobs:delayed')
-  redis.call('ZCARD', ns .. 'jobs:cron')
-  redis.call('LLEN', ns .. 'jobs:deadletter')
-  redis.call('SCARD', ns .. 'x:parked')
-  redis.call('SCARD', ns .. 'x:cancelled')
-  redis.call('HLEN', ns .. 'x:recoveries')
-  redis.call('XLEN', ns .. 'events:stream')
-  local answers = {}
-  for at = 6, #ARGV do
-    local word, status = stop(ARGV[at], ARGV[5])
-    answers[#answers + 1], answers[#answers + 2] = word, status
-  end
-  return answers
+redis.call('LLEN', KEYS[1])
+redis.call('SCARD', ns .. 'jobs:active')
+redis.call('ZCARD', ns .. 'jobs:delayed')
+redis.call('ZCARD', ns .. 'jobs:cron')
+redis.call('LLEN', ns .. 'jobs:deadletter')
+redis.call('SCARD', ns .. 'x:parked')
+redis.call('SCARD', ns .. 'x:cancelled')
+redis.call('HLEN', ns .. 'x:recoveries')
+redis.call('XLEN', ns .. 'events:stream')
+local answers = {}
+for at = 6, #ARGV do
+  local word, status = stop(ARGV[at], ARGV[5])
+  answers[#answers + 1], answers[#answers + 2] = word, status
 end
+return answers

@@ -7,19 +7,18 @@
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:result:{jobId} {ns}:jobs:progress:{jobId}
 -- BUILDS {ns}:jobs:deadletter {ns}:events:stream
 -- GIVES how many were removed
-local kit = {}
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts = ARGV[1], ARGV[2]
 
-local function main()
-  local list = ns .. 'jobs:deadletter'
-  redis.call('XLEN', ns .. 'events:stream')
-  local many = math.min(redis.call('LLEN', list) - tonumber(ARGV[3]), tonumber(ARGV[4]))
-  for _ = 1, many do
-    local id = redis.call('RPOP', list)
-    redis.call('DEL', ns .. 'jobs:data:' .. id, ns .. 'jobs:status:' .. id, ns .. 'jobs:result:' .. id,
-      ns .. 'jobs:progress:' .. id)
-    kit.tell('removed', id, '{"reason":"dlq_max"}')
-  end
-  return math.max(many, 0)
+--- @include "append_event"
+
+local list = ns .. 'jobs:deadletter'
+redis.call('XLEN', ns .. 'events:stream')
+local many = math.min(redis.call('LLEN', list) - tonumber(ARGV[3]), tonumber(ARGV[4]))
+for _ = 1, many do
+  local id = redis.call('RPOP', list)
+  redis.call('DEL', ns .. 'jobs:data:' .. id, ns .. 'jobs:status:' .. id, ns .. 'jobs:result:' .. id,
+    ns .. 'jobs:progress:' .. id)
+  append_event('removed', id, '{"reason":"dlq_max"}')
 end
+return math.max(many, 0)

@@ -15,7 +15,9 @@ pub(crate) struct Outcome<'a> {
     word: &'static str,
     result: String,
     body: String,
-    /// Absent for a job that completed and has nothing to it.
+    /// Letters that say what there is to the job; see `finish_attempt.lua`.
+    flags: String,
+    /// Absent without flags.
     more: Option<More>,
 }
 
@@ -23,8 +25,6 @@ struct More {
     new_text: String,
     old_text: String,
     run_at: String,
-    high: &'static str,
-    flags: String,
     digest: String,
     batch: String,
 }
@@ -32,21 +32,12 @@ struct More {
 impl Outcome<'_> {
     pub(crate) fn add_to<'a>(&'a self, args: &mut Vec<&'a [u8]>) {
         let job = &self.done.job;
-        for word in [&job.id, self.word, &job.kind, &self.result, &self.body] {
+        for word in [&job.id, self.word, &job.kind, &self.result, &self.body, &self.flags] {
             args.push(word.as_bytes());
         }
         let Some(more) = &self.more else { return };
-        for word in [
-            &more.new_text,
-            &more.old_text,
-            &more.run_at,
-            more.high,
-            &more.flags,
-            &more.digest,
-            &more.batch,
-        ] {
-            args.push(word.as_bytes());
-        }
+        let more = [&more.new_text, &more.old_text, &more.run_at, &more.digest, &more.batch];
+        args.extend(more.map(String::as_bytes));
     }
 }
 
@@ -63,7 +54,7 @@ impl Jobs {
             Ending::Completed { data } => {
                 // A result that is too large is stored as null, and told.
                 let data = if self.is_too_large(done) { Some("null") } else { data.as_deref() };
-                ("done", JobResult::success(data, now_ms, done.took_ms), String::new(), 0)
+                ("completed", JobResult::success(data, now_ms, done.took_ms), String::new(), 0)
             }
             Ending::Retry { failure, run_at, counts, reroute } => {
                 let attempts = job.attempts + u32::from(*counts);
@@ -80,34 +71,31 @@ impl Jobs {
             Ending::Failed { failure } => {
                 ("failed", JobResult::failure(failure, now_ms, done.took_ms), String::new(), 0)
             }
-            Ending::HandBack => ("back", String::new(), String::new(), 0),
+            Ending::HandBack => ("hand_back", String::new(), String::new(), 0),
         };
-        let mut flags = String::new();
-        if job.is_cron() {
-            flags.push('c');
-        }
-        // An attempt before this one may have left some.
-        if done.progressed || job.attempts > 0 {
-            flags.push('p');
-        }
-        if self.is_too_large(done) {
-            flags.push('l');
-        }
+        let is_retry = !new_text.is_empty();
+        let flags: String = [
+            ('c', job.is_cron()),
+            // An attempt before this one may have left some progress.
+            ('p', done.progressed || job.attempts > 0),
+            ('l', self.is_too_large(done)),
+            ('u', job.x.unique_key.is_some()),
+            ('b', job.x.batch.is_some()),
+            ('r', is_retry),
+            ('h', is_retry && job.is_high()),
+        ]
+        .into_iter()
+        .filter_map(|(letter, is_so)| is_so.then_some(letter))
+        .collect();
         let body = crate::events::outcome_body(facts, done);
-        let plain = flags.is_empty() && job.x.unique_key.is_none() && job.x.batch.is_none();
-        if plain && word == "done" {
-            return Outcome { done, word: "completed", result, body, more: None };
-        }
-        let more = More {
-            old_text: if new_text.is_empty() { String::new() } else { job.text().to_owned() },
+        let more = (!flags.is_empty()).then(|| More {
+            old_text: if is_retry { job.text().to_owned() } else { String::new() },
             new_text,
             run_at: run_at.to_string(),
-            high: if job.is_high() { "1" } else { "" },
-            flags,
             digest: job.x.unique_key.as_deref().map(unique_digest).unwrap_or_default(),
             batch: job.x.batch.clone().unwrap_or_default(),
-        };
-        Outcome { done, word, result, body, more: Some(more) }
+        });
+        Outcome { done, word, result, body, flags, more }
     }
 
     fn is_too_large(&self, done: &Done) -> bool {
@@ -152,9 +140,8 @@ impl Jobs {
         for (outcome, wrote) in outcomes.iter().zip(wrote) {
             let word = match (wrote, outcome.word) {
                 (Wrote::Cancelled, _) => "failed",
-                (Wrote::Lost, _) | (_, "back") => continue,
+                (Wrote::Lost, _) | (_, "hand_back") => continue,
                 (_, "retry") => "retried",
-                (_, "done") => "completed",
                 (_, word) => word,
             };
             counts.add(&outcome.done.job.kind, word, outcome.done.took_ms);

@@ -9,7 +9,8 @@ use crate::error::Error;
 use crate::jobs::Jobs;
 use crate::worker::hostname;
 
-pub(crate) static LEAD: Script = Script::new("lead", include_str!("../../scripts/lead.lua"));
+pub(crate) static LEAD: Script =
+    Script::new("lead", include_str!(concat!(env!("OUT_DIR"), "/lead.lua")));
 
 /// The lock's life (seed).
 const LIFE_S: u64 = 30;
