@@ -108,6 +108,17 @@ impl Writer {
     ///
     /// A dropped call takes its change along unless it was sent already. At the deadline the fault is
     /// `Unavailable` or `Contended` when nothing was written, and `Unknown` when the change is under way.
+    ///
+    /// ```no_run
+    /// # async fn f(writer: &kernel::Writer, by: kernel::Deadline) -> Result<(), kernel::Fault> {
+    /// use kernel::{Decision, Step, Written};
+    /// let spend = |current: Option<&[u8]>| match current {
+    ///     Some(b"full") => Decision::Write(Step::new("purse:7").write("empty"), true),
+    ///     _ => Decision::Leave(false),
+    /// };
+    /// assert_eq!(writer.write("purse:7", by, spend).await?, Written::Answer(true));
+    /// # Ok(()) }
+    /// ```
     pub async fn write<T, R>(
         &self,
         document: impl AsRef<[u8]>,
