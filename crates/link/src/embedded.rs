@@ -242,7 +242,7 @@ impl Direct {
 
     fn alone(&self) -> Alone {
         let engine = self.embedded.engine.clone();
-        Alone { connection: Some(engine.connect()), engine }
+        Alone { connection: Some(engine.connect()), engine, refused: None }
     }
 }
 
@@ -368,6 +368,8 @@ impl Source for Pipes {
 struct Alone {
     engine: Engine,
     connection: Option<Connection>,
+    /// Why a command was not queued.
+    refused: Option<Value>,
 }
 
 impl Session for Alone {
@@ -413,30 +415,24 @@ impl Session for Alone {
         }))
     }
 
-    fn exec<'a>(&'a mut self, cmds: &'a [Cmd], by: Deadline) -> Answer<'a, Option<Vec<Value>>> {
-        let Some(connection) = &self.connection else {
-            return Answer::ready(Err(gone()));
-        };
-        in_turn(&self.engine, connection, by, move |mut turn| {
-            let (multi, exec) = (redis::cmd("MULTI"), redis::cmd("EXEC"));
-            let all = std::iter::once(&multi).chain(cmds).chain([&exec]);
-            turn.call_all(all).map_or_else(|| Err(stateful()), crate::session::executed)
+    fn queue<'a>(&'a mut self, cmds: &'a [&'a Packed], by: Deadline) -> Answer<'a, ()> {
+        let Alone { engine, connection, refused } = self;
+        let Some(connection) = connection else { return Answer::ready(Err(gone())) };
+        in_turn(engine, connection, by, move |mut turn| {
+            let multi = std::iter::once(Words::from_slice(&[b"MULTI"]));
+            let all = multi.chain(cmds.iter().flat_map(|part| part.words()));
+            let values = turn.call_words(all).ok_or_else(stateful)?;
+            *refused = values.into_iter().find(|value| matches!(value, Value::ServerError(_)));
+            Ok(())
         })
     }
 
-    fn exec_packed<'a>(
-        &'a mut self,
-        parts: &'a [&'a Packed],
-        by: Deadline,
-    ) -> Answer<'a, Option<Vec<Value>>> {
-        let Some(connection) = &self.connection else {
-            return Answer::ready(Err(gone()));
-        };
-        in_turn(&self.engine, connection, by, move |mut turn| {
-            let one = |word: &'static [u8]| std::iter::once(Words::from_slice(&[word]));
-            let all =
-                one(b"MULTI").chain(parts.iter().flat_map(|part| part.words())).chain(one(b"EXEC"));
-            turn.call_words(all).map_or_else(|| Err(stateful()), crate::session::executed)
+    fn exec(&mut self, by: Deadline) -> Answer<'_, Option<Vec<Value>>> {
+        let Alone { engine, connection, refused } = self;
+        let Some(connection) = connection else { return Answer::ready(Err(gone())) };
+        in_turn(engine, connection, by, move |mut turn| {
+            let exec = turn.call(&redis::cmd("EXEC")).ok_or_else(stateful)?;
+            crate::session::executed(refused.take().into_iter().chain([exec]).collect())
         })
     }
 }
