@@ -7,7 +7,7 @@
 -- GIVES done | refused, number of the guard, whether its key exists, the document's text if that was it
 local KIND = { SADD = 'set', SREM = 'set', ZADD = 'zset', ZREM = 'zset', HSET = 'hash', HDEL = 'hash',
   HINCRBY = 'hash', LPUSH = 'list', RPUSH = 'list', LREM = 'list', XADD = 'stream', XACK = 'stream',
-  INCRBY = 'string', RELEASE = 'hash' }
+  INCRBY = 'string', RELEASE = 'hash', SPLICE = 'string' }
 local at, guards, last = 2, tonumber(ARGV[1]), #ARGV
 
 for guard = 0, guards - 1 do
@@ -67,6 +67,20 @@ while at <= last do
     -- A claim in a hash: only its holder lets it go.
     if redis.call('HGET', KEYS[n], ARGV[at + 3]) == ARGV[at + 4] then
       redis.call('HDEL', KEYS[n], ARGV[at + 3])
+    end
+  elseif name == 'SPLICE' then
+    -- Bytes of a long text become others, so that it does not travel.
+    local have, from, to = redis.call('GET', KEYS[n]) or '', ARGV[at + 3], ARGV[at + 4]
+    local text = string.sub(have, 1, tonumber(from)) .. ARGV[at + 5] .. string.sub(have, to + 1)
+    redis.call('SET', KEYS[n], text, 'KEEPTTL')
+  elseif name == 'LIFE' then
+    -- A key without a life gets one: the document until then, others what is left of it.
+    if redis.call('PTTL', KEYS[n]) == -1 then
+      if n == 1 then
+        redis.call('PEXPIREAT', KEYS[1], ARGV[at + 3])
+      else
+        redis.call('PEXPIRE', KEYS[n], redis.call('PTTL', KEYS[1]))
+      end
     end
   elseif n == 0 then
     redis.call(name, unpack(ARGV, at + 3, at + 2 + count))

@@ -25,7 +25,7 @@ impl Op {
         Op { name, key: Some(key.as_ref().to_vec()), args }
     }
 
-    /// The command's name; `RELEASE` is a step's own (see [`crate::Step::release`]).
+    /// The command's name; `RELEASE`, `SPLICE` and `LIFE` are a step's own.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -48,7 +48,7 @@ impl Op {
             "HSET" | "HDEL" | "HINCRBY" | "RELEASE" => "hash",
             "LPUSH" | "RPUSH" | "LREM" => "list",
             "XADD" | "XACK" => "stream",
-            "INCRBY" => "string",
+            "INCRBY" | "SPLICE" => "string",
             _ => return None,
         })
     }
@@ -175,6 +175,12 @@ pub trait Effects: Sized {
     #[must_use]
     fn set(self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
         self.op(Op::on("SET", key, &[value.as_ref()]))
+    }
+
+    /// `SET … KEEPTTL` of another key: a new text, and the life that it has.
+    #[must_use]
+    fn rewrite(self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
+        self.op(Op::on("SET", key, &[value.as_ref(), b"KEEPTTL"]))
     }
 
     /// `SET … PX` of another key. A life of zero milliseconds writes nothing, because Redis refuses it.

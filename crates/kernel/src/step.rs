@@ -247,6 +247,26 @@ impl Step {
         self.op(Op::on("RELEASE", key, &[field.as_ref(), text.as_ref()]))
     }
 
+    /// Bytes of a text become others, so that a long text does not travel for a short change. The key
+    /// keeps its life. A guard must hold the text that the bytes are counted in.
+    pub fn splice(
+        self,
+        key: impl AsRef<[u8]>,
+        bytes: std::ops::Range<usize>,
+        text: impl AsRef<[u8]>,
+    ) -> Self {
+        let (from, to) = (bytes.start.to_string(), bytes.end.to_string());
+        self.op(Op::on("SPLICE", key, &[from.as_bytes(), to.as_bytes(), text.as_ref()]))
+    }
+
+    /// A document without a life gets one until then, in Unix milliseconds. Those of these keys that
+    /// have none get what is left of the document's. Say this after the writes that make them.
+    pub fn life<K: AsRef<[u8]>>(self, until_ms: u64, keys: impl IntoIterator<Item = K>) -> Self {
+        let until = Op::on("LIFE", self.document(), &[until_ms.to_string().as_bytes()]);
+        let step = self.op(until);
+        keys.into_iter().fold(step, |step, key| step.op(Op::on("LIFE", key, &[])))
+    }
+
     /// This step is the answer to a command. It acknowledges the command, and is refused when another
     /// server, which took this one for dead, has answered it already.
     pub fn answers(self, command: &Pending) -> Self {

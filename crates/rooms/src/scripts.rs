@@ -4,8 +4,6 @@ use kernel::Script;
 
 /// Reads a room, all of one moment.
 pub static LOOK: Script = Script::new("look", include_str!("../scripts/look.lua"));
-/// One guarded change.
-pub static STEP: Script = Script::new("room_step", include_str!("../scripts/room_step.lua"));
 /// Makes a room.
 pub static CREATE: Script = Script::new("room_create", include_str!("../scripts/room_create.lua"));
 /// A device takes a player.
@@ -20,7 +18,7 @@ pub static SUMMARY: Script = Script::new("summary", include_str!("../scripts/sum
 pub static GUESS: Script = Script::new("guess", include_str!("../scripts/guess.lua"));
 
 /// All of them.
-pub const SCRIPTS: &[&Script] = &[&LOOK, &STEP, &CREATE, &TAKE, &VOTE, &PRESENCE, &SUMMARY, &GUESS];
+pub const SCRIPTS: &[&Script] = &[&LOOK, &CREATE, &TAKE, &VOTE, &PRESENCE, &SUMMARY, &GUESS];
 
 #[cfg(test)]
 mod tests {

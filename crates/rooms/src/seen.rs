@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use kernel::{Fault, Value, reply};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use sha1::Digest as _;
 
 use crate::error::{Refused, Result, word};
 use crate::keys::Keys;
@@ -240,10 +239,5 @@ pub(crate) fn bad_id(_: kernel::keyspace::BadId) -> Refused {
 
 /// What stands for a large text in a guard.
 pub(crate) fn sha(text: &str) -> String {
-    use std::fmt::Write as _;
-    let digest = sha1::Sha1::digest(text.as_bytes());
-    digest.iter().fold(String::with_capacity(40), |mut sha, byte| {
-        let _ = write!(sha, "{byte:02x}");
-        sha
-    })
+    kernel::sha1_hex(text.as_bytes())
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::keyspace::{Key, Layout};
-use kernel::{Clock, Deadline, Store, TimerKeys};
+use kernel::{Clock, Deadline, Stepped, Store, TimerKeys};
 use rand::RngExt as _;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -26,7 +26,7 @@ use crate::push::Reply;
 use crate::scripts::LOOK;
 use crate::seen::{Parts, Room, Seen, bad_id};
 use crate::setup::Sizes;
-use crate::step::{Ended, Step};
+use crate::step::RoomStep;
 
 pub use room::{Closed, Created, Entered, Listed};
 pub use who::{LEASE_MS, MASTER, Presence};
@@ -107,7 +107,7 @@ enum Decision {
     /// Nothing is to be written.
     Answer(Done),
     /// This, and then the answer.
-    Step(Box<Step>, Done),
+    Step(Box<RoomStep>, Done),
     /// A device takes a player.
     Take(lobby::Take),
     /// A vote.
@@ -223,14 +223,16 @@ impl Rooms {
             Decision::Take(take) => desk.take(take, by).await?,
             Decision::Vote(casting) => desk.cast(casting, by).await?,
             Decision::Step(step, done) => match self.run(code, *step, by).await? {
-                Ended::Done => {
+                Stepped::Done => {
                     if matches!(command, Command::ForceCloseVote { .. }) {
                         self.wake.notify_one();
                     }
                     Some(done)
                 }
-                Ended::Changed => None,
-                Ended::Gone => return Err(self.gone(caller).into()),
+                Stepped::Refused(refused) if refused.is_gone() => {
+                    return Err(self.gone(caller).into());
+                }
+                Stepped::Refused(_) => None,
             },
         };
         Ok(ended.map(|done| Done { proved, ..done }))
@@ -281,14 +283,14 @@ impl Rooms {
     }
 
     /// Runs a step, its fact in it or right after it.
-    async fn run(&self, code: &str, step: Step, by: Deadline) -> Result<Ended> {
+    async fn run(&self, code: &str, step: RoomStep, by: Deadline) -> Result<Stepped> {
         let events = self.events_in_step();
         let channel = self.bus(code)?;
-        let (ended, fact) = step.run(&*self.store, &channel, events.as_ref(), by).await?;
-        if ended == Ended::Done && events.is_none() {
+        let (stepped, fact) = step.run(&*self.store, &channel, events.as_ref(), by).await?;
+        if stepped.is_done() && events.is_none() {
             self.append(fact);
         }
-        Ok(ended)
+        Ok(stepped)
     }
 
     /// The stream, where it can be part of the step.
@@ -390,11 +392,11 @@ impl Desk<'_> {
     }
 
     /// A step on this room as it was seen.
-    fn step(&self, kind: &'static str, body: Value) -> Result<Step> {
+    fn step(&self, kind: &'static str, body: Value) -> Result<RoomStep> {
         let meta = self.rooms.keys.meta(self.code).map_err(bad_id)?;
         let room = self.room;
         let fact = self.fact(kind, body);
-        Ok(Step::new(meta, &room.seen.meta, room.meta.expires_at, fact))
+        Ok(RoomStep::new(&meta, &room.seen.meta, room.meta.expires_at, fact))
     }
 
     /// A document's key or the sentence of a wrong id, which the edge has refused already.

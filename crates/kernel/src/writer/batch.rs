@@ -147,7 +147,9 @@ impl Writes {
         let Some(key) = op.key() else { return true };
         match self.keys.get(key) {
             None => true,
-            Some(_) if matches!(op.name(), "HINCRBY" | "INCRBY") => !self.touches(key, op.part()),
+            Some(_) if matches!(op.name(), "HINCRBY" | "INCRBY" | "SPLICE") => {
+                !self.touches(key, op.part())
+            }
             Some(touched) => touched.kind.is_some() && touched.kind == op.kind(),
         }
     }

@@ -224,6 +224,9 @@ const GROUP: &[&str] = &["XGROUP", "CREATE", "@commands", "g", "0", "MKSTREAM"];
 const COMMAND: &[&str] = &["XADD", "@commands", "1-1", "type", "HIT"];
 const READ: &[&str] = &["XREADGROUP", "GROUP", "g", "one", "STREAMS", "@commands", ">"];
 
+/// In the year 2100.
+const FAR_MS: u64 = 4_102_444_800_000;
+
 /// Every guard, met and not, every write, every refusal.
 const CASES: &[Case] = &[
     // The document's own guard.
@@ -298,7 +301,23 @@ const CASES: &[Case] = &[
     }),
     (&[DOC, TEXT], |keys| Step::new(keys.at("doc")).expect("x").delete().del(keys.at("other"))),
     (&[DOC], |keys| Step::new(keys.at("doc")).expect("x").write_for("y", 60_000)),
+    (&[DOC, &["SET", "@other", "0123456789", "PX", "60000"]], |keys| {
+        let (other, count) = (keys.at("other"), keys.at("count"));
+        let step = keys.step().splice(&other, 2..5, "-").splice(&other, 0..0, "<");
+        step.splice(&other, 9..9, ">").splice(&count, 0..0, "7").rewrite(&other, "new")
+    }),
+    (&[DOC, TEXT], |keys| keys.step().splice(keys.at("other"), 0..1, "a long text")),
+    (&[DOC, TEXT, HASH, &["SET", "@cool", "1", "PX", "999999"]], |keys| {
+        let own = ["other", "hash", "cool", "none"].map(|key| keys.at(key));
+        keys.step().life(FAR_MS, own)
+    }),
+    (&[&["SET", "@doc", "x", "PX", "60000"], TEXT], |keys| {
+        keys.step().rewrite(keys.at("other"), "p").life(FAR_MS, [keys.at("other")])
+    }),
+    // A life that is over takes the document and what it would have lived with.
+    (&[DOC, TEXT], |keys| keys.step().life(1, [keys.at("other")])),
     // Writes that cannot be: nothing of the step happens.
+    (&[DOC, HASH], |keys| keys.step().splice(keys.at("hash"), 0..0, "a")),
     (&[DOC, TEXT], |keys| keys.step().sadd(keys.at("other"), "a")),
     (&[DOC, TEXT], |keys| keys.step().zrem(keys.at("other"), "a")),
     (&[DOC, TEXT], |keys| keys.step().hset(keys.at("other"), "f", "v")),
@@ -327,7 +346,9 @@ async fn told(store: &dyn Store, keys: &Keys, (before, step): &Case) -> String {
     let mut told = outcome.trim_end_matches(['"', ' ', '}', ')']).to_owned();
     for key in ["doc", "other", "set", "zset", "hash", "count", "list", "cool"] {
         let value = ask(store, &["DUMP", &keys.at(key)]).await;
-        let _ = write!(told, " {key}={value:?}");
+        let life = int(store, &["TTL", &keys.at(key)]).await;
+        // Two keys are asked one after the other: a minute is what it is about.
+        let _ = write!(told, " {key}={value:?} {}", if life > 0 { (life + 30) / 60 } else { life });
     }
     let _ = write!(told, " stream={}", int(store, &["XLEN", &keys.at("stream")]).await);
     let mut waiting = kernel::Cmd::new();

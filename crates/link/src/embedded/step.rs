@@ -28,7 +28,7 @@ fn run_alone(unit: &mut Unit<'_>, step: &Step) -> Result<Stepped, Fault> {
         check_type(unit, op)?;
     }
     for op in step.writes() {
-        write(unit, op)?;
+        write(unit, step.document(), op)?;
     }
     Ok(Stepped::Done)
 }
@@ -103,15 +103,46 @@ fn check_type(unit: &mut Unit<'_>, op: &Op) -> Result<(), Fault> {
     }
 }
 
-fn write(unit: &mut Unit<'_>, op: &Op) -> Result<(), Fault> {
-    if let ("RELEASE", Some(key), [field, holder]) = (op.name(), op.key(), op.args()) {
+fn write(unit: &mut Unit<'_>, document: &[u8], op: &Op) -> Result<(), Fault> {
+    match (op.name(), op.key(), op.args()) {
         // A claim in a hash: only its holder lets it go.
-        if raw_bulk(call(unit, &[b"HGET", key, field])?) == Some(holder.as_slice()) {
-            call(unit, &[b"HDEL", key, field])?;
+        ("RELEASE", Some(key), [field, holder]) => {
+            if raw_bulk(call(unit, &[b"HGET", key, field])?) == Some(holder.as_slice()) {
+                call(unit, &[b"HDEL", key, field])?;
+            }
+            Ok(())
         }
+        ("SPLICE", Some(key), [from, to, text]) => {
+            let have = raw_bulk(call(unit, &[b"GET", key])?).unwrap_or_default();
+            let at = |end: &[u8]| number(end).map_or(have.len(), |at| at.min(have.len()));
+            let text = [&have[..at(from)], text, &have[at(to)..]].concat();
+            call(unit, &[b"SET", key, &text, b"KEEPTTL"]).map(drop)
+        }
+        ("LIFE", Some(key), args) => give_life(unit, document, key, args),
+        _ => call(unit, &op.words()).map(drop),
+    }
+}
+
+/// A key without a life gets one: the document until then, others what is left of it.
+fn give_life(
+    unit: &mut Unit<'_>,
+    document: &[u8],
+    key: &[u8],
+    args: &[Vec<u8>],
+) -> Result<(), Fault> {
+    if call(unit, &[b"PTTL", key])? != b":-1\r\n" {
         return Ok(());
     }
-    call(unit, &op.words()).map(drop)
+    if let [until] = args {
+        return call(unit, &[b"PEXPIREAT", key, until]).map(drop);
+    }
+    let left = call(unit, &[b"PTTL", document])?;
+    let left = left.get(1..left.len().saturating_sub(2)).unwrap_or_default().to_vec();
+    call(unit, &[b"PEXPIRE", key, &left]).map(drop)
+}
+
+fn number(text: &[u8]) -> Option<usize> {
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 fn is_whole(text: &[u8]) -> bool {

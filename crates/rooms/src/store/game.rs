@@ -13,7 +13,7 @@ use crate::error::{Refused, Result, word};
 use crate::model::{Ballot, Phase, Round, Status};
 use crate::push::Audience;
 use crate::seen::corrupt;
-use crate::step::Step;
+use crate::step::RoomStep;
 use crate::view::{RecapLine, Selectable, VoteResult};
 
 #[derive(Serialize)]
@@ -81,14 +81,14 @@ impl Desk<'_> {
         kind: &'static str,
         body: serde_json::Value,
         new: &str,
-    ) -> Result<Step> {
+    ) -> Result<RoomStep> {
         let game = self.key(self.rooms.keys.game(self.code))?;
         let old = self.room.seen.game.as_deref().unwrap_or_default();
         Ok(self.step(kind, body)?.while_text(&game, old).set(&game, new))
     }
 
     /// Players and claims are what they were.
-    fn while_seats(&self, step: Step) -> Result<Step> {
+    fn while_seats(&self, step: RoomStep) -> Result<RoomStep> {
         let keys = self.rooms.keys;
         let players = self.key(keys.players(self.code))?;
         let claims = self.key(keys.claims(self.code))?;
@@ -97,7 +97,7 @@ impl Desk<'_> {
     }
 
     /// A round begins: every active player has won nothing in it.
-    fn begin_round(&self, mut step: Step, round: &Round, version: u64) -> Result<Step> {
+    fn begin_round(&self, mut step: RoomStep, round: &Round, version: u64) -> Result<RoomStep> {
         let delta = self.key(self.rooms.keys.round_delta(self.code, &round.round_id))?;
         for player in self.room.active_players() {
             step = step.hset(&delta, &player.player_id, "0");
@@ -236,7 +236,7 @@ impl Desk<'_> {
     }
 
     /// To each phone what it guessed, to the others only who it was.
-    fn tell_results(&self, step: &mut Step, place: &Place) {
+    fn tell_results(&self, step: &mut RoomStep, place: &Place) {
         let Some(results) = self.room.results() else { return };
         let scores = self.room.scores_of(false);
         let result = |mine| ItemResult {
@@ -255,7 +255,7 @@ impl Desk<'_> {
         step.told.push(&Audience::Rest, "ITEM_RESULT", &result(None));
     }
 
-    fn tell_recap(&self, step: &mut Step, round_id: &str, version: u64) {
+    fn tell_recap(&self, step: &mut RoomStep, round_id: &str, version: u64) {
         let players = self.room.recap();
         let recap = |version| Recap { code: self.code, round_id, players: &players, version };
         step.told.push(&Audience::Masters, "ROUND_RECAP", &recap(Some(version)));

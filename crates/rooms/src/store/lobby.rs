@@ -13,7 +13,7 @@ use crate::model::{Phase, Player, Sender};
 use crate::push::{Audience, Reply, Told};
 use crate::scripts::TAKE;
 use crate::seen::{corrupt, sha};
-use crate::step::Step;
+use crate::step::RoomStep;
 use crate::view::{PlayerUpdate, PlayerView};
 
 /// A device takes a player; the script decides.
@@ -139,7 +139,7 @@ impl Desk<'_> {
     /// Tells everybody how a player looks now.
     fn tell_player(
         &self,
-        step: &mut Step,
+        step: &mut RoomStep,
         to: &Audience<'_>,
         player: &Player<'_>,
         taken: bool,
@@ -150,7 +150,7 @@ impl Desk<'_> {
         step.told.push(to, "PLAYER_UPDATE", &update);
     }
 
-    fn tell_lost_seat(&self, step: &mut Step, device: &str, player_id: &str, reason: &str) {
+    fn tell_lost_seat(&self, step: &mut RoomStep, device: &str, player_id: &str, reason: &str) {
         let lost = Seated { code: self.code, player_id, reason: Some(reason) };
         step.told.push(&Audience::Device(device), "SLOT_INVALIDATED", &lost);
     }

@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use kernel::keyspace::{Key, scan_glob};
-use kernel::{Deadline, Fault, Scan, reply};
+use kernel::{Deadline, Fault, Scan, Stepped, reply};
 use serde::Serialize;
 use serde_json::json;
 
 use super::game::text;
-use super::{Caller, Desk, Ended, Proof, Rooms, prove};
+use super::{Caller, Desk, Proof, Rooms, prove};
 use crate::error::{Refused, Result, word};
 use crate::events::Fact;
 use crate::ids;
@@ -293,12 +293,14 @@ impl Rooms {
                 step = step.del(&key);
             }
             match self.run(code, step, by).await? {
-                Ended::Done => {
+                Stepped::Done => {
                     self.sweep_and_tell(code, reason).await?;
                     return Ok(Closed { proved });
                 }
-                Ended::Changed => {}
-                Ended::Gone => return Err(self.gone(caller).into()),
+                Stepped::Refused(refused) if refused.is_gone() => {
+                    return Err(self.gone(caller).into());
+                }
+                Stepped::Refused(_) => {}
             }
         }
         Err(Refused::new(word::BUSY).into())

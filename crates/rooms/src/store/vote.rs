@@ -175,10 +175,7 @@ impl Desk<'_> {
         .set(&deadline, &wanted.to_string());
         if self.rooms.events_in_step().is_some() {
             let member = timer_name(self.code, place, wanted);
-            let (due, data) = (keys.due(), keys.due_data());
-            step = step
-                .beside("ZADD", &due, &[wanted.to_string().as_bytes(), member.as_bytes()])
-                .beside("HSET", &data, &[member.as_bytes(), b"- "]);
+            step = step.beside(self.rooms.timer_keys().arm(&member, wanted, ""));
         }
         step.told.push(&Audience::All, "VOTE_FORCE_CLOSE_STARTED", &forced(wanted));
         Ok(Decision::Step(Box::new(step), Done::default()))
