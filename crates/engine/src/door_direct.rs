@@ -15,7 +15,7 @@ use crate::client::Seat;
 use crate::held::{Held, Place};
 use crate::reply;
 use crate::shared::{Hold, Shared};
-use crate::unit::{Next, Unit};
+use crate::unit::Unit;
 
 /// A session by direct call.
 pub struct Connection {
@@ -162,18 +162,9 @@ impl Turn<'_> {
         Some(values)
     }
 
-    /// Runs commands as one unit, with nothing between them: all of it is in the log, or nothing. `look` sees the
-    /// number and the reply of each, as RESP, and says what follows. `None`, and nothing was done, where a command could be
-    /// refused after another one wrote (a memory limit, a full disk, a pause): use a script. An error is the log's.
-    pub fn unit(
-        &mut self,
-        cmds: &[&[&[u8]]],
-        look: &mut dyn FnMut(usize, &[u8]) -> Next,
-    ) -> Option<Result<(), Value>> {
-        self.alone(&mut |unit| unit.each(cmds, look))
-    }
-
-    /// The same for commands that are made as it goes: `work` runs them one by one, and nothing runs between.
+    /// Runs commands as one unit: `work` sees each reply before the next command, nothing else runs between, and the
+    /// log has all of them or none. `None`, and nothing was done, where a command could be refused after another one
+    /// wrote (a memory limit, a full disk, a pause): use a script. An error is the log's.
     pub fn alone(&mut self, work: &mut dyn FnMut(&mut Unit<'_>)) -> Option<Result<(), Value>> {
         if !self.inner.run_unit(self.seat, work) {
             return None;

@@ -127,7 +127,7 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use door_direct::{Connection, Turn};
 pub use door_tcp::Listener;
 pub use held::Place;
-pub use unit::{Next, Unit};
+pub use unit::Unit;
 
 use crate::command::Run;
 use crate::shared::{Hold, Shared};

@@ -1,19 +1,8 @@
-//! Several commands as one unit by direct call: nothing runs between them, and the log has all of them or none. What
-//! each answered is looked at before the next one runs, so a caller in this process decides as a script would.
+//! Several commands as one unit by direct call: nothing runs between them, and the log has all of them or
+//! none. The caller sees each reply before it runs the next command, so it decides as a script would.
 
 use crate::client::{Client, Seat};
 use crate::exec::{Inner, find};
-
-/// What follows a reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
-    /// The next command.
-    Go,
-    /// The one after the next.
-    Skip,
-    /// Nothing more.
-    Stop,
-}
 
 /// A unit under way: nothing else runs until it ends.
 pub struct Unit<'a> {
@@ -41,18 +30,6 @@ impl Unit<'_> {
             Err(error) => client.out.error_bytes(&error.0),
         }
         &self.client.out.buf
-    }
-
-    /// Runs commands; `look` sees the number and the reply of each, and says what follows.
-    pub(crate) fn each(&mut self, cmds: &[&[&[u8]]], look: &mut dyn FnMut(usize, &[u8]) -> Next) {
-        let mut at = 0;
-        while let Some(argv) = cmds.get(at) {
-            at += match look(at, self.call(argv)) {
-                Next::Go => 1,
-                Next::Skip => 2,
-                Next::Stop => break,
-            };
-        }
     }
 }
 

@@ -111,7 +111,9 @@ pub async fn create(
             outcome?;
         }
     } else {
-        store.session(keys.tick().as_str().as_bytes(), by).await?.exec(&cmds, by).await?;
+        let mut session = store.session(keys.tick().as_str().as_bytes(), by).await?;
+        session.queue(&[&cmds.iter().collect()], by).await?;
+        session.exec(by).await?;
     }
     Ok(world)
 }

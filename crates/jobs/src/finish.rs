@@ -30,17 +30,6 @@ struct More {
 }
 
 impl Outcome<'_> {
-    /// Id, type, result and body of an attempt that needs nothing more.
-    pub(crate) fn plainly(&self) -> Option<[&str; 4]> {
-        let job = &self.done.job;
-        (self.word == "completed" && self.flags.is_empty()).then_some([
-            &job.id,
-            &job.kind,
-            &self.result,
-            &self.body,
-        ])
-    }
-
     pub(crate) fn add_to<'a>(&'a self, args: &mut Vec<&'a [u8]>) {
         let job = &self.done.job;
         for word in [&job.id, self.word, &job.kind, &self.result, &self.body, &self.flags] {

@@ -40,7 +40,6 @@ mod sweep;
 mod wait;
 mod wire;
 mod work;
-mod work_here;
 pub mod worker;
 mod workers;
 

@@ -145,12 +145,6 @@ impl Jobs {
         let options = self.options();
         let lease_until = now_ms + u64::from(options.lock_ttl_s) * 1000;
         let memory = self.owed(facts).unwrap_or_else(|| self.recall(facts, now_ms));
-        if count == 1
-            && memory.last.is_empty()
-            && let Some(done) = self.work_here(facts, outcomes)
-        {
-            return Ok((done?, lease_until));
-        }
         let said = facts.said();
         let window = count.min(options.scan_limit as usize).saturating_sub(1);
         let own = [

@@ -32,9 +32,7 @@ pub use redis::{Cmd, Value};
 pub use scopes::ScopeSet;
 pub use script::{Script, sha1_hex};
 pub use step::{Condition, Guard, Pending, Refused, Step, Stepped};
-pub use store::{
-    Answer, Calls, Deadline, Here, Kind, Message, Next, Session, Status, Store, Topic,
-};
+pub use store::{Answer, Deadline, Kind, Message, Session, Status, Store, Topic};
 pub use timers::{Timer, TimerKeys, Timers, Verdict};
 pub use told::Told;
 pub use update::{Change, Tries, Updated, update, update_with};

@@ -15,13 +15,6 @@ pub fn bytes(value: &Value) -> Option<&[u8]> {
     }
 }
 
-/// The text of a bulk reply that is still RESP, as [`crate::Here`] shows it; `None` when it is nothing or no text.
-pub fn raw_bulk(reply: &[u8]) -> Option<&[u8]> {
-    let rest = reply.strip_prefix(b"$").filter(|rest| !rest.starts_with(b"-"))?;
-    let start = rest.iter().position(|byte| *byte == b'\n')? + 1;
-    rest.get(start..rest.len().checked_sub(2)?)
-}
-
 /// Text that is UTF-8.
 pub fn text(value: &Value) -> Option<&str> {
     std::str::from_utf8(bytes(value)?).ok()

@@ -128,49 +128,6 @@ pub trait Store: Send + Sync + 'static {
 
     /// What was found at the other end, and how it is now.
     fn status(&self) -> Status;
-
-    /// The data itself, when it is inside this process. `None` means a network between, or a wrapper that wants to see
-    /// every call.
-    fn here(&self) -> Option<&dyn Here> {
-        None
-    }
-}
-
-/// What follows a reply in [`Here::at_once`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
-    /// The next command.
-    Go,
-    /// The one after the next.
-    Skip,
-    /// Nothing more.
-    Stop,
-}
-
-/// Commands of one atomic step on data inside this process.
-pub trait Calls {
-    /// Runs a command and gives its reply, as RESP 2.
-    fn call(&mut self, argv: &[&[u8]]) -> &[u8];
-}
-
-/// Data inside this process: a decision costs no script there.
-pub trait Here: Send + Sync {
-    /// Does `work` as one atomic step, as a script does. What was written stays written, so it looks at everything first.
-    /// `None`, and nothing was done, when the step must be a script just now.
-    fn alone(
-        &self,
-        work: &mut dyn FnMut(&mut dyn Calls),
-        by: Deadline,
-    ) -> Option<Result<(), Fault>>;
-
-    /// Runs commands as one atomic step. `look` sees the number and the reply of each, as RESP 2, before the next one
-    /// runs. `None`, and nothing was done, when the step must be a script just now.
-    fn at_once(
-        &self,
-        cmds: &[&[&[u8]]],
-        look: &mut dyn FnMut(usize, &[u8]) -> Next,
-        by: Deadline,
-    ) -> Option<Result<(), Fault>>;
 }
 
 /// A connection that belongs to one caller, in order.
@@ -178,36 +135,12 @@ pub trait Session: Send {
     /// One command; a blocking one (`BLPOP`, `XREAD BLOCK`) may use all of the deadline.
     fn call<'a>(&'a mut self, cmd: &'a Cmd, by: Deadline) -> Answer<'a, Value>;
 
-    /// `MULTI`, the commands, `EXEC`. `None` when a watched key changed.
-    fn exec<'a>(&'a mut self, cmds: &'a [Cmd], by: Deadline) -> Answer<'a, Option<Vec<Value>>>;
+    /// `MULTI` and these commands. They travel, and wait at the server: nothing happens before
+    /// [`Session::exec`], which is the next call, and nothing at all when the session is dropped instead.
+    fn queue<'a>(&'a mut self, cmds: &'a [&'a Packed], by: Deadline) -> Answer<'a, ()>;
 
-    /// The same for commands that are packed already, in several parts: thousands cost no more than their bytes.
-    fn exec_packed<'a>(
-        &'a mut self,
-        parts: &'a [&'a Packed],
-        by: Deadline,
-    ) -> Answer<'a, Option<Vec<Value>>> {
-        Answer::Later(Box::pin(async move {
-            let cmds: Vec<Cmd> = parts.iter().flat_map(|part| part.cmds()).collect();
-            self.exec(&cmds, by).await
-        }))
-    }
-
-    /// The same, but nothing happens before `go` says until when it may: the commands may be sent before, and wait at the
-    /// server. With `None` nothing happens at all, and the session is of no more use. `by` is for the time until then.
-    fn exec_packed_after<'a>(
-        &'a mut self,
-        parts: &'a [&'a Packed],
-        go: BoxFuture<'a, Option<Deadline>>,
-        _by: Deadline,
-    ) -> Answer<'a, Option<Vec<Value>>> {
-        Answer::Later(Box::pin(async move {
-            match go.await {
-                Some(by) => self.exec_packed(parts, by).await,
-                None => Err(Fault::Unavailable("it was called off".to_owned())),
-            }
-        }))
-    }
+    /// `EXEC`: what was queued happens. `None` when a watched key changed.
+    fn exec(&mut self, by: Deadline) -> Answer<'_, Option<Vec<Value>>>;
 }
 
 /// What kind of store this is.

@@ -11,6 +11,7 @@ use redis::{Cmd, Value};
 
 use crate::effects::{Effects, Op};
 use crate::fault::Fault;
+use crate::packed::Packed;
 use crate::reply;
 use crate::store::{Deadline, Session, Store};
 
@@ -150,8 +151,9 @@ where
             read_only(session.call(&redis::cmd("UNWATCH"), by).await)?;
             return Ok(ended);
         }
-        let commands = change.commands(key);
-        if let Some(answers) = session.exec(&commands, by).await? {
+        let commands: Packed = change.commands(key).iter().collect();
+        session.queue(&[&commands], by).await?;
+        if let Some(answers) = session.exec(by).await? {
             return half_done(&change, key, &answers).map_or(Ok(Updated::Done), Err);
         }
         if attempt < tries.attempts && *tries.pause_ms.end() > 0 {

@@ -13,8 +13,8 @@ use engine::{Connection, Engine, Fsync, Turn};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use kernel::{
-    Answer, Calls, Cmd, Deadline, Fault, Here, Kind, Message, Next, Packed, Script, Session,
-    Status, Step, Stepped, Store, Topic, Value, Words,
+    Answer, Cmd, Deadline, Fault, Kind, Message, Packed, Script, Session, Status, Step, Stepped,
+    Store, Topic, Value, Words,
 };
 use parking_lot::Mutex;
 use tokio::time::timeout_at;
@@ -242,7 +242,7 @@ impl Direct {
 
     fn alone(&self) -> Alone {
         let engine = self.embedded.engine.clone();
-        Alone { connection: Some(engine.connect()), engine }
+        Alone { connection: Some(engine.connect()), engine, refused: None }
     }
 }
 
@@ -342,51 +342,6 @@ impl Store for Direct {
             warnings: self.embedded.warnings.clone(),
         }
     }
-
-    fn here(&self) -> Option<&dyn Here> {
-        Some(self)
-    }
-}
-
-/// A unit of the engine, as modules see it.
-struct Unit<'a, 'b>(&'a mut engine::Unit<'b>);
-
-impl Calls for Unit<'_, '_> {
-    fn call(&mut self, argv: &[&[u8]]) -> &[u8] {
-        self.0.call(argv)
-    }
-}
-
-impl Here for Direct {
-    fn alone(
-        &self,
-        work: &mut dyn FnMut(&mut dyn Calls),
-        by: Deadline,
-    ) -> Option<Result<(), Fault>> {
-        if by.left().is_zero() {
-            return Some(Err(late()));
-        }
-        let ran = self.shared.try_turn()?.alone(&mut |unit| work(&mut Unit(unit)))?;
-        Some(ran.or_else(|error| reply::outcome(error).map(|_| ())))
-    }
-
-    fn at_once(
-        &self,
-        cmds: &[&[&[u8]]],
-        look: &mut dyn FnMut(usize, &[u8]) -> Next,
-        by: Deadline,
-    ) -> Option<Result<(), Fault>> {
-        if by.left().is_zero() {
-            return Some(Err(late()));
-        }
-        let mut look = |at: usize, reply: &[u8]| match look(at, reply) {
-            Next::Go => engine::Next::Go,
-            Next::Skip => engine::Next::Skip,
-            Next::Stop => engine::Next::Stop,
-        };
-        let ran = self.shared.try_turn()?.unit(cmds, &mut look)?;
-        Some(ran.or_else(|error| reply::outcome(error).map(|_| ())))
-    }
 }
 
 /// Byte pipes into the engine, for subscriptions.
@@ -413,6 +368,8 @@ impl Source for Pipes {
 struct Alone {
     engine: Engine,
     connection: Option<Connection>,
+    /// Why a command was not queued.
+    refused: Option<Value>,
 }
 
 impl Session for Alone {
@@ -458,30 +415,24 @@ impl Session for Alone {
         }))
     }
 
-    fn exec<'a>(&'a mut self, cmds: &'a [Cmd], by: Deadline) -> Answer<'a, Option<Vec<Value>>> {
-        let Some(connection) = &self.connection else {
-            return Answer::ready(Err(gone()));
-        };
-        in_turn(&self.engine, connection, by, move |mut turn| {
-            let (multi, exec) = (redis::cmd("MULTI"), redis::cmd("EXEC"));
-            let all = std::iter::once(&multi).chain(cmds).chain([&exec]);
-            turn.call_all(all).map_or_else(|| Err(stateful()), crate::session::executed)
+    fn queue<'a>(&'a mut self, cmds: &'a [&'a Packed], by: Deadline) -> Answer<'a, ()> {
+        let Alone { engine, connection, refused } = self;
+        let Some(connection) = connection else { return Answer::ready(Err(gone())) };
+        in_turn(engine, connection, by, move |mut turn| {
+            let multi = std::iter::once(Words::from_slice(&[b"MULTI"]));
+            let all = multi.chain(cmds.iter().flat_map(|part| part.words()));
+            let values = turn.call_words(all).ok_or_else(stateful)?;
+            *refused = values.into_iter().find(|value| matches!(value, Value::ServerError(_)));
+            Ok(())
         })
     }
 
-    fn exec_packed<'a>(
-        &'a mut self,
-        parts: &'a [&'a Packed],
-        by: Deadline,
-    ) -> Answer<'a, Option<Vec<Value>>> {
-        let Some(connection) = &self.connection else {
-            return Answer::ready(Err(gone()));
-        };
-        in_turn(&self.engine, connection, by, move |mut turn| {
-            let one = |word: &'static [u8]| std::iter::once(Words::from_slice(&[word]));
-            let all =
-                one(b"MULTI").chain(parts.iter().flat_map(|part| part.words())).chain(one(b"EXEC"));
-            turn.call_words(all).map_or_else(|| Err(stateful()), crate::session::executed)
+    fn exec(&mut self, by: Deadline) -> Answer<'_, Option<Vec<Value>>> {
+        let Alone { engine, connection, refused } = self;
+        let Some(connection) = connection else { return Answer::ready(Err(gone())) };
+        in_turn(engine, connection, by, move |mut turn| {
+            let exec = turn.call(&redis::cmd("EXEC")).ok_or_else(stateful)?;
+            crate::session::executed(refused.take().into_iter().chain([exec]).collect())
         })
     }
 }

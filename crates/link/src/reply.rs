@@ -157,6 +157,13 @@ pub(crate) fn code(value: &Value) -> Option<&str> {
     }
 }
 
+/// The text of a bulk reply that is still RESP; `None` when it is nil or no bulk.
+pub(crate) fn raw_bulk(reply: &[u8]) -> Option<&[u8]> {
+    let rest = reply.strip_prefix(b"$").filter(|rest| !rest.starts_with(b"-"))?;
+    let start = rest.iter().position(|byte| *byte == b'\n')? + 1;
+    rest.get(start..rest.len().checked_sub(2)?)
+}
+
 /// The text of a bulk or simple string.
 pub(crate) fn text(value: &Value) -> Option<std::borrow::Cow<'_, str>> {
     match value {

@@ -72,6 +72,8 @@ pub(crate) struct Own {
     held: Option<Held>,
     /// An answer is outstanding: whoever drops us now leaves the connection out of step.
     busy: bool,
+    /// A transaction waits for `EXEC`: replies that come before it, commands in it.
+    queued: Option<(usize, usize)>,
     watching: bool,
     spoiled: bool,
 }
@@ -79,7 +81,8 @@ pub(crate) struct Own {
 impl Own {
     pub(crate) fn new(source: Arc<dyn Source>, key: &[u8], held: Held) -> Self {
         let key = key.to_vec();
-        Own { source, key, held: Some(held), busy: false, watching: false, spoiled: false }
+        let held = Some(held);
+        Own { source, key, held, busy: false, queued: None, watching: false, spoiled: false }
     }
 
     // One command with one reply. Turned away before anything was watched, it moves to another server.
@@ -112,75 +115,30 @@ impl Own {
         }
     }
 
-    async fn transact(&mut self, cmds: &[Cmd], by: Deadline) -> Result<Option<Vec<Value>>, Fault> {
-        let mut bytes = MULTI.to_vec();
-        for cmd in cmds {
-            cmd.write_packed_command(&mut bytes);
-        }
-        bytes.extend_from_slice(EXEC);
-        self.transact_bytes(&[&bytes], cmds.len(), by).await
+    // A server does nothing of what is queued, and forgets it when we go.
+    async fn queue_all(&mut self, parts: &[&Packed], by: Deadline) -> Result<(), Fault> {
+        let mut bytes = vec![MULTI];
+        bytes.extend(parts.iter().map(|part| part.bytes()).filter(|bytes| !bytes.is_empty()));
+        let before = self.say(&bytes, by).await.map_err(|fault| match fault {
+            Fault::Unknown(why) => Fault::Unavailable(why),
+            other => other,
+        })?;
+        self.queued = Some((before, parts.iter().map(|part| part.len()).sum()));
+        Ok(())
     }
 
-    async fn transact_packed(
-        &mut self,
-        parts: &[&Packed],
-        by: Deadline,
-    ) -> Result<Option<Vec<Value>>, Fault> {
-        let mut all = vec![MULTI];
-        all.extend(parts.iter().map(|part| part.bytes()).filter(|bytes| !bytes.is_empty()));
-        all.push(EXEC);
-        self.transact_bytes(&all, parts.iter().map(|part| part.len()).sum(), by).await
-    }
-
-    async fn transact_bytes(
-        &mut self,
-        bytes: &[&[u8]],
-        cmds: usize,
-        by: Deadline,
-    ) -> Result<Option<Vec<Value>>, Fault> {
-        loop {
-            let values = self.ask(bytes, cmds + 2, true, by).await?;
-            if let Some(outcome) = self.judge(values, by).await? {
-                return outcome;
-            }
-        }
-    }
-
-    // All but `EXEC` is sent at once; a server does nothing of it, and forgets it when we go.
-    async fn transact_after(
-        &mut self,
-        parts: &[&Packed],
-        go: BoxFuture<'_, Option<Deadline>>,
-        by: Deadline,
-    ) -> Result<Option<Vec<Value>>, Fault> {
-        let mut first = vec![MULTI];
-        first.extend(parts.iter().map(|part| part.bytes()).filter(|bytes| !bytes.is_empty()));
-        let before = self.say(&first, by).await?;
-        let Some(by) = timeout_at(by.instant().into(), go).await.ok().flatten() else {
-            self.held = None;
-            return Err(Fault::Unavailable("it was called off".to_owned()));
+    async fn execute(&mut self, by: Deadline) -> Result<Option<Vec<Value>>, Fault> {
+        let (Some((before, cmds)), Some(_)) = (self.queued.take(), &self.held) else {
+            return Err(Fault::Unavailable("nothing was queued in this session".to_owned()));
         };
         self.say_more(&[EXEC], by).await?;
-        let cmds: usize = parts.iter().map(|part| part.len()).sum();
         let values = self.hear(before, cmds + 2, true, by).await?;
-        match self.judge(values, by).await? {
-            Some(outcome) => outcome,
-            None => self.transact_packed(parts, by).await,
-        }
-    }
-
-    // What came of a transaction; `None` when it is to be tried elsewhere.
-    async fn judge(
-        &mut self,
-        values: Vec<Value>,
-        by: Deadline,
-    ) -> Result<Option<Result<Option<Vec<Value>>, Fault>>, Fault> {
         let Some(error) = first_passing(&values) else {
             self.watching = false;
-            return Ok(Some(executed(values)));
+            return executed(values);
         };
         self.move_on(&error, by).await?;
-        Ok(None)
+        Err(Fault::Unavailable(format!("{} turned it away", error.code())))
     }
 
     // Nothing was done. What was watched here is not watched elsewhere, so then the caller starts over.
@@ -275,25 +233,12 @@ impl Session for Own {
         Answer::Later(Box::pin(self.run(cmd, by)))
     }
 
-    fn exec<'a>(&'a mut self, cmds: &'a [Cmd], by: Deadline) -> Answer<'a, Option<Vec<Value>>> {
-        Answer::Later(Box::pin(self.transact(cmds, by)))
+    fn queue<'a>(&'a mut self, cmds: &'a [&'a Packed], by: Deadline) -> Answer<'a, ()> {
+        Answer::Later(Box::pin(self.queue_all(cmds, by)))
     }
 
-    fn exec_packed<'a>(
-        &'a mut self,
-        parts: &'a [&'a Packed],
-        by: Deadline,
-    ) -> Answer<'a, Option<Vec<Value>>> {
-        Answer::Later(Box::pin(self.transact_packed(parts, by)))
-    }
-
-    fn exec_packed_after<'a>(
-        &'a mut self,
-        parts: &'a [&'a Packed],
-        go: BoxFuture<'a, Option<Deadline>>,
-        by: Deadline,
-    ) -> Answer<'a, Option<Vec<Value>>> {
-        Answer::Later(Box::pin(self.transact_after(parts, go, by)))
+    fn exec(&mut self, by: Deadline) -> Answer<'_, Option<Vec<Value>>> {
+        Answer::Later(Box::pin(self.execute(by)))
     }
 }
 

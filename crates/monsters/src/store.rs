@@ -15,7 +15,6 @@ mod remove;
 mod skill_effects;
 mod skills;
 mod spawn;
-mod spawn_here;
 mod status;
 mod timers;
 

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
-use kernel::{Answer, Cmd, Deadline, Fault, Message, Script, Session, Status, Store, Topic, Value};
+use kernel::{
+    Answer, Cmd, Deadline, Fault, Message, Packed, Script, Session, Status, Store, Topic, Value,
+};
 use parking_lot::Mutex;
 
 /// How a call fails.
@@ -148,9 +150,14 @@ impl Session for FaultySession {
         Answer::Later(Box::pin(run(plan, call)))
     }
 
-    fn exec<'a>(&'a mut self, cmds: &'a [Cmd], by: Deadline) -> Answer<'a, Option<Vec<Value>>> {
+    /// Never fails: nothing has happened yet.
+    fn queue<'a>(&'a mut self, cmds: &'a [&'a Packed], by: Deadline) -> Answer<'a, ()> {
+        self.session.queue(cmds, by)
+    }
+
+    fn exec(&mut self, by: Deadline) -> Answer<'_, Option<Vec<Value>>> {
         let FaultySession { session, plan } = self;
-        let call = Box::pin(async move { session.exec(cmds, by).await });
+        let call = Box::pin(async move { session.exec(by).await });
         Answer::Later(Box::pin(run(plan, call)))
     }
 }

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
-use kernel::{Answer, Cmd, Deadline, Fault, Message, Script, Session, Status, Store, Topic, Value};
+use kernel::{
+    Answer, Cmd, Deadline, Fault, Message, Packed, Script, Session, Status, Store, Topic, Value,
+};
 use parking_lot::Mutex;
 
 /// Wraps a store and keeps a transcript: a command per line, its answer indented below.
@@ -208,14 +210,18 @@ impl Session for Recorded {
         }))
     }
 
-    fn exec<'a>(&'a mut self, cmds: &'a [Cmd], by: Deadline) -> Answer<'a, Option<Vec<Value>>> {
+    fn queue<'a>(&'a mut self, cmds: &'a [&'a Packed], by: Deadline) -> Answer<'a, ()> {
+        note(&self.text, "# MULTI");
+        for cmd in cmds.iter().flat_map(|part| part.cmds()) {
+            note(&self.text, &format!("# {}", line(&cmd)));
+        }
+        self.session.queue(cmds, by)
+    }
+
+    fn exec(&mut self, by: Deadline) -> Answer<'_, Option<Vec<Value>>> {
         Answer::Later(Box::pin(async move {
-            note(&self.text, "# MULTI");
-            for cmd in cmds {
-                note(&self.text, &format!("# {}", line(cmd)));
-            }
             note(&self.text, "# EXEC");
-            let outcome = self.session.exec(cmds, by).await;
+            let outcome = self.session.exec(by).await;
             match &outcome {
                 Ok(None) => note(&self.text, "  nil"),
                 Ok(Some(values)) => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::keyspace::{BadId, Key};
-use kernel::{Clock, Cmd, Deadline, Fault, Store, reply};
+use kernel::{Clock, Cmd, Deadline, Fault, Packed, Store, reply};
 use uuid::Uuid;
 
 use crate::accounts::{AccountError, Accounts, Player, ShipRow};
@@ -231,17 +231,18 @@ impl Fleets {
 
     async fn tell_ships(&self, player: Uuid, ships: &[ShipRow]) -> Result<(), Fault> {
         let key = sure(self.keys.player_ships(player))?;
-        let mut step = vec![cmd(&["DEL", key.as_str()])];
+        let mut step: Packed = std::iter::once(&cmd(&["DEL", key.as_str()])).collect();
         if !ships.is_empty() {
             let mut add = cmd(&["SADD", key.as_str()]);
             for ship in ships {
                 add.arg(ship.id.to_string());
             }
-            step.push(add);
+            step.push(&add);
         }
         let by = Deadline::after(PATIENCE);
         let mut session = self.store.session(key.as_str().as_bytes(), by).await?;
-        session.exec(&step, by).await.map(drop)
+        session.queue(&[&step], by).await?;
+        session.exec(by).await.map(drop)
     }
 
     async fn missing<'a>(&self, ships: &'a [ShipRow]) -> Result<Vec<&'a ShipRow>, Fault> {

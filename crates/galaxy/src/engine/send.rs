@@ -4,10 +4,11 @@
 //! nothing; everything else that is written to is asked for right before `EXEC`. What is deleted between that question
 //! and `EXEC` shows in the answers, and is deleted again at once.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use kernel::{Cmd, Deadline, Fault, Kind, Packed, Session, Store, Value, reply};
 use tokio::sync::oneshot;
+use tokio::time::timeout_at;
 
 use super::PATIENCE;
 use super::examine::exists;
@@ -62,25 +63,23 @@ impl Sender {
         let mut parts = vec![&all];
         parts.extend(&batch.entities);
         parts.push(&batch.last);
-        // Why it does not happen: something is gone, or nobody knows.
-        let refused: OnceLock<Option<Fault>> = OnceLock::new();
-        let go = async {
-            let by = match gate {
-                Some(gate) => once_open(gate).await?,
-                None => by,
-            };
-            let whole = self.is_whole(batch, by).await;
-            match whole {
-                Ok(true) => Some(by),
-                Ok(false) => refused.set(None).err().and(None),
-                Err(fault) => refused.set(Some(fault)).err().and(None),
-            }
-        };
-        let outcome = session.exec_packed_after(&parts, Box::pin(go), by).await;
-        if let Some(why) = refused.get() {
-            return (None, why.clone().map_or(Ok(Landed::Gone), Err));
+        // The server has the commands while the batch before it still happens.
+        if let Err(fault) = session.queue(&parts, by).await {
+            return (None, Err(fault));
         }
-        match outcome {
+        let by = match gate {
+            Some(gate) => match timeout_at(by.instant().into(), once_open(gate)).await {
+                Ok(Some(by)) => by,
+                _ => return (None, Err(off())),
+            },
+            None => by,
+        };
+        match self.is_whole(batch, by).await {
+            Ok(true) => {}
+            Ok(false) => return (None, Ok(Landed::Gone)),
+            Err(fault) => return (None, Err(fault)),
+        }
+        match session.exec(by).await {
             Ok(Some(values)) => {
                 let made = made(batch, &values[extra.len().min(values.len())..]);
                 (Some(session), self.unmake(made).await)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jobs::{Done, Ending, Error, Failure, Jobs, Options, Registration};
+use jobs::{Done, Ending, Error, Failure, Jobs, Options, Registration, Wrote};
 use kernel::FakeClock;
 use kernel::keyspace::Layout;
 use testkit::{Recorder, on_cluster, on_every_store};
@@ -84,7 +84,9 @@ on_every_store!(a_worker_makes_one_trip_per_job, |store| {
     wire.take();
     while let Some(one) = claims.jobs.pop() {
         let done = Done::new(one.job, Ending::Completed { data: None }, 1);
-        claims = bed.jobs.finish_and_claim(&facts, &[done], 1).await.unwrap().claims;
+        let finished = bed.jobs.finish_and_claim(&facts, &[done], 1).await.unwrap();
+        assert_eq!(finished.wrote, [Wrote::Written]);
+        claims = finished.claims;
     }
     let calls: Vec<String> = wire
         .take()
@@ -93,6 +95,8 @@ on_every_store!(a_worker_makes_one_trip_per_job, |store| {
         .map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" "))
         .collect();
     assert_eq!(calls, ["SCRIPT finish_and_claim"; 3]);
+    bed.put(job("t", "later").unique("k", std::time::Duration::from_mins(1))).await;
+    assert_eq!(bed.claimed_id(&facts).await, "later");
 });
 
 /// Every kind of step, on whatever keys the namespace has.

@@ -25,7 +25,6 @@ mod restarts;
 mod rotate;
 mod routes;
 mod running;
-mod same;
 mod scheduling;
 mod seed;
 mod support;

@@ -330,7 +330,8 @@ impl Run<'_> {
             session.call(&redis::cmd("UNWATCH"), by).await?;
             return Ok(false);
         };
-        match session.exec(&[cure], by).await {
+        session.queue(&[&std::iter::once(&cure).collect()], by).await?;
+        match session.exec(by).await {
             Ok(Some(answers)) => {
                 Ok(!answers.iter().any(|answer| matches!(answer, Value::ServerError(_))))
             }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use futures_util::stream::BoxStream;
 use kernel::check::{Options, Report, Trouble, check};
 use kernel::keyspace::{Classifier, Layout, Table};
-use kernel::{Answer, Cmd, Deadline, Message, Script, Session, Status, Store, Topic, Value};
+use kernel::{
+    Answer, Cmd, Deadline, Message, Packed, Script, Session, Status, Store, Topic, Value,
+};
 
 use testkit::{on_cluster, on_every_store};
 
@@ -379,10 +381,14 @@ impl Session for Meddling {
         self.own.call(cmd, by)
     }
 
-    fn exec<'a>(&'a mut self, cmds: &'a [Cmd], by: Deadline) -> Answer<'a, Option<Vec<Value>>> {
+    fn queue<'a>(&'a mut self, cmds: &'a [&'a Packed], by: Deadline) -> Answer<'a, ()> {
+        self.own.queue(cmds, by)
+    }
+
+    fn exec(&mut self, by: Deadline) -> Answer<'_, Option<Vec<Value>>> {
         Answer::Later(Box::pin(async move {
             write(&*self.inner, &[self.line]).await;
-            self.own.exec(cmds, by).await
+            self.own.exec(by).await
         }))
     }
 }

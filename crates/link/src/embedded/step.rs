@@ -3,10 +3,9 @@
 //! same outcome and leave the same data: `kernel/tests/it/step.rs` compares them.
 
 use engine::{Turn, Unit};
-use kernel::reply::raw_bulk;
 use kernel::{Condition, Fault, Guard, Op, Refused, Step, Stepped, sha1_hex};
 
-use crate::reply;
+use crate::reply::{self, raw_bulk};
 
 /// Runs a step in this turn. `None`, and nothing was done, where the engine wants a script instead.
 pub(super) fn run(turn: &mut Turn<'_>, step: &Step) -> Option<Result<Stepped, Fault>> {

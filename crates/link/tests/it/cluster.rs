@@ -10,7 +10,7 @@ use futures_util::StreamExt as _;
 use kernel::{Fault, Kind, Message, Script, Store, Topic, Value};
 use testkit::{on_cluster, timed};
 
-use crate::{cmd, ms, soon};
+use crate::{cmd, exec, ms, soon};
 
 static ONCE: Script = Script::new(
     "once",
@@ -67,11 +67,11 @@ on_cluster!(sessions_go_to_the_owner_of_their_key, |store, _cluster| {
         let key = format!("watched:{at}");
         let mut session = store.session(key.as_bytes(), soon()).await.expect("a session");
         session.call(&cmd(&format!("WATCH {key}")), soon()).await.expect("watched");
-        let done = session.exec(&[cmd(&format!("SET {key} 1"))], soon()).await;
+        let done = exec(&mut *session, &[cmd(&format!("SET {key} 1"))], soon()).await;
         assert_eq!(done, Ok(Some(vec![Value::Okay])));
         session.call(&cmd(&format!("WATCH {key}")), soon()).await.expect("watched");
         store.call(&cmd(&format!("SET {key} 2")), soon()).await.expect("written");
-        assert_eq!(session.exec(&[cmd(&format!("SET {key} 3"))], soon()).await, Ok(None));
+        assert_eq!(exec(&mut *session, &[cmd(&format!("SET {key} 3"))], soon()).await, Ok(None));
     }
     let popped = tokio::spawn({
         let store = store.clone();

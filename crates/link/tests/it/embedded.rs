@@ -7,7 +7,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use kernel::{Kind, Message, Topic, Value};
 use link::{Embedded, OpenError};
 
-use crate::{cmd, soon};
+use crate::{cmd, exec, soon};
 
 fn damaged(dir: &std::path::Path) -> OpenError {
     let log = std::fs::read_dir(dir.join("appendonlydir")).expect("a log");
@@ -114,7 +114,7 @@ fn while_a_script_runs_calls_wait_without_a_thread_and_are_given_up_as_not_sent(
         given_up(store.step(&step, by()).await.expect_err("busy"));
         let mut session = store.session(b"a", by()).await.expect("it needs no turn");
         given_up(session.call(&get, by()).await.expect_err("busy"));
-        given_up(session.exec(std::slice::from_ref(&get), by()).await.expect_err("busy"));
+        given_up(exec(&mut *session, std::slice::from_ref(&get), by()).await.expect_err("busy"));
         let reason = store.status().reason.expect("a reason");
         assert!(reason.starts_with(Fault::BUSY), "{reason}");
         // Calls that may wait longer are done as soon as the script is over.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kernel::{Fault, Script, Value};
 use testkit::{Server, Setup, ask, open, programs, timed};
 
-use crate::{cmd, ms, soon};
+use crate::{cmd, exec, ms, soon};
 
 static COUNT: Script = Script::new("count", "return redis.call('INCR', KEYS[1])");
 
@@ -137,13 +137,13 @@ async fn a_watch_on_a_connection_that_died_idle_is_asked_again() {
         for _ in 0..10 {
             let mut session = store.session(b"k", soon()).await.expect("a session");
             session.call(&cmd("WATCH k"), soon()).await.expect("watched");
-            session.exec(&[cmd("SET k 1")], soon()).await.expect("sent").expect("done");
+            exec(&mut *session, &[cmd("SET k 1")], soon()).await.expect("sent").expect("done");
             // Lent before the death, used after it.
             let mut held = store.session(b"k", soon()).await.expect("a session");
             server.kill();
             server.restart();
             held.call(&cmd("WATCH k"), soon()).await.expect("watched on a new connection");
-            held.exec(&[cmd("SET k 2")], soon()).await.expect("sent").expect("done");
+            exec(&mut *held, &[cmd("SET k 2")], soon()).await.expect("sent").expect("done");
         }
     }
 }

@@ -13,7 +13,7 @@ mod tls;
 
 use std::time::Duration;
 
-use kernel::{Cmd, Deadline};
+use kernel::{Cmd, Deadline, Fault, Session, Value};
 
 /// `cmd("SET a 1")`.
 fn cmd(line: &str) -> Cmd {
@@ -32,4 +32,14 @@ fn ms(wait: u64) -> Deadline {
 /// Long enough for a busy machine.
 fn soon() -> Deadline {
     ms(10_000)
+}
+
+/// `MULTI`, the commands, `EXEC`.
+async fn exec(
+    session: &mut dyn Session,
+    cmds: &[Cmd],
+    by: Deadline,
+) -> Result<Option<Vec<Value>>, Fault> {
+    session.queue(&[&cmds.iter().collect()], by).await?;
+    session.exec(by).await
 }

@@ -4,15 +4,15 @@
 use kernel::{Fault, Packed, Value};
 use testkit::on_every_store;
 
-use crate::{cmd, ms, soon};
+use crate::{cmd, exec, ms, soon};
 
 on_every_store!(an_exec_fails_when_a_watched_key_was_changed_by_another, |store| {
     let mut session = store.session(b"k", soon()).await.expect("a session");
     session.call(&cmd("WATCH k"), soon()).await.expect("watched");
     store.call(&cmd("SET k other"), soon()).await.expect("written");
-    assert_eq!(session.exec(&[cmd("SET k mine")], soon()).await, Ok(None));
+    assert_eq!(exec(&mut *session, &[cmd("SET k mine")], soon()).await, Ok(None));
     session.call(&cmd("WATCH k"), soon()).await.expect("watched");
-    let done = session.exec(&[cmd("SET k mine"), cmd("GET k")], soon()).await;
+    let done = exec(&mut *session, &[cmd("SET k mine"), cmd("GET k")], soon()).await;
     assert_eq!(done, Ok(Some(vec![Value::Okay, Value::BulkString(b"mine".to_vec())])));
 });
 
@@ -22,7 +22,7 @@ on_every_store!(a_session_does_not_inherit_what_its_predecessor_watched, |store|
     drop(first);
     store.call(&cmd("SET k 1"), soon()).await.expect("written");
     let mut second = store.session(b"k", soon()).await.expect("a session");
-    assert_eq!(second.exec(&[cmd("INCR k")], soon()).await, Ok(Some(vec![Value::Int(2)])));
+    assert_eq!(exec(&mut *second, &[cmd("INCR k")], soon()).await, Ok(Some(vec![Value::Int(2)])));
 });
 
 on_every_store!(a_session_does_not_inherit_a_changed_connection, |store| {
@@ -37,7 +37,7 @@ on_every_store!(a_session_does_not_inherit_a_changed_connection, |store| {
 
 on_every_store!(a_refused_command_in_a_transaction_refuses_all_of_it, |store| {
     let mut session = store.session(b"k", soon()).await.expect("a session");
-    let refused = session.exec(&[cmd("SET k 1"), cmd("NOSUCHCOMMAND")], soon()).await;
+    let refused = exec(&mut *session, &[cmd("SET k 1"), cmd("NOSUCHCOMMAND")], soon()).await;
     assert!(matches!(refused, Err(Fault::Refused { code, .. }) if code == "ERR"));
     assert_eq!(store.call(&cmd("EXISTS k"), soon()).await, Ok(Value::Int(0)));
     assert_eq!(session.call(&cmd("SET k 1"), soon()).await, Ok(Value::Okay));
@@ -47,22 +47,21 @@ on_every_store!(a_transaction_that_waits_for_a_word_does_nothing_before_it, |sto
     let write: Packed = [&cmd("SET k early"), &cmd("INCR {k}n")].into_iter().collect();
     let parts = [&write, &Packed::default(), &write];
     let mut session = store.session(b"k", soon()).await.expect("a session");
-    let seen = store.clone();
-    // By the time it is asked, a server has heard the commands.
-    let go = async move {
-        for _ in 0..20 {
-            assert_eq!(seen.call(&cmd("EXISTS k {k}n"), soon()).await, Ok(Value::Int(0)));
-        }
-        seen.call(&cmd("SET k before"), soon()).await.expect("written");
-        Some(soon())
-    };
-    let done = session.exec_packed_after(&parts, Box::pin(go), soon()).await;
+    session.queue(&parts, soon()).await.expect("sent");
+    for _ in 0..20 {
+        assert_eq!(store.call(&cmd("EXISTS k {k}n"), soon()).await, Ok(Value::Int(0)));
+    }
+    store.call(&cmd("SET k before"), soon()).await.expect("written");
+    let done = session.exec(soon()).await;
     let [ok, one, two] = [Value::Okay, Value::Int(1), Value::Int(2)];
     assert_eq!(done, Ok(Some(vec![ok.clone(), one, ok, two])));
     let found = store.call(&cmd("GET k"), soon()).await;
     assert_eq!(found, Ok(Value::BulkString(b"early".to_vec())));
     // The session goes on.
-    assert_eq!(session.exec(&[cmd("INCR {k}n")], soon()).await, Ok(Some(vec![Value::Int(3)])));
+    assert_eq!(
+        exec(&mut *session, &[cmd("INCR {k}n")], soon()).await,
+        Ok(Some(vec![Value::Int(3)]))
+    );
 });
 
 on_every_store!(a_transaction_that_is_called_off_never_happens, |store| {
@@ -71,15 +70,12 @@ on_every_store!(a_transaction_that_is_called_off_never_happens, |store| {
         write.push(&cmd(&format!("SET {{k}}{n} {}", "x".repeat(500))));
     }
     let mut session = store.session(b"k", soon()).await.expect("a session");
-    let off = session.exec_packed_after(&[&write], Box::pin(async { None }), soon()).await;
-    assert!(matches!(off, Err(Fault::Unavailable(_))), "{off:?}");
+    session.queue(&[&write], soon()).await.expect("sent");
     drop(session);
     let mut next = store.session(b"k", soon()).await.expect("a session");
-    let none = next.exec(&[cmd("EXISTS {k}0 {k}1999")], soon()).await;
+    let none = exec(&mut *next, &[cmd("EXISTS {k}0 {k}1999")], soon()).await;
     assert_eq!(none, Ok(Some(vec![Value::Int(0)])));
-    let refused: Packed = [&cmd("SET k 1"), &cmd("NOSUCHCOMMAND")].into_iter().collect();
-    let go = Box::pin(async { Some(soon()) });
-    let refused = next.exec_packed_after(&[&refused], go, soon()).await;
+    let refused = exec(&mut *next, &[cmd("SET k 1"), cmd("NOSUCHCOMMAND")], soon()).await;
     assert!(matches!(refused, Err(Fault::Refused { code, .. }) if code == "ERR"));
     assert_eq!(store.call(&cmd("EXISTS k"), soon()).await, Ok(Value::Int(0)));
 });
@@ -134,7 +130,7 @@ on_every_store!(sessions_use_few_connections, |store| {
     for _ in 0..50 {
         let mut session = store.session(b"k", soon()).await.expect("a session");
         session.call(&cmd("WATCH k"), soon()).await.expect("watched");
-        session.exec(&[cmd("INCR k")], soon()).await.expect("done");
+        exec(&mut *session, &[cmd("INCR k")], soon()).await.expect("done");
     }
     let list = store.call(&cmd("CLIENT LIST"), soon()).await.expect("a list");
     assert!(clients(&list) <= 4, "{list:?}");

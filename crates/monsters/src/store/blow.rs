@@ -1,7 +1,7 @@
-//! The ordinary blow: no reflect, and hp left over. One call of `scripts/damage.lua`; where the data is in this process
-//! and nobody changed the monster since it was last seen, the same writes without the script.
+//! The ordinary blow: no reflect, and hp left over. It is one call of `scripts/damage.lua`, together with
+//! blows on other monsters that arrive at the same time.
 
-use kernel::{Next, reply};
+use kernel::reply;
 use uuid::Uuid;
 
 use super::fold::{Hint, Slot};
@@ -62,16 +62,11 @@ impl Monsters {
             }
         }
         let event = told_event(&hint, &sums, attacks);
-        let here = self.blow_here(&hint, &asked, &event, now, recovers)?;
-        let (mut hint, answer) = if let Some(word) = here {
-            (hint, kernel::Value::SimpleString(word.to_owned()))
-        } else {
-            let recover = recovers.then_some(now + timers::RECOVER_MS);
-            let Asked { total, added } = &asked;
-            let hit = Hit { hint, total: *total, added: added.clone(), event, now, recover };
-            let (hint, answer) = self.gather.send(&self.store, self.patience, tenant, hit).await?;
-            (hint, answer?)
-        };
+        let recover = recovers.then_some(now + timers::RECOVER_MS);
+        let Asked { total, added } = &asked;
+        let hit = Hit { hint, total: *total, added: added.clone(), event, now, recover };
+        let (mut hint, answer) = self.gather.send(&self.store, self.patience, tenant, hit).await?;
+        let answer = answer?;
         match reply::bytes(&answer) {
             Some(b"gone") => return Ok(Tried::Gone),
             Some(b"known") => {
@@ -96,63 +91,6 @@ impl Monsters {
         let after = Monster::read(hint.key.as_str(), text.as_bytes())?;
         slot.0.lock().hint = Hint::of(self, tenant, &after, text);
         Ok(Tried::Done(plain_blows(attacks, u64::from(after.hp) + asked.total)))
-    }
-
-    /// The first part of the script, without it: where the data is in this process and nobody changed the monster
-    /// since, its new text and its event are known here already. `None`: leave it to the script.
-    fn blow_here(
-        &self,
-        hint: &Hint,
-        asked: &Asked,
-        event: &str,
-        now: i64,
-        recovers: bool,
-    ) -> Result<Option<&'static str>> {
-        let Some(here) = self.store.here() else { return Ok(None) };
-        let after = u32::try_from(u64::from(hint.hp) - asked.total).unwrap_or(0);
-        let Some(new) = hint.whole(after, &asked.added).filter(|_| !recovers) else {
-            return Ok(None);
-        };
-        let [mut at, mut id] = std::array::from_fn(|_| itoa::Buffer::new());
-        let [monster, events] = [hint.key.as_bytes(), hint.keys.events.as_bytes()];
-        let (at, id) = (at.format(now).as_bytes(), id.format(hint.id).as_bytes());
-        // The text goes last, as in the script.
-        let cmds: [&[&[u8]]; 3] = [
-            &[b"GET", monster],
-            &[
-                b"XADD",
-                events,
-                b"MAXLEN",
-                b"~",
-                kernel::EVENTS_KEPT.as_bytes(),
-                b"*",
-                b"type",
-                b"DAMAGED",
-                b"at",
-                at,
-                b"id",
-                id,
-                b"body",
-                event.as_bytes(),
-            ],
-            &[b"SET", monster, new.as_bytes()],
-        ];
-        let mut ended: Result<Option<&'static str>> = Ok(Some("known"));
-        let mut look = |at: usize, reply: &[u8]| {
-            let stops = match (at, reply.first()) {
-                (0, Some(b'$')) if reply.starts_with(b"$-1") => Ok(Some("gone")),
-                (0, Some(b'$')) if hint.is(bulk(reply)) => return Next::Go,
-                (1 | 2, Some(b'$' | b'+')) => return Next::Go,
-                // Changed meanwhile, or wrong in a way that the script says.
-                (0 | 1, _) => Ok(None),
-                _ => Err(kernel::Fault::Unknown("a monster's text was not taken".into()).into()),
-            };
-            ended = stops;
-            Next::Stop
-        };
-        let Some(ran) = here.at_once(&cmds, &mut look, self.by()) else { return Ok(None) };
-        ran?;
-        ended
     }
 }
 
@@ -200,12 +138,6 @@ fn told_event(hint: &Hint, sums: &[(u32, u64)], attacks: &[Attack]) -> String {
     }
     event.push_str("}}");
     event
-}
-
-/// The text of a bulk reply.
-fn bulk(reply: &[u8]) -> &[u8] {
-    let start = reply.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    reply.get(start..reply.len().saturating_sub(2)).unwrap_or_default()
 }
 
 /// What each attack did when none of them came near killing.

@@ -77,19 +77,6 @@ impl Hint {
         Some(hint)
     }
 
-    /// Whether a stored text is exactly what was last seen.
-    pub(super) fn is(&self, text: &[u8]) -> bool {
-        let (Some(head), Some((body, tail))) = (&self.head, &self.around) else { return false };
-        let mut hp = itoa::Buffer::new();
-        let parts = [head, hp.format(self.hp), body, tail];
-        let mut left = text;
-        for part in parts {
-            let Some(after) = left.strip_prefix(part.as_bytes()) else { return false };
-            left = after;
-        }
-        left.is_empty()
-    }
-
     /// The whole text with these hp and these further entries.
     pub(super) fn whole(&self, hp: u32, added: &str) -> Option<String> {
         let (head, (body, tail)) = (self.head.as_ref()?, self.around.as_ref()?);

@@ -60,12 +60,6 @@ impl Gather {
         tenant: Uuid,
         hit: Hit,
     ) -> Result<Answered> {
-        if store.here().is_some() {
-            let answer = call(&**store, std::slice::from_ref(&hit), patience).await;
-            let mut answers = answer?;
-            let answer = answers.pop().unwrap_or(Value::Nil);
-            return Ok((hit.hint, judged(answer)));
-        }
         let (tell, hear) = oneshot::channel();
         let goes = {
             let mut lines = self.0.lock();

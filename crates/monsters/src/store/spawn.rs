@@ -97,11 +97,7 @@ impl Monsters {
         }
         self.ensure_scope(tenant.id).await?;
         let keys = SpawnKeys::new(self.of(tenant.id)?, field)?;
-        let drawn = match self.spawn_here(&keys, &args)? {
-            Some(drawn) => drawn,
-            None => self.run_spawn(&keys, &args).await?,
-        };
-        let born = match drawn {
+        let born = match self.run_spawn(&keys, &args).await? {
             Drawn::Full => return Ok(Ended::Full),
             Drawn::Lost => return Ok(Ended::Lost),
             Drawn::Busy => return Err(MonsterError::IdSpaceBusy),
@@ -142,7 +138,7 @@ impl Monsters {
 }
 
 /// What the script answered.
-pub(super) enum Drawn {
+enum Drawn {
     Full,
     Lost,
     Busy,
@@ -151,11 +147,11 @@ pub(super) enum Drawn {
 }
 
 /// The keys of the script.
-pub(super) struct SpawnKeys {
-    pub(super) of: Arc<TenantKeys>,
-    pub(super) map: Key,
-    pub(super) present: Key,
-    pub(super) hidden: Key,
+struct SpawnKeys {
+    of: Arc<TenantKeys>,
+    map: Key,
+    present: Key,
+    hidden: Key,
 }
 
 impl SpawnKeys {

@@ -1,11 +1,7 @@
 //! Ids, fields, controllers: how monsters come into being.
 
-use std::fmt::Write as _;
-use std::sync::Arc;
-
-use kernel::reply;
 use monsters::{MonsterError, Spawn};
-use testkit::{Recorder, Store, on_every_store};
+use testkit::on_every_store;
 
 use crate::support::{NIL, TENANT, World};
 
@@ -91,54 +87,29 @@ on_every_store!(a_spawn_is_told_once_and_stands_in_its_field_alone, |store| {
     assert!(world.monsters.list(&world.tenant, elsewhere).await.unwrap().monsters.is_empty());
 });
 
-on_every_store!(a_spawn_is_the_same_with_and_without_a_script, |store| {
-    // The recorder wants to see every call, so its spawns are scripts.
-    let recorder: Arc<dyn Store> = Recorder::new(Arc::clone(&store));
-    assert!(recorder.here().is_none());
-    let mut ended = Vec::new();
-    let tenants = ["aaaaaaaa-1111-4111-8111-111111111111", "bbbbbbbb-1111-4111-8111-111111111111"];
-    for (tenant, store) in tenants.into_iter().zip([&store, &recorder]) {
-        let mut world = World::new(store);
-        world.tenant.id = tenant.parse().unwrap();
-        let free = format!("atlas:monster-ids:{tenant}:free");
-        let mut told = String::new();
-        let first = world.spawn(9_300_018).await;
-        for (character, unseen) in [(9, false), (7, false), (5, true)] {
-            world.monsters.enter(&world.tenant, world.field, character, unseen).await.unwrap();
-        }
-        for template in [9_300_018, 7, 3, 2] {
-            world.spawn(template).await;
-        }
-        world.monsters.destroy(&world.tenant, first).await.unwrap();
-        for entry in ["junk", "07", "1000000001", "1000000555"] {
-            world.ask(&["LPUSH", &free, entry]).await;
-        }
-        for template in [7, 9_300_018, 9_300_018] {
-            world.spawn(template).await;
-        }
-        let own = |what: &str| format!("wk:monsters:{tenant}:{what}");
-        let place = format!("0:0:40000:{NIL}");
-        let map = format!("atlas:monster-map:{tenant}:{place}");
-        for id in [1_000_000_000, 1_000_000_001, 1_000_000_002, 1_000_000_005, 1_000_000_555_u32] {
-            for kind in ["monster", "drop-timer"] {
-                told += &world.text(&["GET", &format!("atlas:{kind}:{tenant}:{id}")]).await;
-            }
-        }
-        for words in [
-            ["GET", &format!("atlas:monster-ids:{tenant}:next")].as_slice(),
-            &["LRANGE", &free, "0", "-1"],
-            &["SMEMBERS", &map],
-            &["HGETALL", &own(&format!("present:{place}"))],
-            &["ZRANGE", &own("due"), "0", "-1", "WITHSCORES"],
-            &["HGETALL", &own("due:data")],
-        ] {
-            let _ = writeln!(told, "{:?}", world.ask(words).await);
-        }
-        let events = world.ask(&["XRANGE", &own("events"), "-", "+"]).await;
-        for entry in reply::list(&events).unwrap() {
-            let _ = writeln!(told, "{:?}", reply::list(entry).unwrap()[1]);
-        }
-        ended.push(told.replace(tenant, "T"));
+on_every_store!(what_is_no_id_or_in_use_is_passed_over, |store| {
+    let world = World::new(&store);
+    let free = format!("atlas:monster-ids:{TENANT}:free");
+    let first = world.spawn(9_300_018).await;
+    for (character, unseen) in [(9, false), (7, false), (5, true)] {
+        world.monsters.enter(&world.tenant, world.field, character, unseen).await.unwrap();
     }
-    assert_eq!(ended[0], ended[1]);
+    for template in [9_300_018, 7, 3, 2] {
+        world.spawn(template).await;
+    }
+    world.monsters.destroy(&world.tenant, first).await.unwrap();
+    for entry in ["junk", "07", "1000000001", "1000000555"] {
+        world.ask(&["LPUSH", &free, entry]).await;
+    }
+    let mut ids = Vec::new();
+    for template in [7, 9_300_018, 9_300_018] {
+        ids.push(world.spawn(template).await);
+    }
+    assert_eq!(ids, [1_000_000_555, first, 1_000_000_005]);
+    assert_eq!(world.int(&["EXISTS", &free]).await, 0);
+    // Those who are seen share the control of the seven.
+    let present = format!("wk:monsters:{TENANT}:present:0:0:40000:{NIL}");
+    for (character, controls) in [("9", "3"), ("7", "4"), ("5", "0")] {
+        assert_eq!(world.text(&["HGET", &present, character]).await, controls);
+    }
 });

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use expect_test::expect;
-use kernel::{Cmd, Deadline, Fault, Value};
+use kernel::{Cmd, Deadline, Fault, Session, Value};
 use testkit::{Faulty, How, Recorder, Store as _, on_every_store};
 
 fn cmd(line: &str) -> Cmd {
@@ -18,6 +18,16 @@ fn soon() -> Deadline {
     Deadline::after(Duration::from_secs(10))
 }
 
+/// `MULTI`, the commands, `EXEC`.
+async fn exec(
+    session: &mut dyn Session,
+    cmds: &[Cmd],
+    by: Deadline,
+) -> Result<Option<Vec<Value>>, Fault> {
+    session.queue(&[&cmds.iter().collect()], by).await?;
+    session.exec(by).await
+}
+
 on_every_store!(a_recording_shows_commands_and_answers, |store| {
     let store = Recorder::new(store);
     store.call(Cmd::new().arg("SET").arg("a b").arg("{\"x\":1}"), soon()).await.expect("set");
@@ -29,7 +39,7 @@ on_every_store!(a_recording_shows_commands_and_answers, |store| {
     store.pipeline(&[cmd("INCR n"), cmd("GET none")], soon()).await.expect("sent");
     let mut session = store.session(b"n", soon()).await.expect("a session");
     session.call(&cmd("WATCH n"), soon()).await.expect("watched");
-    session.exec(&[cmd("INCR n"), cmd("SET é 1")], soon()).await.expect("done");
+    exec(&mut *session, &[cmd("INCR n"), cmd("SET é 1")], soon()).await.expect("done");
     expect![[r#"
         SET 'a b' {"x":1}
           OK
@@ -75,6 +85,6 @@ on_every_store!(failures_come_as_told, |store| {
     let mut session = faulty.session(b"n", soon()).await.expect("a session");
     session.call(&cmd("PING"), soon()).await.expect("first");
     session.call(&cmd("PING"), soon()).await.expect("second");
-    assert!(session.exec(&[cmd("INCR n")], soon()).await.is_err(), "sessions count, too");
+    assert!(exec(&mut *session, &[cmd("INCR n")], soon()).await.is_err(), "sessions count, too");
     assert_eq!(faulty.failed(), 6);
 });
