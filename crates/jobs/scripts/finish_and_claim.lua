@@ -25,10 +25,11 @@
 -- GIVES what was written: nothing when all was, else a word per attempt (written, cancelled, lost, changed); what was looked at: nothing when all of it was claimed, else counts, unreadable ids, what to remember; then id and text of each job
 local waiting, now, opts, result_ttl, retention, me = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local ns = string.sub(waiting, 1, -13)
+local active, claimed_at = ns .. 'jobs:active', ns .. 'x:claimed'
 
 -- Every key whose type is not sure is read before anything is written: a wrong type would stop the step halfway.
-redis.call('SCARD', ns .. 'jobs:active')
-redis.call('HLEN', ns .. 'x:claimed')
+redis.call('SCARD', active)
+redis.call('HLEN', claimed_at)
 redis.call('XLEN', ns .. 'events:stream')
 local heads = redis.call('LRANGE', waiting, 0, ARGV[8])
 
@@ -43,24 +44,29 @@ if redis.call('EXISTS', ns .. 'queues:paused', ns .. 'x:cancelled', ns .. 'x:par
   marks.recovered = redis.call('EXISTS', ns .. 'x:recoveries') == 1
 end
 
---- @include "append_event"
---- @include "count_running"
+-- How many more of each type run after this step, or fewer; the answer.
+local running, answer = {}, { '', '' }
+
 --- @include "finish_attempts"
 --- @include "claim_next"
---- @include "mark_claimed"
 
--- How many more of each type run after this step, or fewer.
-local running, written, looked = {}, '', ''
 if ARGV[6] ~= '0' then
   local list_changed
-  written, list_changed = finish_attempts(tonumber(ARGV[6]), running)
+  answer[1], list_changed = finish_attempts(tonumber(ARGV[6]))
   if list_changed then heads = nil end
 end
 if ARGV[7] ~= '0' then
-  looked = claim_next(ARGV[14] == '' and heads or nil, running)
-  if #claimed_kinds > 0 then mark_claimed() end
+  answer[2] = claim_next(ARGV[14] == '' and heads or nil)
+  if #claimed > 0 then
+    redis.call('MSET', unpack(claimed_states))
+    redis.call('SADD', active, unpack(claimed))
+    redis.call('HSET', claimed_at, unpack(claimed_times))
+  end
 end
 for kind, by in pairs(running) do
-  if by ~= 0 then count_running(kind, by) end
+  if by ~= 0 then
+    --- @include "count_running"
+    count_running(kind, by)
+  end
 end
-return { written, looked, unpack(claimed) }
+return answer

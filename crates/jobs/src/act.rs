@@ -1,14 +1,14 @@
 //! Actions by hand on single jobs and on types: cancel, retry, run now, bury, remove, pause, purge. Each is one
 //! step that looks at the state first; an action that the state does not allow is refused with the state.
 
-use kernel::reply;
+use kernel::{Script, reply};
 use serde::Serialize;
 
 use crate::definitions::{Fired, contended};
 use crate::error::Error;
 use crate::jobs::{Jobs, cmd};
 use crate::model::{Job, Status, check_type};
-use crate::scripts::{PAUSE, REVIVE, STOP};
+use crate::scripts::{BURY, CANCEL, PAUSE, REMOVE, REQUEUE, RESUME};
 use crate::wire::texts;
 
 /// Ids in one step of a bulk action.
@@ -27,7 +27,7 @@ pub enum Cancelled {
 impl Jobs {
     /// Ends a job that has not ended. A running one is asked to stop.
     pub async fn cancel(&self, id: &str) -> Result<Cancelled, Error> {
-        let (word, status) = self.stop_one("cancel", id).await?;
+        let (word, status) = self.end_one(&CANCEL, id).await?;
         match word.as_str() {
             "done" => Ok(Cancelled::Done),
             "asked" => Ok(Cancelled::Asked),
@@ -37,7 +37,7 @@ impl Jobs {
 
     /// Puts a waiting, delayed or running job into the dead letters. A running one is taken from its worker.
     pub async fn bury(&self, id: &str) -> Result<(), Error> {
-        match self.stop_one("bury", id).await? {
+        match self.end_one(&BURY, id).await? {
             (word, _) if word == "done" => Ok(()),
             (word, status) => Err(refusal(&word, id, &status, "buried")),
         }
@@ -45,7 +45,7 @@ impl Jobs {
 
     /// Removes a job and all that belongs to it, unless it runs.
     pub async fn remove(&self, id: &str) -> Result<(), Error> {
-        match self.stop_one("remove", id).await? {
+        match self.end_one(&REMOVE, id).await? {
             (word, _) if word == "done" => Ok(()),
             (word, status) => Err(refusal(&word, id, &status, "removed")),
         }
@@ -53,13 +53,13 @@ impl Jobs {
 
     /// Runs an ended job again, with all its attempts.
     pub async fn retry(&self, id: &str) -> Result<Job, Error> {
-        self.revive(id, " dead failed completed ", "retried", |job| Ok(job.with_attempts(0))).await
+        self.requeue(id, " dead failed completed ", "retried", |job| Ok(job.with_attempts(0))).await
     }
 
     /// Runs a delayed job at once, or fires a definition.
     pub async fn run_now(&self, id: &str) -> Result<(), Error> {
         let unchanged = |job: &Job| Ok(job.text().to_owned());
-        match self.revive(id, " delayed ", "run now", unchanged).await {
+        match self.requeue(id, " delayed ", "run now", unchanged).await {
             Err(Error::WrongState { status, .. }) if status == Status::Cron.word() => {
                 match self.fire_now(id).await? {
                     Fired::Fired => Ok(()),
@@ -71,7 +71,7 @@ impl Jobs {
     }
 
     /// Puts one job back into the queue with a changed text, if its state is among `allowed`.
-    pub(crate) async fn revive(
+    pub(crate) async fn requeue(
         &self,
         id: &str,
         allowed: &str,
@@ -84,7 +84,7 @@ impl Jobs {
                 return Err(refusal("refused", id, "unreadable", verb));
             };
             let new = edit(&job)?;
-            let answers = self.revive_many(allowed, &[(id, &old, &new)]).await?;
+            let answers = self.requeue_many(allowed, &[(id, &old, &new)]).await?;
             match answers.into_iter().next() {
                 Some((word, _)) if word == "done" => {
                     return Job::read(id, new).map_err(|_| Error::no_job(id));
@@ -98,7 +98,7 @@ impl Jobs {
     }
 
     /// One step for several jobs: id, the text as it was read, the text as it shall be.
-    pub(crate) async fn revive_many(
+    pub(crate) async fn requeue_many(
         &self,
         allowed: &str,
         jobs: &[(&str, &str, &str)],
@@ -106,25 +106,24 @@ impl Jobs {
         let (now, opts) = (self.now_ms().to_string(), self.opts());
         let mut args: Vec<&[u8]> = vec![now.as_bytes(), opts.as_bytes(), allowed.as_bytes()];
         args.extend(jobs.iter().flat_map(|(id, old, new)| [*id, *old, *new].map(str::as_bytes)));
-        pairs(&self.script(&REVIVE, &args, self.by()).await?)
+        pairs(&self.script(&REQUEUE, &args, self.by()).await?)
     }
 
-    async fn stop_one(&self, verb: &str, id: &str) -> Result<(String, String), Error> {
-        let answers = self.stop_many(verb, &[id]).await?;
+    async fn end_one(&self, script: &'static Script, id: &str) -> Result<(String, String), Error> {
+        let answers = self.end_many(script, &[id]).await?;
         answers.into_iter().next().ok_or_else(|| Error::no_job(id))
     }
 
-    /// One step for several jobs: the word and the state before, each.
-    pub(crate) async fn stop_many<S: AsRef<str>>(
+    /// `cancel`, `bury` or `remove` for several jobs in one step: the word and the state before, each.
+    pub(crate) async fn end_many<S: AsRef<str>>(
         &self,
-        verb: &str,
+        script: &'static Script,
         ids: &[S],
     ) -> Result<Vec<(String, String)>, Error> {
         let head = self.ending_args();
         let mut args: Vec<&[u8]> = head.iter().map(String::as_bytes).collect();
-        args.push(verb.as_bytes());
         args.extend(ids.iter().map(|id| id.as_ref().as_bytes()));
-        pairs(&self.script(&STOP, &args, self.by()).await?)
+        pairs(&self.script(script, &args, self.by()).await?)
     }
 
     /// Stops claims of a type (`*` is all types), until a Unix millisecond or for good. Running jobs finish.
@@ -134,12 +133,12 @@ impl Jobs {
             check_type(kind)?;
         }
         let until = until_ms.map(|ms| ms.to_string()).unwrap_or_default();
-        self.pause_step("pause", kind, &until).await
+        self.pause_step(&PAUSE, kind, &until).await
     }
 
     /// Lets claims of a type go on. `false` when it was not paused.
     pub async fn resume(&self, kind: &str) -> Result<bool, Error> {
-        self.pause_step("resume", kind, "").await
+        self.pause_step(&RESUME, kind, "").await
     }
 
     /// Resumes the types whose time has come; the scheduler calls it.
@@ -148,17 +147,22 @@ impl Jobs {
         due.arg("-inf").arg(self.now_ms());
         let mut resumed = Vec::new();
         for kind in texts(&self.call(&due).await?) {
-            if self.pause_step("resume_due", &kind, "").await? {
+            if self.pause_step(&RESUME, &kind, "due").await? {
                 resumed.push(kind);
             }
         }
         Ok(resumed)
     }
 
-    async fn pause_step(&self, verb: &str, kind: &str, until: &str) -> Result<bool, Error> {
+    async fn pause_step(
+        &self,
+        script: &'static Script,
+        kind: &str,
+        when: &str,
+    ) -> Result<bool, Error> {
         let (now, opts) = (self.now_ms().to_string(), self.opts());
-        let args = [now.as_str(), &opts, verb, kind, until].map(str::as_bytes);
-        let reply = self.script(&PAUSE, &args, self.by()).await?;
+        let args = [now.as_str(), &opts, kind, when].map(str::as_bytes);
+        let reply = self.script(script, &args, self.by()).await?;
         Ok(reply::text(&reply) == Some("changed"))
     }
 
@@ -170,7 +174,7 @@ impl Jobs {
         }
         let mut removed = 0;
         for chunk in ids.chunks(BULK) {
-            let answers = self.stop_many("remove", chunk).await?;
+            let answers = self.end_many(&REMOVE, chunk).await?;
             removed += answers.iter().filter(|(word, _)| word == "done").count() as u64;
         }
         Ok(removed)

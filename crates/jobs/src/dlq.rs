@@ -12,7 +12,7 @@ use crate::jobs::{Jobs, cmd};
 use crate::list::{ListQuery, Page};
 use crate::model::{Job, JobResult};
 use crate::read::JobView;
-use crate::scripts::TRIM_DLQ;
+use crate::scripts::{REMOVE, TRIM_DLQ};
 use crate::wire::texts;
 
 /// Which dead letters are meant.
@@ -133,7 +133,7 @@ impl Jobs {
             }
             let borrowed: Vec<(&str, &str, &str)> =
                 jobs.iter().map(|(id, old, new)| (*id, *old, new.as_str())).collect();
-            let answers = self.revive_many(" dead ", &borrowed).await?;
+            let answers = self.requeue_many(" dead ", &borrowed).await?;
             done += answers.iter().filter(|(word, _)| word == "done").count() as u64;
         }
         Ok(done)
@@ -144,7 +144,7 @@ impl Jobs {
         let checked = crate::model::NewJob::raw("edit", payload);
         checked.validate(self.options().payload_max)?;
         let payload = crate::model::compact(payload);
-        self.revive(id, " dead ", "requeued", |job| {
+        self.requeue(id, " dead ", "requeued", |job| {
             job.with_payload(&payload)
                 .map_err(|error| Error::invalid("invalid_payload", "payload", error.to_string()))
         })
@@ -155,7 +155,7 @@ impl Jobs {
     pub async fn dlq_delete(&self, pick: &Pick) -> Result<u64, Error> {
         let mut done = 0;
         for chunk in self.picked(pick).await?.chunks(BULK) {
-            for (word, _) in self.stop_many("remove", chunk).await? {
+            for (word, _) in self.end_many(&REMOVE, chunk).await? {
                 done += u64::from(word == "done");
             }
         }

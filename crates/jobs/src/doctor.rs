@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::jobs::{Jobs, cmd};
 use crate::keys::def;
 use crate::model::Job;
-use crate::scripts::SETTLE;
+use crate::scripts::RECHECK_DEPENDENCIES;
 use crate::wire::{escape_glob, scanned};
 
 /// Ids in one trip.
@@ -43,16 +43,16 @@ impl Jobs {
     pub async fn sweep_parked(&self) -> Result<u64, Error> {
         let mut freed = 0;
         for id in self.members_of("parked").await? {
-            freed += u64::from(self.settle(&id).await? != "waiting");
+            freed += u64::from(self.recheck_dependencies(&id).await? != "waiting");
         }
         Ok(freed)
     }
 
-    async fn settle(&self, id: &str) -> Result<String, Error> {
+    async fn recheck_dependencies(&self, id: &str) -> Result<String, Error> {
         let head = self.ending_args();
         let args: Vec<&[u8]> =
             head.iter().map(String::as_bytes).chain(std::iter::once(id.as_bytes())).collect();
-        let reply = self.script(&SETTLE, &args, self.by()).await?;
+        let reply = self.script(&RECHECK_DEPENDENCIES, &args, self.by()).await?;
         Ok(reply::text(&reply).unwrap_or_default().to_owned())
     }
 
@@ -136,7 +136,7 @@ impl Visit<'_> {
             let mut repaired = false;
             if self.repair {
                 let due = vec![(id.clone(), word.clone())];
-                repaired = !self.jobs.rescue("orphan", due).await?.is_empty();
+                repaired = !self.jobs.requeue_orphans(due).await?.is_empty();
                 // Without data there is nothing to run: the state goes too.
                 repaired = repaired || self.drop_state(&id, &word).await?;
             }

@@ -14,7 +14,7 @@ use crate::definitions;
 use crate::error::Error;
 use crate::jobs::Jobs;
 use crate::model::{Job, NewJob, Status};
-use crate::scripts::{DISPATCH, ENQUEUE, PARK};
+use crate::scripts::{DISPATCH, ENQUEUE, ENQUEUE_DEPENDENT};
 
 /// Jobs in one trip, at most.
 pub const DISPATCH_MAX: usize = 500;
@@ -163,7 +163,7 @@ impl Jobs {
                     hear(&mut sent, &mut answers).await?;
                     sent = self.send(&mut plain);
                     hear(&mut sent, &mut answers).await?;
-                    answers.push(self.park(record).await);
+                    answers.push(self.enqueue_dependent(record).await);
                 }
             }
             if plain.len() == DISPATCH_MAX {
@@ -249,7 +249,7 @@ impl Jobs {
     }
 
     /// A job that depends on others.
-    async fn park(&self, record: Record) -> Result<Dispatched, Error> {
+    async fn enqueue_dependent(&self, record: Record) -> Result<Dispatched, Error> {
         let head = self.ending_args();
         let mut args: Vec<&[u8]> = head.iter().map(String::as_bytes).collect();
         args.extend([
@@ -260,7 +260,7 @@ impl Jobs {
         ]);
         args.extend(record.job.depends_on.iter().map(String::as_bytes));
         let by = Deadline::after(self.options().enqueue_timeout);
-        let reply = self.script(&PARK, &args, by).await?;
+        let reply = self.script(&ENQUEUE_DEPENDENT, &args, by).await?;
         let words = reply::list(&reply).unwrap_or_default();
         let word = |at: usize| words.get(at).and_then(reply::text).unwrap_or_default();
         match word(0) {
@@ -273,7 +273,7 @@ impl Jobs {
                 let sentence = format!("there is no job {}, so nothing can depend on it", word(1));
                 Err(Error::invalid("unknown_dependency", "dependsOn", sentence))
             }
-            _ => Err(reply::unexpected("park", "a known word", &reply).into()),
+            _ => Err(reply::unexpected("enqueue_dependent", "a known word", &reply).into()),
         }
     }
 }

@@ -7,7 +7,7 @@ use kernel::reply;
 
 use crate::error::Error;
 use crate::jobs::Jobs;
-use crate::scripts::{PROMOTE, QUARANTINE, RECLAIM, RESCUE};
+use crate::scripts::{PROMOTE, QUARANTINE, RECLAIM, RECOVER_ACTIVE, REQUEUE_ORPHAN};
 use crate::wire::texts;
 
 /// A job that was taken back.
@@ -86,19 +86,33 @@ impl Jobs {
         all
     }
 
-    pub(crate) async fn rescue(
+    /// Takes back jobs that are active without a living owner; each with the owner who was found dead.
+    pub(crate) async fn recover_active(
         &self,
-        case: &str,
         due: Vec<(String, String)>,
     ) -> Result<Vec<Recovered>, Error> {
         let mut all = Vec::new();
-        for (id, expected) in due {
+        for (id, owner) in due {
             let head = self.ending_args();
             let most = self.options().max_recoveries.to_string();
-            let own = [case, &id, &expected, &most];
-            let args: Vec<&[u8]> =
-                head.iter().map(String::as_bytes).chain(own.map(str::as_bytes)).collect();
-            let reply = self.script(&RESCUE, &args, self.by()).await?;
+            let own = [&id, &owner, &most].map(String::as_bytes);
+            let args: Vec<&[u8]> = head.iter().map(String::as_bytes).chain(own).collect();
+            let reply = self.script(&RECOVER_ACTIVE, &args, self.by()).await?;
+            all.extend(self.recovered(&texts(&reply)));
+        }
+        Ok(all)
+    }
+
+    /// Puts jobs back that are in no structure; each with the status it says it has.
+    pub(crate) async fn requeue_orphans(
+        &self,
+        due: Vec<(String, String)>,
+    ) -> Result<Vec<Recovered>, Error> {
+        let mut all = Vec::new();
+        for (id, status) in due {
+            let (now, opts) = (self.now_ms().to_string(), self.opts());
+            let args = [&now, &opts, &id, &status].map(String::as_bytes);
+            let reply = self.script(&REQUEUE_ORPHAN, &args, self.by()).await?;
             all.extend(self.recovered(&texts(&reply)));
         }
         Ok(all)

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::jobs::{Jobs, cmd, cmd_on};
 use crate::recover::Recovered;
 use crate::routing::Route;
-use crate::scripts::UNMARK;
+use crate::scripts::PRUNE_MARKS;
 use crate::wire::{escape_glob, scanned};
 
 /// How far apart two sightings of a lost job must be, for those in `active` and for those nowhere.
@@ -37,7 +37,7 @@ impl Jobs {
         let most = MARKS.0.to_string();
         let mut forgotten = 0;
         for _ in 0..MARKS.1 {
-            let reply = self.script(&UNMARK, &[most.as_bytes()], self.by()).await?;
+            let reply = self.script(&PRUNE_MARKS, &[most.as_bytes()], self.by()).await?;
             let found = reply::int(&reply).and_then(|found| u64::try_from(found).ok()).unwrap_or(0);
             forgotten += found;
             // With so few stale ones among those it saw there are not many more.
@@ -77,7 +77,7 @@ impl Jobs {
         let living = self.living(&owners).await?;
         found.retain(|_, owner| !living.contains(owner));
         let due = seen_twice(&seen.active, found, self.now_ms(), SIGHTINGS_MS.0);
-        self.rescue("active", due).await
+        self.recover_active(due).await
     }
 
     /// Puts jobs back whose state says that they wait, run or are delayed and that nothing holds: those that a
@@ -119,7 +119,7 @@ impl Jobs {
                 }
             }
         }
-        self.rescue("orphan", due).await
+        self.requeue_orphans(due).await
     }
 
     /// Which of these say that they wait, run or are delayed and are in no structure and not locked.

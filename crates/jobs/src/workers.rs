@@ -7,7 +7,7 @@ use kernel::{Cmd, reply};
 use crate::error::Error;
 use crate::jobs::{Jobs, cmd};
 use crate::model::{Registration, Worker, WorkerFacts};
-use crate::scripts::REGISTER;
+use crate::scripts::{REGISTER, UNREGISTER};
 use crate::wire::texts;
 
 /// A worker that gave no sign for so long is dead.
@@ -56,29 +56,35 @@ pub struct Beat {
 impl Jobs {
     /// Enters a worker, with its first sign of life. Refused while another process lives under its id.
     pub async fn register(&self, facts: &WorkerFacts, entry: &Registration) -> Result<(), Error> {
-        match self.registry("join", facts, entry).await?.as_str() {
-            "done" => Ok(()),
+        let now_ms = self.now_ms();
+        let (now, opts, pid) = (now_ms.to_string(), self.opts(), entry.pid.to_string());
+        let text = entry.text(facts, now_ms);
+        let args: [&str; 6] = [&now, &opts, &facts.server_id, &pid, &entry.hostname, &text];
+        let reply = self.script(&REGISTER, &args.map(str::as_bytes), self.by()).await?;
+        match reply::text(&reply) {
+            Some("done") => Ok(()),
             _ => Err(Error::WorkerInUse(facts.server_id.clone())),
         }
     }
 
     /// Takes a worker out; its jobs must be ended or handed back before.
     pub async fn unregister(&self, facts: &WorkerFacts, entry: &Registration) -> Result<(), Error> {
-        self.registry("leave", facts, entry).await.map(drop)
+        self.take_out_worker(&facts.server_id, &entry.pid.to_string(), &entry.hostname)
+            .await
+            .map(drop)
     }
 
-    async fn registry(
+    /// `false` when another process has its id.
+    async fn take_out_worker(
         &self,
-        verb: &str,
-        facts: &WorkerFacts,
-        entry: &Registration,
-    ) -> Result<String, Error> {
-        let now_ms = self.now_ms();
-        let (now, opts, pid) = (now_ms.to_string(), self.opts(), entry.pid.to_string());
-        let text = entry.text(facts, now_ms);
-        let args: [&str; 7] = [&now, &opts, verb, &facts.server_id, &text, &pid, &entry.hostname];
-        let reply = self.script(&REGISTER, &args.map(str::as_bytes), self.by()).await?;
-        Ok(reply::text(&reply).unwrap_or_default().to_owned())
+        server_id: &str,
+        pid: &str,
+        hostname: &str,
+    ) -> Result<bool, Error> {
+        let (now, opts) = (self.now_ms().to_string(), self.opts());
+        let args: [&str; 5] = [&now, &opts, server_id, pid, hostname];
+        let reply = self.script(&UNREGISTER, &args.map(str::as_bytes), self.by()).await?;
+        Ok(reply::text(&reply) == Some("done"))
     }
 
     /// A sign of life, every ten seconds. With an entry it also renews `lastSeen`, every thirty.
@@ -194,11 +200,8 @@ impl Jobs {
             if worker.alive || now_ms - worker.last_seen < FORGET_MS {
                 continue;
             }
-            let (now, opts) = (self.now_ms().to_string(), self.opts());
             let (pid, host) = (worker.pid.to_string(), worker.hostname.as_str());
-            let args: [&str; 7] = [&now, &opts, "leave", &worker.server_id, "", &pid, host];
-            let reply = self.script(&REGISTER, &args.map(str::as_bytes), self.by()).await?;
-            if reply::text(&reply) == Some("done") {
+            if self.take_out_worker(&worker.server_id, &pid, host).await? {
                 gone.push(worker.server_id);
             }
         }

@@ -1,7 +1,7 @@
 --- @include "claim_job"
 
 -- Claims up to `owed` jobs from behind those of high priority, so that these do not starve the others.
-local function claim_behind_high(owed, count, limit, running)
+local function claim_behind_high(owed, count, limit)
   --- @include "read_job"
   --- @include "is_high"
   local waiting = KEYS[1]
@@ -50,13 +50,13 @@ local function claim_behind_high(owed, count, limit, running)
 
   local from, side = first_low()
   local window, looked, paid = 8, 0, {}
-  while from and #paid < owed and #claimed_kinds < count and looked < limit do
+  while from and #paid < owed and #claimed < count and looked < limit do
     local ids = redis.call('LRANGE', waiting, from, from + window - 1)
     if #ids == 0 then break end
     local texts = texts_of(ids)
     for i, id in ipairs(ids) do
-      if #paid >= owed or #claimed_kinds >= count then break end
-      if is_low(texts[i]) and not claim_job(id, texts[i], {}, running) then paid[#paid + 1] = id end
+      if #paid >= owed or #claimed >= count then break end
+      if is_low(texts[i]) and not claim_job(id, texts[i]) then paid[#paid + 1] = id end
     end
     looked, from, window = looked + #ids, from + #ids, 64
   end

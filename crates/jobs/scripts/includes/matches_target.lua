@@ -1,5 +1,4 @@
 -- Whether this worker meets a job's target. `ARGV[10]` are its stack, capabilities and region; `me` is its id.
-local worker_facts
 local function matches_target(target)
   if type(target) ~= 'table' then return true end
   if type(target.server) == 'string' and target.server ~= '' then return target.server == me end

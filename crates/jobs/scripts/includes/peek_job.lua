@@ -1,5 +1,3 @@
---- @include "read_job"
-
 -- What decides whether a worker may run a job: its type, then the whole job or the text of its target where more than
 -- the type decides. The members of a job have a fixed order, which mostly saves decoding it. Texts are looked for by
 -- what is rare in them: `x"` before `"x"`.
@@ -17,6 +15,7 @@ local function peek_job(text)
       if target and find(string.sub(text, at + 2 + #target), PLAIN_TAIL) then return kind, nil, target end
     end
   end
+  --- @include "read_job"
   local job = read_job(text)
   if job then return job.type, job end
 end

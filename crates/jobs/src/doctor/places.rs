@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::jobs::{Jobs, cmd};
 use crate::keys::def;
 use crate::model::{Job, Status};
-use crate::scripts::RESTATE;
+use crate::scripts::REPAIR_STATUS;
 use crate::wire::texts;
 
 impl Visit<'_> {
@@ -88,7 +88,7 @@ impl Visit<'_> {
         if jobs.said(&deps).await?.iter().any(|(_, word)| open(word)) {
             return Ok(());
         }
-        let repaired = self.repair && jobs.settle(id).await? != "waiting";
+        let repaired = self.repair && jobs.recheck_dependencies(id).await? != "waiting";
         let key = jobs.space().status(id);
         let detail = "is parked and waits for nothing any more".to_owned();
         self.add(Trouble::WrongState, &def::status, &key, detail, repaired);
@@ -107,7 +107,7 @@ impl Visit<'_> {
             return Ok(());
         }
         let due = vec![(id.to_owned(), String::new())];
-        let repaired = self.repair && !jobs.rescue("active", due).await?.is_empty();
+        let repaired = self.repair && !jobs.recover_active(due).await?.is_empty();
         let key = jobs.space().status(id);
         let detail = "is active and nobody holds its lock".to_owned();
         self.add(Trouble::WrongState, &def::status, &key, detail, repaired);
@@ -123,7 +123,7 @@ impl Visit<'_> {
         let mut repaired = false;
         if self.repair {
             let args = [id, place, says].map(str::as_bytes);
-            let reply = jobs.script(&RESTATE, &args, jobs.by()).await?;
+            let reply = jobs.script(&REPAIR_STATUS, &args, jobs.by()).await?;
             repaired = reply::text(&reply) == Some("done");
         }
         let says = if says.is_empty() { "nothing" } else { says };

@@ -94,8 +94,9 @@ pub(crate) async fn enqueue(book: &mut Book) {
     book.note((script, "bulk: many jobs in one step"), plain(), put_abc, act).await;
 
     let after = async |bed: &Bed| send(bed, job("email", "d").depends_on("a")).await;
-    book.note(("park", "a job waits for another"), plain(), put_abc, after).await;
-    book.note(("park", "an unknown dependency is refused"), plain(), nothing, after).await;
+    book.note(("enqueue_dependent", "a job waits for another"), plain(), put_abc, after).await;
+    book.note(("enqueue_dependent", "an unknown dependency is refused"), plain(), nothing, after)
+        .await;
 }
 
 pub(crate) async fn claim(book: &mut Book) {

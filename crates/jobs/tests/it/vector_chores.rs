@@ -60,7 +60,15 @@ pub(crate) async fn hold(book: &mut Book) {
         bed.pass(10_000);
         drop(bed.jobs.sweep_active(&seen).await);
     };
-    book.note(("rescue", "an active job that nobody holds"), plain(), foreign, sweep).await;
+    let name = "an active job that nobody holds";
+    book.note(("recover_active", name), plain(), foreign, sweep).await;
+
+    let lost = async |bed: &Bed| {
+        bed.put(job("email", "a")).await;
+        bed.ask(&["LPOP", "bridge:jobs:waiting"]).await;
+    };
+    let repair = async |bed: &Bed| drop(bed.jobs.doctor(true).await);
+    book.note(("requeue_orphan", "a job in no structure"), plain(), lost, repair).await;
 }
 
 pub(crate) async fn schedule(book: &mut Book) {
@@ -128,13 +136,13 @@ pub(crate) async fn act(book: &mut Book) {
         ("cancel: nobody knows it", "z"),
     ] {
         let cancel = async |bed: &Bed| drop(bed.jobs.cancel(id).await);
-        book.note(("stop", name), plain(), states, cancel).await;
+        book.note(("cancel", name), plain(), states, cancel).await;
     }
     let bury = async |bed: &Bed| drop(bed.jobs.bury("a").await);
     let name = "bury: a running one is taken from its worker";
-    book.note(("stop", name), plain(), states, bury).await;
+    book.note(("bury", name), plain(), states, bury).await;
     let remove = async |bed: &Bed| drop(bed.jobs.remove("b").await);
-    book.note(("stop", "remove: a waiting job"), plain(), states, remove).await;
+    book.note(("remove", "remove: a waiting job"), plain(), states, remove).await;
 
     let dead = async |bed: &Bed| {
         put_abc(bed).await;
@@ -142,11 +150,11 @@ pub(crate) async fn act(book: &mut Book) {
         bed.jobs.bury("a").await.unwrap();
     };
     let requeue = async |bed: &Bed| drop(bed.jobs.dlq_requeue(&Pick::Ids(vec!["b".into()])).await);
-    book.note(("revive", "requeue: out of the dead letters"), plain(), dead, requeue).await;
+    book.note(("requeue", "requeue: out of the dead letters"), plain(), dead, requeue).await;
     let retry = async |bed: &Bed| drop(bed.jobs.retry("c").await);
-    book.note(("revive", "requeue: one that waits is refused"), plain(), dead, retry).await;
+    book.note(("requeue", "requeue: one that waits is refused"), plain(), dead, retry).await;
     let run_now = async |bed: &Bed| drop(bed.jobs.run_now("d").await);
-    book.note(("revive", "run now: out of delayed"), plain(), states, run_now).await;
+    book.note(("requeue", "run now: out of delayed"), plain(), states, run_now).await;
     let few = Options { dlq_max: 1, ..plain() };
     let trim = async |bed: &Bed| drop(bed.jobs.trim_dlq().await);
     book.note(("trim_dlq", "the oldest go"), few, dead, trim).await;
@@ -156,7 +164,7 @@ pub(crate) async fn act(book: &mut Book) {
     let until = async |bed: &Bed| drop(bed.jobs.pause("email", Some(NOW + 60_000)).await);
     book.note(("pause", "until a time"), plain(), nothing, until).await;
     let resume = async |bed: &Bed| drop(bed.jobs.resume("email").await);
-    book.note(("pause", "resumed"), plain(), until, resume).await;
+    book.note(("resume", "resumed"), plain(), until, resume).await;
 }
 
 pub(crate) async fn keep(book: &mut Book) {
@@ -167,7 +175,7 @@ pub(crate) async fn keep(book: &mut Book) {
     let second = async |bed: &Bed| drop(bed.jobs.register(&worker("w1"), &other).await);
     book.note(("register", "its id is in use"), plain(), joined, second).await;
     let leave = async |bed: &Bed| drop(bed.jobs.unregister(&worker("w1"), &me).await);
-    book.note(("register", "a worker leaves"), plain(), joined, leave).await;
+    book.note(("unregister", "a worker leaves"), plain(), joined, leave).await;
 
     let leaked = async |bed: &Bed| {
         claimed_abc(bed).await;
@@ -189,7 +197,7 @@ pub(crate) async fn keep(book: &mut Book) {
         bed.ask(&["HSET", "bridge:x:recoveries", "a", "1", "gone", "2"]).await;
     };
     let forget = async |bed: &Bed| drop(bed.jobs.forget_marks().await);
-    book.note(("unmark", "marks of jobs that are over"), plain(), marked, forget).await;
+    book.note(("prune_marks", "marks of jobs that are over"), plain(), marked, forget).await;
 
     let bad = async |bed: &Bed| raw(bed, "bad", "{no job").await;
     let bury = async |bed: &Bed| drop(bed.jobs.quarantine("bad").await);
@@ -202,13 +210,14 @@ pub(crate) async fn keep(book: &mut Book) {
         bed.ask(&["SET", "bridge:jobs:status:a", "completed"]).await;
     };
     let sweep = async |bed: &Bed| drop(bed.jobs.sweep_parked().await);
-    book.note(("settle", "a parked job whose wait is over"), plain(), parked, sweep).await;
+    book.note(("recheck_dependencies", "a parked job whose wait is over"), plain(), parked, sweep)
+        .await;
     let liar = async |bed: &Bed| {
         bed.put(job("email", "a").delay(Duration::from_secs(5))).await;
         bed.ask(&["SET", "bridge:jobs:status:a", "waiting"]).await;
     };
     let repair = async |bed: &Bed| drop(bed.jobs.doctor(true).await);
-    book.note(("restate", "a state that lies"), plain(), liar, repair).await;
+    book.note(("repair_status", "a state that lies"), plain(), liar, repair).await;
 
     let rotating = Options { rotate_unclaimable_s: 5, ..plain() };
     let seen = Sightings::default();

@@ -1,4 +1,4 @@
--- park: store a new job that depends on others. It waits in no queue until the last of them has completed.
+-- enqueue_dependent: store a new job that depends on others. It waits in no queue until the last of them has completed.
 -- KEYS 1  waiting  {ns}:jobs:waiting
 -- ARGV 1  now
 -- ARGV 2  opts

@@ -1,4 +1,4 @@
--- settle: look again at a parked job whose dependencies may have ended unheard. What is gone counts as done.
+-- recheck_dependencies: look again at a parked job whose dependencies may have ended unheard. What is gone counts as done.
 -- KEYS 1  waiting  {ns}:jobs:waiting
 -- ARGV 1  now
 -- ARGV 2  opts

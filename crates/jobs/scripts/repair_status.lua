@@ -1,4 +1,4 @@
--- restate: make a job's state say where the job is, if it is still there and says something else.
+-- repair_status: make a job's state say where the job is, if it is still there and says something else.
 -- KEYS 1  waiting  {ns}:jobs:waiting
 -- ARGV 1  id
 -- ARGV 2  place

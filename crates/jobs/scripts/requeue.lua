@@ -1,4 +1,4 @@
--- revive: put jobs back into `waiting` with a new text, from the dead letters, from `delayed`, or after their end.
+-- requeue: put jobs back into `waiting` with a new text, from the dead letters, from `delayed`, or after their end.
 -- KEYS 1  waiting  {ns}:jobs:waiting
 -- ARGV 1  now
 -- ARGV 2  opts
@@ -17,7 +17,7 @@ local now, opts = ARGV[1], ARGV[2]
 --- @include "type_body"
 --- @include "wake_workers"
 
-local function revive(id, old, new)
+local function requeue(id, old, new)
   local data = ns .. 'jobs:data:' .. id
   local text, status = redis.call('GET', data), redis.call('GET', ns .. 'jobs:status:' .. id) or ''
   if not text then return 'missing', status end
@@ -48,7 +48,7 @@ redis.call('HLEN', ns .. 'x:recoveries')
 redis.call('XLEN', ns .. 'events:stream')
 local answers = {}
 for at = 4, #ARGV, 3 do
-  local word, status = revive(ARGV[at], ARGV[at + 1], ARGV[at + 2])
+  local word, status = requeue(ARGV[at], ARGV[at + 1], ARGV[at + 2])
   answers[#answers + 1], answers[#answers + 2] = word, status
 end
 return answers

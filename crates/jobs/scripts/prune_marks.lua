@@ -1,4 +1,4 @@
--- unmark: forget the marks of jobs that a foreign program ended, which does not know of them. Looks at some of them, by chance.
+-- prune_marks: forget the marks of jobs that a foreign program ended, which does not know of them. Looks at some of them, by chance.
 -- KEYS 1  waiting  {ns}:jobs:waiting
 -- ARGV 1  most
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:lock:{jobId} {ns}:jobs:active
