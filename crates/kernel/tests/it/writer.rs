@@ -339,7 +339,7 @@ on_every_store!(each_caller_keeps_its_own_deadline, |store| {
     let fault = ended(waits).await.unwrap_err();
     assert!(matches!(fault, Fault::Unavailable(_)), "nothing was sent: {fault:?}");
 
-    let sent = held.queue_by(Deadline::after(Duration::from_millis(300)), append("doc", "b")).await;
+    let sent = held.queue_by(Deadline::after(Duration::from_secs(1)), append("doc", "b")).await;
     let long = held.queue(append("doc", "c")).await;
     let gate = held.gate.clone();
     gate.weather.pass();
@@ -381,15 +381,12 @@ on_every_store!(a_change_is_tried_again_while_others_keep_changing_the_document,
 
 on_every_store!(a_change_that_never_wins_ends_at_its_deadline_and_wrote_nothing, |store| {
     let writer = Writer::new(Network::new(store.clone(), Rival::new(store.clone(), u64::MAX)));
-    eventually("a deadline passes between two tries", async || {
-        let by = Deadline::after(Duration::from_millis(200));
+    eventually("a deadline passes between two tries, after ten and more", async || {
+        let by = Deadline::after(Duration::from_millis(400));
         match writer.write("doc", by, append("doc", "mine")).await {
-            Err(Fault::Contended { key, attempts }) => {
-                assert!(attempts >= 10, "{attempts} tries of {key}");
-                true
-            }
-            // The deadline passed while a step was under way.
-            Err(Fault::Unknown(_)) => false,
+            Err(Fault::Contended { attempts, .. }) => attempts >= 10,
+            // The deadline passed while a step was under way, or when it came to the store.
+            Err(Fault::Unknown(_) | Fault::Unavailable(_)) => false,
             other => panic!("{other:?}"),
         }
     })
