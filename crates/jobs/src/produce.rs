@@ -14,7 +14,7 @@ use crate::definitions;
 use crate::error::Error;
 use crate::jobs::Jobs;
 use crate::model::{Job, NewJob, Status};
-use crate::scripts::{DISPATCH, ENQUEUE, ENQUEUE_DEPENDENT};
+use crate::scripts::{ENQUEUE, ENQUEUE_DEPENDENT};
 
 /// Jobs in one trip, at most.
 pub const DISPATCH_MAX: usize = 500;
@@ -77,13 +77,6 @@ impl Record {
             self.window_ms.as_bytes(),
             self.policy.as_bytes(),
         ]
-    }
-
-    /// Whether it only has to be put to the end of the list, and its event needs no escapes.
-    fn is_plain(&self) -> bool {
-        let escaped = |byte: &u8| byte.is_ascii_control() || matches!(byte, b'"' | b'\\');
-        let placed = self.fresh == "1" && self.place == "back" && self.digest.is_empty();
-        placed && !self.job.kind.as_bytes().iter().any(escaped)
     }
 
     /// It was stored and is where it belongs.
@@ -197,13 +190,8 @@ impl Jobs {
         (!records.is_empty()).then(|| Box::pin(maybe_done(self.enqueue(records).boxed())))
     }
 
-    async fn enqueue(&self, mut records: Vec<(usize, Record)>) -> Result<Stored, Error> {
+    async fn enqueue(&self, records: Vec<(usize, Record)>) -> Result<Stored, Error> {
         let most = self.options().max_waiting;
-        if most == 0 && matches!(&records[..], [(_, one)] if one.is_plain()) {
-            let (at, one) = records.pop().expect("there is one");
-            self.enqueue_plain(&one).await?;
-            return Ok(vec![(at, Ok(one.done()))]);
-        }
         let (now, opts) = (self.now_ms().to_string(), self.opts());
         let most_text = most.to_string();
         let mut args: Vec<&[u8]> = Vec::with_capacity(3 + 9 * records.len());
@@ -232,20 +220,6 @@ impl Jobs {
             (at, answer)
         });
         Ok(stored.collect())
-    }
-
-    /// The usual call, without what only others need.
-    async fn enqueue_plain(&self, record: &Record) -> Result<(), Error> {
-        let now = self.now_ms().to_string();
-        let body = if self.options().events {
-            format!(r#"{{"type":"{}"}}"#, record.job.kind)
-        } else {
-            String::new()
-        };
-        let job = &record.job;
-        let args = [&now, &job.id, job.text(), &job.kind, &body].map(str::as_bytes);
-        let by = Deadline::after(self.options().enqueue_timeout);
-        self.script(&DISPATCH, &args, by).await.map(drop)
     }
 
     /// A job that depends on others.

@@ -9,7 +9,6 @@ macro_rules! script {
     };
 }
 
-pub(crate) static DISPATCH: Script = script!("dispatch");
 pub(crate) static ENQUEUE: Script = script!("enqueue");
 pub(crate) static ENQUEUE_DEPENDENT: Script = script!("enqueue_dependent");
 pub(crate) static FINISH_AND_CLAIM: Script = script!("finish_and_claim");
@@ -39,7 +38,6 @@ pub(crate) static TRIM_DLQ: Script = script!("trim_dlq");
 
 /// All of them.
 pub const SCRIPTS: &[&Script] = &[
-    &DISPATCH,
     &ENQUEUE,
     &ENQUEUE_DEPENDENT,
     &FINISH_AND_CLAIM,

@@ -54,13 +54,6 @@ pub(crate) async fn enqueue(book: &mut Book) {
     // The id is new for sure, as a fresh UUID is: nobody looks whether it exists.
     args[4] = String::from("1");
     book.play(script, "a job under a fresh id", &[], &keys, &args).await;
-    let [now, _, _, id, _, _, _, text, kind, ..] = &args[..] else { panic!("{args:?}") };
-    let body = String::from(r#"{"type":"email"}"#);
-    for (name, body) in [("one plain job", body), ("one plain job, told to nobody", String::new())]
-    {
-        let args = [now, id, text, kind, &body].map(String::clone);
-        book.play("dispatch", name, &[], &keys, &args).await;
-    }
 
     let act = async |bed: &Bed| send(bed, job("email", "d").priority(7)).await;
     book.note((script, "priority 7 and more goes to the front"), plain(), put_abc, act).await;
