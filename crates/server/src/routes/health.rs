@@ -71,6 +71,52 @@ pub(crate) async fn openapi(State(app): State<Arc<App>>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], app.openapi.clone()).into_response()
 }
 
+/// A store as the pages show it. Holds no secret.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct StoreStatus {
+    /// `embedded`, `standalone`, `sentinel` or `cluster`.
+    #[schema(value_type = String)]
+    kind: kernel::Kind,
+    /// Where it is, without password: a directory, `memory`, or an address.
+    place: String,
+    /// Program and version, such as `redis 7.0.15`.
+    server: String,
+    /// Whether the last try to reach it worked.
+    up: bool,
+    /// Unix milliseconds of the last change of `up`.
+    since_ms: u64,
+    /// Why it is down, when it is.
+    reason: Option<String>,
+    /// Why it answers and refuses every write, such as a full disk.
+    refuses_writes: Option<String>,
+    /// How often a connection was opened anew.
+    reconnects: u64,
+    /// In words: `append-only log, synced every second`, `none`.
+    persistence: String,
+    /// `maxmemory-policy`.
+    eviction: String,
+    /// What will hurt, each with what to do about it.
+    warnings: Vec<String>,
+}
+
+impl From<kernel::Status> for StoreStatus {
+    fn from(store: kernel::Status) -> Self {
+        StoreStatus {
+            kind: store.kind,
+            place: store.place,
+            server: store.server,
+            up: store.up,
+            since_ms: store.since_ms,
+            reason: store.reason,
+            refuses_writes: store.refuses_writes,
+            reconnects: store.reconnects,
+            persistence: store.persistence,
+            eviction: store.eviction,
+            warnings: store.warnings,
+        }
+    }
+}
+
 /// What the Health page shows.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct Health {
@@ -82,9 +128,7 @@ pub(crate) struct Health {
     uptime_ms: u64,
     /// Resident memory, where the system tells it.
     resident_bytes: Option<u64>,
-    /// The store: kind, place, server, up, persistence, eviction, warnings.
-    #[schema(value_type = Object)]
-    store: kernel::Status,
+    store: StoreStatus,
     /// Names of the modules that run here.
     modules: Vec<&'static str>,
     /// Names of the loops that run here.
@@ -112,7 +156,7 @@ pub(crate) async fn health(State(app): State<Arc<App>>) -> Json<Health> {
         started_at: app.started_at,
         uptime_ms: u64::try_from(app.started.elapsed().as_millis()).unwrap_or(u64::MAX),
         resident_bytes: measure::resident_bytes(),
-        store,
+        store: store.into(),
         modules: app.modules.iter().map(|module| module.name).collect(),
         loops: app.modules.iter().flat_map(|m| m.loops.iter().map(|one| one.name)).collect(),
         other_servers,

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::overview::{Look, Tile};
-use crate::routes::health::as_sentence;
+use crate::routes::health::{StoreStatus, as_sentence};
 
 /// At most this many lines under "Needs a look".
 const LOOKS: usize = 5;
@@ -28,9 +28,7 @@ pub(crate) struct Overview {
     at: u64,
     version: &'static str,
     started_at: u64,
-    /// The store: kind, place, server, up, persistence, eviction, warnings.
-    #[schema(value_type = Object)]
-    store: kernel::Status,
+    store: StoreStatus,
     /// Modules that run here, in the order of the dashboard.
     modules: Vec<ModuleLine>,
     /// One tile per module that has one.
@@ -74,7 +72,7 @@ pub(crate) async fn overview(State(app): State<Arc<App>>, caller: Caller) -> Jso
         at: app.now_ms(),
         version: env!("CARGO_PKG_VERSION"),
         started_at: app.started_at,
-        store,
+        store: store.into(),
         modules: crate::modules::MODULES
             .iter()
             .map(|m| ModuleLine { name: m.name, says: m.says, running: app.runs(m.name) })

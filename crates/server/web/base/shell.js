@@ -428,7 +428,8 @@ const brand = () => h('a.brand', { href: '/', 'aria-label': 'Worldkeep' }, logo(
 const isDark = () => window.wkTheme.current() === 'dark';
 const closeDialog = () => /** @type {HTMLDialogElement} */ (document.querySelector('dialog[open]'))?.close();
 
-/** "Embedded engine", "Redis 7.0.15", "Valkey 9.1.2, Cluster". */
+/** "Embedded engine", "Redis 7.0.15", "Valkey 9.1.2, Cluster".
+ *  @param {Api.StoreStatus} store */
 export function storeName(store) {
   if (store.kind === 'embedded') return t('store.embedded');
   const name = store.server ? store.server[0].toUpperCase() + store.server.slice(1) : 'Redis';
@@ -437,6 +438,7 @@ export function storeName(store) {
     : name;
 }
 
+/** @param {Api.StoreStatus} store */
 function storeNote(store) {
   if (!store) return '';
   if (store.kind === 'embedded') return store.place === 'memory' ? t('store.memoryonly') : t('store.disk');

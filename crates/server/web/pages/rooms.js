@@ -31,7 +31,7 @@ export function mount(root, ctx) {
 
   table.setup({
     label: t('rooms.title'),
-    key: (r) => r.code,
+    key: (/** @type {Api.RoomLine} */ r) => r.code,
     columns: [
       { id: 'code', name: t('rooms.code'), cell: (r) => h('b.mono', {}, showCode(r.code)) },
       { id: 'phase', name: t('rooms.phase'), cell: (r) => phase(r.phase) },

@@ -376,8 +376,7 @@ declare namespace Api {
     /** Unix milliseconds. */
     started_at: number;
     stopping: boolean;
-    /** The store: kind, place, server, up, persistence, eviction, warnings. */
-    store: Free;
+    store: StoreStatus;
     uptime_ms: number;
     version: string;
   };
@@ -906,8 +905,7 @@ declare namespace Api {
     /** State in words: "Everything is running. Three things deserve a look." */
     sentence: string;
     started_at: number;
-    /** The store: kind, place, server, up, persistence, eviction, warnings. */
-    store: Free;
+    store: StoreStatus;
     /** One tile per module that has one. */
     tiles: Array<Tile>;
     version: string;
@@ -1193,11 +1191,24 @@ declare namespace Api {
   /** What a token may do. Each includes the ones before it. */
   type Role = "reader" | "operator" | "admin";
 
+  /** A room in the list. */
+  type RoomLine = {
+    code: string;
+    /** Unix milliseconds. */
+    created_at: number;
+    /** Unix milliseconds. */
+    expires_at: number;
+    /** `lobby`, `game` or `over`. */
+    phase: string;
+    players_active: number;
+    /** Active players that nobody holds. */
+    players_free: number;
+  };
+
   /** A page of rooms, by code. */
   type RoomsPage = {
     cursor?: string | null;
-    /** `{code, phase, players_active, players_free, created_at, expires_at}` each. */
-    items: Array<Free>;
+    items: Array<RoomLine>;
   };
 
   /** From body axes to inertial ones. */
@@ -1279,6 +1290,32 @@ declare namespace Api {
     station_id?: string | null;
     system_id: string;
     velocity: Vector;
+  };
+
+  /** A store as the pages show it. Holds no secret. */
+  type StoreStatus = {
+    /** `maxmemory-policy`. */
+    eviction: string;
+    /** `embedded`, `standalone`, `sentinel` or `cluster`. */
+    kind: string;
+    /** In words: `append-only log, synced every second`, `none`. */
+    persistence: string;
+    /** Where it is, without password: a directory, `memory`, or an address. */
+    place: string;
+    /** Why it is down, when it is. */
+    reason?: string | null;
+    /** How often a connection was opened anew. */
+    reconnects: number;
+    /** Why it answers and refuses every write, such as a full disk. */
+    refuses_writes?: string | null;
+    /** Program and version, such as `redis 7.0.15`. */
+    server: string;
+    /** Unix milliseconds of the last change of `up`. */
+    since_ms: number;
+    /** Whether the last try to reach it worked. */
+    up: boolean;
+    /** What will hurt, each with what to do about it. */
+    warnings: Array<string>;
   };
 
   /** How many of a module's things were taken away. */

@@ -87,12 +87,39 @@ pub(crate) struct RoomsQuery {
     cursor: Option<String>,
 }
 
+/// A room in the list.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct RoomLine {
+    code: String,
+    /// `lobby`, `game` or `over`.
+    #[schema(value_type = String)]
+    phase: rooms::model::Phase,
+    players_active: usize,
+    /// Active players that nobody holds.
+    players_free: usize,
+    /// Unix milliseconds.
+    created_at: u64,
+    /// Unix milliseconds.
+    expires_at: u64,
+}
+
+impl From<rooms::Listed> for RoomLine {
+    fn from(room: rooms::Listed) -> Self {
+        RoomLine {
+            code: room.code,
+            phase: room.phase,
+            players_active: room.players_active,
+            players_free: room.players_free,
+            created_at: room.created_at,
+            expires_at: room.expires_at,
+        }
+    }
+}
+
 /// A page of rooms, by code.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct RoomsPage {
-    /// `{code, phase, players_active, players_free, created_at, expires_at}` each.
-    #[schema(value_type = Vec<Object>)]
-    items: Vec<rooms::Listed>,
+    items: Vec<RoomLine>,
     cursor: Option<String>,
 }
 
@@ -108,6 +135,7 @@ pub(crate) async fn list(
     let hall = hall::of(&app);
     let (items, more) = hall.rooms.list(after.as_deref(), limit).await.map_err(failed)?;
     let cursor = items.last().filter(|_| more).map(|last| pack_cursor(&last.code));
+    let items = items.into_iter().map(RoomLine::from).collect();
     Ok(Json(RoomsPage { items, cursor }))
 }
 
