@@ -235,7 +235,7 @@ async fn a_server_that_refuses_every_write_is_known_and_so_is_its_end() {
                 store.call(&cmd("SET a 1"), soon()).await.map(drop)
             } else {
                 let mut own = store.session(b"a", soon()).await.expect("a session");
-                own.exec(&[cmd("SET a 1")], soon()).await.map(drop)
+                crate::exec(&mut *own, &[cmd("SET a 1")], soon()).await.map(drop)
             };
             assert!(matches!(refused, Err(Fault::Refused { .. })), "{refused:?}");
             let why = store.status().refuses_writes.expect("the reply tells");
