@@ -1,5 +1,5 @@
 //! A queue, a worker and a scheduler in one process:
-//! `cargo run -p worldkeep --example jobs [-- redis://127.0.0.1:6379]`
+//! `cargo run -p worldkeep-cli --example jobs [-- redis://127.0.0.1:6379]`
 
 use std::sync::Arc;
 use std::time::Duration;

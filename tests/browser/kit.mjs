@@ -24,7 +24,7 @@ export const noBrowser = () =>
     document: Object.assign(new EventTarget(), { documentElement: { lang: 'en' } }),
   });
 
-const HOW = 'build it with `cargo build -p worldkeep`, or name one in WORLDKEEP_BIN';
+const HOW = 'build it with `cargo build -p worldkeep-cli`, or name one in WORLDKEEP_BIN';
 
 function binary() {
   const named = process.env.WORLDKEEP_BIN;

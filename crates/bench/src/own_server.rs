@@ -58,7 +58,7 @@ fn built() -> io::Result<PathBuf> {
     let target =
         target.ok_or_else(|| io::Error::other("this program is in no target directory"))?;
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--locked", "-p", "worldkeep", "--bin", "worldkeep"]);
+    cargo.args(["build", "--quiet", "--locked", "-p", "worldkeep-cli", "--bin", "worldkeep"]);
     cargo.args((!cfg!(debug_assertions)).then_some("--release")).arg("--target-dir").arg(target);
     let done = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null()).status()?;
     if !done.success() {

@@ -3,8 +3,8 @@
 
 #![allow(clippy::print_stdout)] // a program for a terminal
 
-use engine::{Engine, Fsync, Options};
 use redis::AsyncCommands as _;
+use worldkeep_engine::{Engine, Fsync, Options};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

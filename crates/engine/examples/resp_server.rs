@@ -6,8 +6,8 @@
 
 fn main() -> std::io::Result<()> {
     let port = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(0);
-    let options = engine::Options { debug: true, ..engine::Options::default() };
-    let (engine, _) = engine::Engine::open(options).map_err(std::io::Error::other)?;
+    let options = worldkeep_engine::Options { debug: true, ..worldkeep_engine::Options::default() };
+    let (engine, _) = worldkeep_engine::Engine::open(options).map_err(std::io::Error::other)?;
     let listener = engine.listen(([127, 0, 0, 1], port).into())?;
     println!("{}", listener.addr().port());
     loop {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use jobs::worker::{Job, Worker};
-use jobs::{Jobs, NewJob, Options};
 use kernel::keyspace::Layout;
 use kernel::{Deadline, SystemClock};
 use serde_json::{Value as Json, json};
 use testkit::{Program, Server};
 use tokio::sync::Notify;
+use worldkeep_jobs::worker::{Job, Worker};
+use worldkeep_jobs::{Jobs, NewJob, Options};
 
 /// Runs until so many jobs are done; jobs per second.
 async fn work(jobs: &Jobs, slots: usize, count: usize) -> f64 {

@@ -10,12 +10,12 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use futures_util::stream::BoxStream;
-use kernel::{
+use redis::aio::ConnectionLike;
+use redis::{Pipeline, RedisFuture};
+use worldkeep_kernel::{
     Answer, Cmd, Deadline, Effects as _, Fault, Kind, Message, Script, Session, Status, Step,
     Store, Topic, Value,
 };
-use redis::aio::ConnectionLike;
-use redis::{Pipeline, RedisFuture};
 
 const BAR: Duration = Duration::from_micros(1);
 const ROUNDS: usize = 15;

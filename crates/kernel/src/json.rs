@@ -39,7 +39,7 @@ pub enum JsonError {
 /// Changes the named members and keeps the rest byte for byte. On an error nothing was changed.
 ///
 /// ```
-/// use kernel::json::{Change, edit};
+/// use worldkeep_kernel::json::{Change, edit};
 /// let text = r#"{"hp": 1.50, "tags":[ ]}"#;
 /// assert_eq!(edit(text, &[("hp", Change::Set("7"))]).unwrap(), r#"{"hp": 7, "tags":[ ]}"#);
 /// ```

@@ -96,8 +96,8 @@ pub struct Pending {
 /// A step under construction. All its keys share a slot on a Cluster.
 ///
 /// ```no_run
-/// # async fn f(store: &dyn kernel::Store, by: kernel::Deadline) -> Result<(), kernel::Fault> {
-/// use kernel::{Effects as _, Step, Stepped};
+/// # async fn f(store: &dyn worldkeep_kernel::Store, by: worldkeep_kernel::Deadline) -> Result<(), worldkeep_kernel::Fault> {
+/// use worldkeep_kernel::{Effects as _, Step, Stepped};
 /// let step = Step::new("reactor:7").expect(r#"{"state":0}"#).write(r#"{"state":1}"#)
 ///     .sadd("reactors:map:1", "7");
 /// match store.step(&step, by).await? {

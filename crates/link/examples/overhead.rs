@@ -30,7 +30,7 @@ fn nanos(began: Instant, count: u32) -> f64 {
 }
 
 async fn direct() {
-    let embedded = link::Embedded::memory();
+    let embedded = worldkeep_link::Embedded::memory();
     let connection = embedded.engine().connect();
     let store = embedded.store();
     store.call(redis::cmd("SET").arg("key").arg("value"), soon()).await.expect("written");
@@ -57,7 +57,8 @@ async fn direct() {
 async fn server(url: &str) {
     let client = redis::Client::open(url).expect("a URL");
     let raw = client.get_multiplexed_async_connection().await.expect("a server");
-    let store = link::open(url, link::Options::default()).await.expect("a server");
+    let store =
+        worldkeep_link::open(url, worldkeep_link::Options::default()).await.expect("a server");
     let mut get = redis::cmd("GET");
     get.arg("key");
     for _ in 0..3 {

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use field::{Field, Tenant};
 use kernel::keyspace::Layout;
 use kernel::{Clock as _, FakeClock};
-use reactors::{New, Reactors, SHIPPED, Templates};
 use uuid::Uuid;
+use worldkeep_reactors::{New, Reactors, SHIPPED, Templates};
 
 const WAITING: usize = 100_000;
 const DUE: usize = 10_000;

@@ -15,7 +15,7 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
     ("galaxy", &["kernel"]),
     ("rooms", &["kernel"]),
     ("jobs", &["kernel"]),
-    ("server", &["kernel", "link", "field", "reactors", "monsters", "galaxy", "rooms", "jobs"]),
+    ("server", &["kernel", "field", "reactors", "monsters", "galaxy", "rooms", "jobs"]),
     (
         "worldkeep",
         &["kernel", "link", "field", "reactors", "monsters", "galaxy", "rooms", "jobs", "server"],

@@ -14,8 +14,13 @@ use crate::server::Server;
 const PRINTED: &str = include_str!("../printed.acl");
 
 /// Crates whose tests make up keys of their own, which no table has.
-const ANY_KEY: &[&str] =
-    &["worldkeep", "worldkeep-kernel", "worldkeep-engine", "worldkeep-link", "worldkeep-testkit"];
+const ANY_KEY: &[&str] = &[
+    "worldkeep-cli",
+    "worldkeep-kernel",
+    "worldkeep-engine",
+    "worldkeep-link",
+    "worldkeep-testkit",
+];
 
 /// The stores of running tests as the default user, by the address of the store that the test got.
 static BY_HAND: LazyLock<Mutex<HashMap<usize, Arc<dyn Store>>>> = LazyLock::new(Mutex::default);

@@ -11,10 +11,25 @@ use crate::exit::Failure;
 const TALKATIVE: &str = "hyper=info,hyper_util=info,h2=info,tungstenite=info,tokio_tungstenite=info,\
     axum=info,tower_http=info,rustls=info,redis=info,reqwest=info";
 
+/// Our crates by the names that filters have for them; their lines in the log say `worldkeep_server` and so on.
+const OURS: &[&str] = &[
+    "engine", "field", "galaxy", "jobs", "kernel", "link", "monsters", "reactors", "rooms",
+    "server",
+];
+
+/// The filter with the names of our crates in full: `server=debug` becomes `worldkeep_server=debug`.
+fn in_full(filter: &str) -> String {
+    let directives = filter.split(',').map(str::trim).map(|directive| {
+        let target = directive.split([':', '=', '[']).next().unwrap_or_default();
+        if OURS.contains(&target) { format!("worldkeep_{directive}") } else { directive.to_owned() }
+    });
+    directives.collect::<Vec<_>>().join(",")
+}
+
 /// Starts logging for `serve`. Refuses a filter it cannot read.
 pub fn start(settings: &Settings) -> Result<(), Failure> {
     let text = settings.text("log").unwrap_or("info");
-    let filter = EnvFilter::try_new(format!("{text},{TALKATIVE}")).map_err(|error| {
+    let filter = EnvFilter::try_new(format!("{},{TALKATIVE}", in_full(text))).map_err(|error| {
         Failure::usage(format!(
             "log: `{text}` is no filter ({error}); write a level such as info, or info,server=debug"
         ))
@@ -39,4 +54,26 @@ pub fn start(settings: &Settings) -> Result<(), Failure> {
         builder.with_ansi(colours).try_init()
     };
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_full;
+
+    #[test]
+    fn filters_name_our_crates_by_their_short_names() {
+        let cases = [
+            ("debug", "debug"),
+            ("info, server=debug", "info,worldkeep_server=debug"),
+            (
+                "jobs::worker[claim]=trace,hyper=warn",
+                "worldkeep_jobs::worker[claim]=trace,hyper=warn",
+            ),
+            ("rooms", "worldkeep_rooms"),
+            ("worldkeep_link=debug,linker=off", "worldkeep_link=debug,linker=off"),
+        ];
+        for (filter, full) in cases {
+            assert_eq!(in_full(filter), full);
+        }
+    }
 }

@@ -7,5 +7,5 @@ use std::process::ExitCode;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    worldkeep::run(std::env::args_os())
+    worldkeep_cli::run(std::env::args_os())
 }

@@ -453,7 +453,10 @@ fn the_document_is_up_to_date() {
         std::fs::write(file, &made).unwrap();
     }
     let kept = std::fs::read_to_string(file).unwrap_or_default();
-    assert!(kept == made, "docs/keyspace.md is old: run `UPDATE_EXPECT=1 cargo test -p worldkeep`");
+    assert!(
+        kept == made,
+        "docs/keyspace.md is old: run `UPDATE_EXPECT=1 cargo test -p worldkeep-cli`"
+    );
 }
 
 #[test]

@@ -24,8 +24,11 @@ pub(crate) fn serve(args: &[String]) {
     let port: u16 = args[0].parse().unwrap();
     let dir = args.get(1).map(PathBuf::from);
     let started = Instant::now();
-    let (engine, _) =
-        engine::Engine::open(engine::Options { dir, ..engine::Options::default() }).unwrap();
+    let (engine, _) = worldkeep_engine::Engine::open(worldkeep_engine::Options {
+        dir,
+        ..worldkeep_engine::Options::default()
+    })
+    .unwrap();
     let opened = started.elapsed();
     let listener = engine.listen(([127, 0, 0, 1], port).into()).unwrap();
     println!("{} {}", listener.addr().port(), opened.as_micros());

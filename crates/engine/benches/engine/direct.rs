@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use engine::Engine;
 use redis::{Cmd, ConnectionLike as _, cmd};
+use worldkeep_engine::Engine;
 
 use crate::beside::{Peer, line, median, pin};
 

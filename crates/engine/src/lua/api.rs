@@ -64,10 +64,10 @@ pub(crate) fn install_log(lua: &Lua, redis: &Table) -> mlua::Result<()> {
         }
         let text = String::from_utf8_lossy(&text);
         match number::to_i64(level) {
-            0 => tracing::trace!(target: "engine::script", "{text}"),
-            1 => tracing::debug!(target: "engine::script", "{text}"),
-            2 => tracing::info!(target: "engine::script", "{text}"),
-            3 => tracing::warn!(target: "engine::script", "{text}"),
+            0 => tracing::trace!(target: "worldkeep_engine::script", "{text}"),
+            1 => tracing::debug!(target: "worldkeep_engine::script", "{text}"),
+            2 => tracing::info!(target: "worldkeep_engine::script", "{text}"),
+            3 => tracing::warn!(target: "worldkeep_engine::script", "{text}"),
             _ => return Err(raise::reply("ERR Invalid debug level.")),
         }
         Ok(())

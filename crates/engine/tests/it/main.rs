@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
 #![allow(clippy::print_stdout)] // figures of a run, told in one line
 
+extern crate worldkeep_engine as engine; // as the rest of the workspace calls it
+
 mod acl;
 mod clients;
 mod common;

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+extern crate worldkeep_galaxy as galaxy; // as the rest of the workspace calls it
+
 mod accounts;
 mod accuracy;
 mod attitude;

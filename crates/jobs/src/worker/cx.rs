@@ -241,7 +241,7 @@ impl JobCx {
     /// A line in the log, with the job's id.
     pub fn log(&self, line: impl AsRef<str>) {
         let line = line.as_ref();
-        tracing::info!(target: "jobs::handler", job = %self.0.id, attempt = self.0.attempt, "{line}");
+        tracing::info!(target: "worldkeep_jobs::handler", job = %self.0.id, attempt = self.0.attempt, "{line}");
     }
 
     /// Prolongs the lock now, for a handler that is about to block its thread. `false`: it is lost.

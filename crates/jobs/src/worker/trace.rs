@@ -8,7 +8,7 @@ use crate::model::{Job, NewJob, WorkerFacts};
 /// The span of one attempt.
 pub(crate) fn span(facts: &WorkerFacts, job: &Job) -> Span {
     let span = tracing::info_span!(
-        target: "jobs::attempt",
+        target: "worldkeep_jobs::attempt",
         "job",
         otel.name = %job.kind,
         otel.kind = "consumer",

@@ -1,6 +1,8 @@
 //! The job queue on every store, a file per concern.
 #![allow(clippy::unwrap_used, clippy::needless_raw_string_hashes)] // tests may; as expect-test records
 
+extern crate worldkeep_jobs as jobs; // as the rest of the workspace calls it
+
 mod act;
 mod ahead;
 mod away;

@@ -5,9 +5,9 @@
 ///
 /// ```
 /// mod keys {
-///     use kernel::keyspace::Life;
+///     use worldkeep_kernel::keyspace::Life;
 ///
-///     kernel::keyspace! {
+///     worldkeep_kernel::keyspace! {
 ///         module = "rooms" by "code", about = "Rooms of a party game.", prefixes = &["room:"],
 ///         ;
 ///         /// Room facts.
@@ -16,7 +16,7 @@
 ///         seed claims(code: Code) = "room:{code}:claims", Hash, Life::Inherited("meta");
 ///     }
 /// }
-/// use kernel::keyspace::Layout;
+/// use worldkeep_kernel::keyspace::Layout;
 /// use keys::{KEYS, Keys};
 ///
 /// let keys = Keys::new(Layout::Plain);

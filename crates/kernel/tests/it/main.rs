@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
+extern crate worldkeep_kernel as kernel; // as the rest of the workspace calls it
+
 mod check;
 mod cluster;
 mod events;

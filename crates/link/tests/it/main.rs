@@ -1,5 +1,7 @@
 //! `link` on real servers: what a caller may rely on when the network or the server does not play along.
 
+extern crate worldkeep_link as link; // as the rest of the workspace calls it
+
 mod basics;
 mod cluster;
 mod embedded;

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
+extern crate worldkeep_monsters as monsters; // as the rest of the workspace calls it
+
 mod bytes;
 mod cluster;
 mod commands;

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+extern crate worldkeep_reactors as reactors; // as the rest of the workspace calls it
+
 mod bytes;
 mod create;
 mod drops;

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
+extern crate worldkeep_rooms as rooms; // as the rest of the workspace calls it
+
 mod close;
 mod cluster;
 mod foreign;

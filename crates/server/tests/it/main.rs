@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+extern crate worldkeep_server as server; // as the rest of the workspace calls it
+
 mod access;
 mod away;
 mod cluster;

@@ -115,8 +115,8 @@ fn every_command_of_the_documents_can_be_read() {
     for page in pages {
         for words in commands(&page) {
             let args = std::iter::once("worldkeep".to_owned()).chain(words.clone());
-            let args = worldkeep::cli::with_default_verb(args.map(Into::into).collect());
-            if let Err(error) = worldkeep::cli::Cli::try_parse_from(args) {
+            let args = worldkeep_cli::cli::with_default_verb(args.map(Into::into).collect());
+            if let Err(error) = worldkeep_cli::cli::Cli::try_parse_from(args) {
                 panic!("{}: worldkeep {}: {error}", page.display(), words.join(" "));
             }
             seen += 1;
