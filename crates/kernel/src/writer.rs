@@ -110,8 +110,9 @@ impl Writer {
     /// `Unavailable` or `Contended` when nothing was written, and `Unknown` when the change is under way.
     ///
     /// ```no_run
-    /// # async fn f(writer: &kernel::Writer, by: kernel::Deadline) -> Result<(), kernel::Fault> {
-    /// use kernel::{Decision, Step, Written};
+    /// # use worldkeep_kernel::{Deadline, Fault, Writer};
+    /// # async fn f(writer: &Writer, by: Deadline) -> Result<(), Fault> {
+    /// use worldkeep_kernel::{Decision, Step, Written};
     /// let spend = |current: Option<&[u8]>| match current {
     ///     Some(b"full") => Decision::Write(Step::new("purse:7").write("empty"), true),
     ///     _ => Decision::Leave(false),
