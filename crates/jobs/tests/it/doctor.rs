@@ -33,9 +33,9 @@ async fn full_house(bed: &Bed) {
 on_every_store!(a_sound_namespace_has_no_findings, |store| {
     let bed = bed(store);
     full_house(&bed).await;
-    let before = bed.dump().await;
+    let before = bed.state().await;
     assert_eq!(sick(&bed, true).await, [] as [&str; 0]);
-    assert_eq!(bed.dump().await, before);
+    assert_eq!(bed.state().await, before);
     assert!(bed.jobs.doctor_notes().await.unwrap().is_empty());
 });
 
@@ -87,9 +87,9 @@ on_every_store!(each_fault_is_found_and_repaired, |store| {
         bed.line("FLUSHALL").await;
         full_house(&bed).await;
         bed.line(harm).await;
-        let before = bed.dump().await;
+        let before = bed.state().await;
         assert_eq!(sick(&bed, false).await, [says], "{harm}");
-        assert_eq!(bed.dump().await, before, "looking changes nothing");
+        assert_eq!(bed.state().await, before, "looking changes nothing");
         assert_eq!(sick(&bed, true).await, [format!("{says} (repaired)")], "{harm}");
         assert_eq!(sick(&bed, false).await, [] as [&str; 0], "{harm}");
     }

@@ -30,7 +30,7 @@ on_every_store!(a_key_of_the_wrong_type_is_named_and_nothing_is_touched, |store|
         } else {
             bed.ask(&["RPUSH", key, "m"]).await;
         }
-        let before = bed.dump().await;
+        let before = bed.state().await;
         let failure = || Failure::new("Error", "boom");
         // Each with an ending that touches it.
         let ending = match key {
@@ -44,23 +44,23 @@ on_every_store!(a_key_of_the_wrong_type_is_named_and_nothing_is_touched, |store|
             matches!(&error, Error::WrongType { key: named, .. } if named == key),
             "{key}: {error:?}"
         );
-        assert_eq!(bed.dump().await, before, "{key}");
+        assert_eq!(bed.state().await, before, "{key}");
     }
 });
 
 on_every_store!(a_dispatch_into_a_wrong_type_touches_nothing, |store| {
     let bed = bed(store);
     bed.line("SADD bridge:jobs:waiting m").await;
-    let before = bed.dump().await;
+    let before = bed.state().await;
     let error = bed.jobs.dispatch(job("t", "a")).await.unwrap_err();
     assert_eq!(error.code(), "wrong_type");
-    assert_eq!(bed.dump().await, before);
+    assert_eq!(bed.state().await, before);
     bed.line("DEL bridge:jobs:waiting").await;
     bed.line("SADD bridge:jobs:delayed m").await;
-    let before = bed.dump().await;
+    let before = bed.state().await;
     let later = job("t", "a").delay(std::time::Duration::from_secs(1));
     assert!(bed.jobs.dispatch_many(vec![job("t", "b"), later]).await.is_err());
-    assert_eq!(bed.dump().await, before);
+    assert_eq!(bed.state().await, before);
 });
 
 on_every_store!(a_lock_or_a_job_of_the_wrong_type_blocks_nobody, |store| {

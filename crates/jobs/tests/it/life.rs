@@ -107,12 +107,12 @@ on_every_store!(a_late_worker_writes_nothing, |store| {
     bed.pass(31_000);
     assert_eq!(bed.jobs.reclaim().await.unwrap()[0].became, "waiting");
     assert_eq!(bed.claimed_id(&early).await, "a");
-    let before = bed.dump().await;
+    let before = bed.state().await;
     let wrote = bed.jobs.complete(&late, claimed.job.clone(), None, 1).await.unwrap();
     assert_eq!(wrote, Wrote::Lost);
     let boom = Failure::new("Boom", "");
     assert_eq!(bed.jobs.fail(&late, claimed.job, boom, 1, 0.0).await.unwrap(), Wrote::Lost);
-    assert_eq!(bed.dump().await, before);
+    assert_eq!(bed.state().await, before);
 });
 
 on_every_store!(delayed_and_promoted, |store| {

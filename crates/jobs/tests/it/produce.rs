@@ -259,10 +259,10 @@ on_every_store!(a_key_of_another_type_refuses_one_plain_job_and_nothing_stays, |
     let bed = bed(store);
     for key in ["bridge:jobs:waiting", "bridge:events:stream"] {
         bed.line(&format!("SET {key} spoilt")).await;
-        let before = bed.dump().await;
+        let before = bed.state().await;
         let refused = bed.jobs.dispatch(NewJob::new("t", &1)).await.unwrap_err();
         assert!(refused.to_string().contains("holds a string"), "{refused}");
-        assert_eq!(bed.dump().await, before);
+        assert_eq!(bed.state().await, before);
         bed.line(&format!("DEL {key}")).await;
     }
     for kind in ["t", "a \"b\"\\/c", "é/ü"] {

@@ -87,6 +87,15 @@ impl Bed {
 
     /// Every key and value of the namespace, without the events: what a foreign program sees.
     pub(crate) async fn dump(&self) -> String {
+        self.dump_with("TTL", "s").await
+    }
+
+    /// The same with the instant at which each life ends: equal whenever nothing changed, however late it is asked.
+    pub(crate) async fn state(&self) -> String {
+        self.dump_with("PEXPIRETIME", "ms").await
+    }
+
+    async fn dump_with(&self, life: &str, unit: &str) -> String {
         let keys = self.ask(&["KEYS", "*"]).await;
         let mut names: Vec<String> = reply::list(&keys)
             .unwrap()
@@ -128,9 +137,9 @@ impl Bed {
                 }
                 other => other.to_owned(),
             };
-            let ttl = reply::int(&self.ask(&["TTL", &key]).await).unwrap();
-            let life = if ttl < 0 { String::new() } else { format!(" ({ttl} s)") };
-            lines.push(format!("{key}{life} {value}"));
+            let left = reply::int(&self.ask(&[life, &key]).await).unwrap();
+            let left = if left < 0 { String::new() } else { format!(" ({left} {unit})") };
+            lines.push(format!("{key}{left} {value}"));
         }
         lines.join("\n") + "\n"
     }
