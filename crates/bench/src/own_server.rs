@@ -87,6 +87,8 @@ impl OwnServer {
     ) -> io::Result<OwnServer> {
         let port = free_port()?;
         let mut command = Command::new(program()?);
+        // The server takes every WORLDKEEP_… for a setting.
+        command.env_remove("WORLDKEEP_BIN");
         command.args(["serve", "--modules", module, "--no-demo", "--quiet", "--log", "error"]);
         command.arg("--http").arg(format!("127.0.0.1:{port}"));
         match redis {
