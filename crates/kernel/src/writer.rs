@@ -7,9 +7,11 @@
 
 mod batch;
 mod change;
+mod document;
 mod memory;
 mod worker;
 
+use std::any::TypeId;
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -20,9 +22,11 @@ use parking_lot::Mutex;
 use crate::fault::Fault;
 use crate::step::Step;
 use crate::store::{Deadline, Store};
-use change::Change;
+use change::{Call, Change, Ruling};
 use memory::Memory;
 use worker::Worker;
+
+pub use document::Document;
 
 /// What a rule makes of a document's current text.
 #[derive(Debug)]
@@ -124,14 +128,55 @@ impl Writer {
         &self,
         document: impl AsRef<[u8]>,
         by: Deadline,
-        rule: R,
+        mut rule: R,
     ) -> Result<Written<T>, Fault>
     where
         T: Send + 'static,
         R: FnMut(Option<&[u8]>) -> Decision<T> + Send + 'static,
     {
+        let rule = move |seen: change::Seen<'_>| Ruling {
+            decision: Ok(rule(seen.text)),
+            read: None,
+            becomes: None,
+        };
+        self.apply(document.as_ref(), change::new(rule, None, by)).await
+    }
+
+    /// The same for a rule that looks at the document as its module reads it, and gives the document as
+    /// it becomes; a step that deletes the document, or leaves it, comes without one. A batch reads the
+    /// document at most once, and writes its text once. A text that cannot be read is the caller's fault
+    /// [`Fault::Corrupt`].
+    pub async fn change<D, T, R>(
+        &self,
+        document: impl AsRef<[u8]>,
+        by: Deadline,
+        mut rule: R,
+    ) -> Result<Written<T>, Fault>
+    where
+        D: Document,
+        T: Send + 'static,
+        R: FnMut(Option<&D>) -> (Decision<T>, Option<D>) + Send + 'static,
+    {
         let document = document.as_ref();
-        let (change, call) = change::new(rule, by);
+        let key = document.to_vec();
+        let rule = move |seen: change::Seen<'_>| document::ruling(&key, seen, &mut rule);
+        self.apply(document, change::new(rule, Some(TypeId::of::<D>()), by)).await
+    }
+
+    /// Remembers a document that somebody has just written in another way, which saves the first change
+    /// its reading.
+    pub fn remember<D: Document>(&self, document: impl AsRef<[u8]>, text: Vec<u8>, value: D) {
+        let mut documents = self.0.documents.lock();
+        if !documents.queues.contains_key(document.as_ref()) {
+            documents.memory.keep(document.as_ref().to_vec(), text, Some(Arc::new(value)));
+        }
+    }
+
+    async fn apply<T>(
+        &self,
+        document: &[u8],
+        (change, call): (Change, Call<T>),
+    ) -> Result<Written<T>, Fault> {
         if self.0.enqueue(document, change)? {
             let mut work = Box::pin(Worker::new(Arc::clone(&self.0), document.to_vec()).run());
             // The embedded store answers at once, and the work ends here. A network's answers are

@@ -1,14 +1,20 @@
 //! Several changes of one document as one step. All guards of a step are checked before its first write,
 //! so a batch holds no change that looks at what an earlier one in it writes: such a change waits.
 
+use std::any::TypeId;
 use std::collections::HashMap;
 
+use super::change::{Change, Seen};
+use super::document::{Becomes, Value};
 use crate::effects::Op;
+use crate::fault::Fault;
 use crate::step::{Condition, Guard, Step};
 
 /// A text of the document, or its absence.
 pub(super) struct Known {
     pub(super) text: Option<Vec<u8>>,
+    /// What the text says, where somebody read it.
+    pub(super) value: Option<Value>,
     /// The newest change that had arrived when this was asked for. For that one and all before it the
     /// text was read after their call; for later ones it is remembered.
     pub(super) as_of: u64,
@@ -31,13 +37,29 @@ pub(super) struct Batch {
     members: Vec<Member>,
     /// The one step of all of them.
     step: Option<Step>,
+    /// The document after all of them, where their rules do not write its text.
+    becomes: Option<Becomes>,
+    /// The type that the rules of the step read the document as.
+    reads: Option<TypeId>,
     writes: Writes,
 }
 
 impl Batch {
     /// A batch of nothing yet, on this text.
     pub(super) fn on(known: Known) -> Self {
-        Batch { known, len: 0, members: Vec::new(), step: None, writes: Writes::default() }
+        let (members, writes) = (Vec::new(), Writes::default());
+        Batch { known, len: 0, members, step: None, becomes: None, reads: None, writes }
+    }
+
+    /// Whether this change can be decided in this batch: all rules of a step read the document alike.
+    pub(super) fn suits(&self, change: &Change) -> bool {
+        self.step.is_none() || self.reads == change.reads
+    }
+
+    /// The document as the next rule sees it.
+    pub(super) fn seen(&self) -> Seen<'_> {
+        let becomes = self.becomes.as_ref().map(|becomes| &becomes.value);
+        Seen { text: self.text(), value: becomes.or(self.known.value.as_ref()) }
     }
 
     /// The step of all its changes. `None`: nothing is written.
@@ -55,8 +77,34 @@ impl Batch {
         self.members.iter().map(|member| member.place)
     }
 
-    /// The document's text after all its changes.
-    pub(super) fn text(&self) -> Option<&[u8]> {
+    /// Writes the text of the document, once for all its changes.
+    pub(super) fn seal(&mut self) -> Result<(), Fault> {
+        let Some(becomes) = &self.becomes else { return Ok(()) };
+        // A change that deletes the document is the last one.
+        if self.step.as_ref().is_some_and(|step| step.document_write().is_none()) {
+            let text = becomes.text(self.known.value.as_ref(), self.known.text.as_deref())?;
+            if self.known.text.as_ref() != Some(&text) {
+                self.step = self.step.take().map(|step| step.write(text));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is known once the step has happened.
+    pub(super) fn outcome(self, as_of: u64) -> Known {
+        let text = self.text().map(<[u8]>::to_vec);
+        let value = match (&text, self.becomes) {
+            (None, _) => None,
+            (Some(_), Some(becomes)) => Some(becomes.value),
+            (Some(text), None) => {
+                self.known.value.filter(|_| self.known.text.as_ref() == Some(text))
+            }
+        };
+        Known { text, value, as_of }
+    }
+
+    /// The document's text after all its changes, as far as they are written.
+    fn text(&self) -> Option<&[u8]> {
         match self.step.as_ref().and_then(Step::document_write) {
             Some(write) => write.args().first().map(Vec::as_slice),
             None => self.known.text.as_deref(),
@@ -71,12 +119,14 @@ impl Batch {
     }
 
     /// Adds the step of the next change in hand.
-    pub(super) fn add(&mut self, step: Step) {
+    pub(super) fn add(&mut self, step: Step, becomes: Option<Becomes>, reads: Option<TypeId>) {
         debug_assert!(
             step.effects().iter().all(|op| op.key() != Some(step.document())),
             "only the document's own write touches the document"
         );
         self.members.push(Member { place: self.len, guards: step.guards().len() - 1 });
+        self.becomes = becomes.or(self.becomes.take());
+        self.reads = reads;
         self.step = Some(match (self.step.take(), &self.known.text) {
             (Some(earlier), _) => earlier.join(step),
             (None, Some(text)) => step.expect(text),

@@ -1,12 +1,14 @@
 //! One caller's change: its rule, the place for its answer, and how far it has come. Caller and worker
 //! agree under a lock whether it was sent, so a caller that leaves knows what became of its change.
 
+use std::any::TypeId;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use super::document::{Becomes, Value};
 use super::{Decision, Written};
 use crate::fault::Fault;
 use crate::step::Step;
@@ -31,22 +33,50 @@ struct Progress {
 
 type Shared = Arc<Mutex<Progress>>;
 
-/// Makes the two ends of a change: the worker's and the caller's.
-pub(super) fn new<T, R>(rule: R, by: Deadline) -> (Change, Call<T>)
+/// What a rule is asked about: the document's text and, where somebody read it already, what it says.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'a> {
+    pub(super) text: Option<&'a [u8]>,
+    pub(super) value: Option<&'a Value>,
+}
+
+/// What a rule made of a document.
+pub(super) struct Ruling<T> {
+    /// The fault is that the document cannot be read.
+    pub(super) decision: Result<Decision<T>, Fault>,
+    /// What the text says, where the rule had to read it.
+    pub(super) read: Option<Value>,
+    /// The document as the step leaves it, where the rule does not write its text itself.
+    pub(super) becomes: Option<Becomes>,
+}
+
+/// The same without the answer, which waits for the step.
+#[derive(Default)]
+pub(super) struct Ruled {
+    pub(super) step: Option<Step>,
+    pub(super) read: Option<Value>,
+    pub(super) becomes: Option<Becomes>,
+}
+
+/// Makes the two ends of a change: the worker's and the caller's. `reads` is the type that the rule
+/// reads the document as; `None`: it looks at the text.
+pub(super) fn new<T, R>(rule: R, reads: Option<TypeId>, by: Deadline) -> (Change, Call<T>)
 where
     T: Send + 'static,
-    R: FnMut(Option<&[u8]>) -> Decision<T> + Send + 'static,
+    R: FnMut(Seen<'_>) -> Ruling<T> + Send + 'static,
 {
     let (tell, answer) = oneshot::channel();
     let progress = Arc::new(Mutex::new(Progress { phase: Phase::Waiting, conflicts: 0 }));
     let rule = Box::new(Typed { rule, answer: None, tell });
-    let change = Change { rule, progress: Arc::clone(&progress), by, number: 0 };
+    let change = Change { rule, reads, progress: Arc::clone(&progress), by, number: 0 };
     (change, Call { answer, progress, by })
 }
 
 /// The worker's end.
 pub(super) struct Change {
     rule: Box<dyn Rule>,
+    /// The type that the rule reads the document as.
+    pub(super) reads: Option<TypeId>,
     progress: Shared,
     /// The caller's deadline.
     pub(super) by: Deadline,
@@ -55,9 +85,9 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// Decides on this text. `None`: nothing is to be written.
-    pub(super) fn decide(&mut self, current: Option<&[u8]>) -> Option<Step> {
-        self.rule.decide(current)
+    /// Decides on this document. Without a step nothing is to be written.
+    pub(super) fn decide(&mut self, seen: Seen<'_>) -> Ruled {
+        self.rule.decide(seen)
     }
 
     /// Marks it as sent. `false`: its caller has left, and it must not be sent.
@@ -101,7 +131,7 @@ impl Change {
 
 /// A rule whose type of answer is its own business.
 trait Rule: Send {
-    fn decide(&mut self, current: Option<&[u8]>) -> Option<Step>;
+    fn decide(&mut self, seen: Seen<'_>) -> Ruled;
 
     /// Answers: the decision, the guard that failed, or the fault. A caller that has left hears nothing.
     fn tell(self: Box<Self>, outcome: Result<Option<usize>, Fault>);
@@ -112,32 +142,39 @@ type Outcome<T> = Result<Written<std::thread::Result<T>>, Fault>;
 
 struct Typed<T, R> {
     rule: R,
-    answer: Option<std::thread::Result<T>>,
+    answer: Option<Result<std::thread::Result<T>, Fault>>,
     tell: oneshot::Sender<Outcome<T>>,
 }
 
 impl<T, R> Rule for Typed<T, R>
 where
     T: Send,
-    R: FnMut(Option<&[u8]>) -> Decision<T> + Send,
+    R: FnMut(Seen<'_>) -> Ruling<T> + Send,
 {
-    fn decide(&mut self, current: Option<&[u8]>) -> Option<Step> {
+    fn decide(&mut self, seen: Seen<'_>) -> Ruled {
         // A bug in one caller's rule is not the others' business.
-        let decided = catch_unwind(AssertUnwindSafe(|| (self.rule)(current)));
-        let (step, answer) = match decided {
-            Ok(Decision::Write(step, answer)) => (Some(step), Ok(answer)),
-            Ok(Decision::Leave(answer)) => (None, Ok(answer)),
-            Err(panic) => (None, Err(panic)),
+        let ruling = match catch_unwind(AssertUnwindSafe(|| (self.rule)(seen))) {
+            Ok(ruling) => ruling,
+            Err(panic) => {
+                self.answer = Some(Ok(Err(panic)));
+                return Ruled::default();
+            }
+        };
+        let Ruling { decision, read, becomes } = ruling;
+        let (step, answer) = match decision {
+            Ok(Decision::Write(step, answer)) => (Some(step), Ok(Ok(answer))),
+            Ok(Decision::Leave(answer)) => (None, Ok(Ok(answer))),
+            Err(fault) => (None, Err(fault)),
         };
         self.answer = Some(answer);
-        step
+        Ruled { step, read, becomes }
     }
 
     fn tell(self: Box<Self>, outcome: Result<Option<usize>, Fault>) {
         let Typed { answer, tell, .. } = *self;
-        let written = outcome.map(|guard| match guard {
-            Some(guard) => Written::Guarded(guard),
-            None => Written::Answer(answer.expect("an answered change was decided")),
+        let written = outcome.and_then(|guard| match guard {
+            Some(guard) => Ok(Written::Guarded(guard)),
+            None => answer.expect("an answered change was decided").map(Written::Answer),
         });
         let _ = tell.send(written);
     }

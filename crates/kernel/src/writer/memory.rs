@@ -3,13 +3,18 @@
 
 use std::collections::HashMap;
 
+use super::document::Value;
+
 /// Longer texts are not remembered: few documents would take all the memory. Reading one again is cheap
 /// beside sending it.
 const LONGEST: usize = 16 * 1_024;
 
+/// A text, and what it says, where somebody read it.
+type Text = (Vec<u8>, Option<Value>);
+
 pub(super) struct Memory {
-    younger: HashMap<Vec<u8>, Vec<u8>>,
-    older: HashMap<Vec<u8>, Vec<u8>>,
+    younger: HashMap<Vec<u8>, Text>,
+    older: HashMap<Vec<u8>, Text>,
     generation: usize,
 }
 
@@ -20,18 +25,18 @@ impl Memory {
     }
 
     /// Remembers a text until it is taken.
-    pub(super) fn keep(&mut self, document: Vec<u8>, text: Vec<u8>) {
+    pub(super) fn keep(&mut self, document: Vec<u8>, text: Vec<u8>, value: Option<Value>) {
         if self.generation == 0 || text.len() > LONGEST {
             return;
         }
         if self.younger.len() >= self.generation {
             self.older = std::mem::take(&mut self.younger);
         }
-        self.younger.insert(document, text);
+        self.younger.insert(document, (text, value));
     }
 
     /// The text, which is not remembered any more: whoever takes it puts back what the document became.
-    pub(super) fn take(&mut self, document: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn take(&mut self, document: &[u8]) -> Option<Text> {
         self.younger.remove(document).or_else(|| self.older.remove(document))
     }
 }
@@ -44,28 +49,28 @@ mod tests {
     fn the_oldest_texts_are_forgotten_and_the_bound_holds() {
         let mut memory = Memory::new(8);
         for n in 0..100_u8 {
-            memory.keep(vec![n], vec![n]);
+            memory.keep(vec![n], vec![n], None);
             assert!(memory.younger.len() + memory.older.len() <= 8);
         }
-        assert_eq!(memory.take(&[99]), Some(vec![99]));
-        assert_eq!(memory.take(&[99]), None, "a text is taken once");
-        assert_eq!(memory.take(&[0]), None);
+        assert_eq!(memory.take(&[99]).map(|(text, _)| text), Some(vec![99]));
+        assert!(memory.take(&[99]).is_none(), "a text is taken once");
+        assert!(memory.take(&[0]).is_none());
     }
 
     #[test]
     fn a_text_that_is_used_outlives_its_generation() {
         let mut memory = Memory::new(4);
         for n in 0..50_u8 {
-            memory.keep(vec![n], vec![n]);
-            let used = memory.take(&[0]).expect("it was used a moment ago");
-            memory.keep(vec![0], used);
+            memory.keep(vec![n], vec![n], None);
+            let (used, _) = memory.take(&[0]).expect("it was used a moment ago");
+            memory.keep(vec![0], used, None);
         }
     }
 
     #[test]
     fn a_very_long_text_is_not_remembered() {
         let mut memory = Memory::new(4);
-        memory.keep(vec![1], vec![0; LONGEST + 1]);
-        assert_eq!(memory.take(&[1]), None);
+        memory.keep(vec![1], vec![0; LONGEST + 1], None);
+        assert!(memory.take(&[1]).is_none());
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::batch::{Batch, Known};
-use super::change::Change;
+use super::change::{Change, Ruled};
 use super::{Documents, Shared};
 use crate::fault::Fault;
 use crate::reply;
@@ -37,7 +37,7 @@ pub(super) struct Worker {
 impl Worker {
     pub(super) fn new(shared: Arc<Shared>, document: Vec<u8>) -> Self {
         let text = shared.documents.lock().memory.take(&document);
-        let known = text.map(|text| Known { text: Some(text), as_of: 0 });
+        let known = text.map(|(text, value)| Known { text: Some(text), value, as_of: 0 });
         let hand = VecDeque::new();
         let (taken, conflicts, limit, ended) = (0, 0, MOST, false);
         Worker { shared, document, hand, taken, known, conflicts, limit, ended }
@@ -77,8 +77,8 @@ impl Worker {
             return true;
         }
         queues.remove(&self.document);
-        if let Some(Known { text: Some(text), .. }) = self.known.take() {
-            memory.keep(std::mem::take(&mut self.document), text);
+        if let Some(Known { text: Some(text), value, .. }) = self.known.take() {
+            memory.keep(std::mem::take(&mut self.document), text, value);
         }
         self.ended = true;
         false
@@ -110,8 +110,10 @@ impl Worker {
         let mut get = redis::cmd("GET");
         get.arg(&self.document);
         match self.shared.store.call(&get, self.by(MOST)).await {
-            Ok(redis::Value::Nil) => Ok(Known { text: None, as_of }),
-            Ok(redis::Value::BulkString(text)) => Ok(Known { text: Some(text), as_of }),
+            Ok(redis::Value::Nil) => Ok(Known { text: None, value: None, as_of }),
+            Ok(redis::Value::BulkString(text)) => {
+                Ok(Known { text: Some(text), value: None, as_of })
+            }
             Ok(other) => Err(reply::unexpected(&self.document, "text", &other)),
             // A lost answer to a read leaves no doubt: nothing was to be written.
             Err(Fault::Unknown(why)) => Err(Fault::Unavailable(why)),
@@ -130,7 +132,14 @@ impl Worker {
         let mut batch = Batch::on(known);
         while batch.len < self.hand.len().min(limit) {
             let change = &mut self.hand[batch.len];
-            if let Some(step) = change.decide(batch.text()) {
+            if !batch.suits(change) {
+                break;
+            }
+            let Ruled { step, read, becomes } = change.decide(batch.seen());
+            if read.is_some() {
+                batch.known.value = read;
+            }
+            if let Some(step) = step {
                 if !batch.admits(&step) {
                     break;
                 }
@@ -138,15 +147,19 @@ impl Worker {
                     self.hand.remove(batch.len);
                     continue;
                 }
-                batch.add(step);
+                batch.add(step, becomes, change.reads);
             }
             batch.len += 1;
         }
         batch
     }
 
-    async fn send(&mut self, batch: Batch) {
+    async fn send(&mut self, mut batch: Batch) {
         let as_of = self.taken;
+        if let Err(fault) = batch.seal() {
+            self.fail(batch.len, &fault);
+            return;
+        }
         let Some(step) = batch.step() else {
             self.answer(&batch);
             self.known = Some(batch.known);
@@ -155,14 +168,14 @@ impl Worker {
         match self.shared.store.step(step, self.by(batch.len)).await {
             Ok(Stepped::Done) => {
                 self.conflicts = 0;
-                self.known = Some(Known { text: batch.text().map(<[u8]>::to_vec), as_of });
                 self.answer(&batch);
+                self.known = Some(batch.outcome(as_of));
             }
             Ok(Stepped::Refused(Refused { guard: 0, found, missing })) => {
                 self.wait_again(&batch, true);
                 // A step that does not say what it found is followed by a read.
                 let told = found.is_some() || missing;
-                self.known = told.then_some(Known { text: found, as_of });
+                self.known = told.then_some(Known { text: found, value: None, as_of });
                 self.pause().await;
             }
             Ok(Stepped::Refused(Refused { guard, .. })) => {

@@ -16,4 +16,5 @@ mod timers;
 mod update;
 mod wire;
 mod writer;
+mod writer_document;
 mod writer_model;
