@@ -11,7 +11,7 @@ const SENTINEL_PORT: u16 = 26379;
 
 /// Where the data lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Address {
     /// The engine in this process, nothing on disk.
     Memory,
     /// The engine in this process, durable in a directory.
@@ -24,16 +24,16 @@ pub enum Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Servers {
     /// One server, Sentinels, or nodes of a Cluster.
-    pub role: Role,
+    pub role: Deployment,
     /// The addresses named in the URL.
-    pub addresses: Vec<Address>,
+    pub addresses: Vec<Endpoint>,
     /// Login and database on the data servers.
     pub access: Access,
 }
 
 /// What the named addresses are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Role {
+pub enum Deployment {
     /// The server itself (or one node of a Cluster: that is found out).
     Server,
     /// Sentinels that know the primary called `primary`.
@@ -49,19 +49,19 @@ pub enum Role {
 
 /// One end of a socket.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Address {
+pub enum Endpoint {
     /// Host and port.
     Tcp(String, u16),
     /// A Unix socket.
     Unix(PathBuf),
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Address::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Address::Tcp(host, port) => write!(f, "{host}:{port}"),
-            Address::Unix(path) => write!(f, "{}", path.display()),
+            Endpoint::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Endpoint::Tcp(host, port) => write!(f, "{host}:{port}"),
+            Endpoint::Unix(path) => write!(f, "{}", path.display()),
         }
     }
 }
@@ -99,30 +99,30 @@ pub struct Tls {
     pub insecure: bool,
 }
 
-impl Place {
+impl Address {
     /// Reads `memory`, `embedded:DIR` or a URL.
-    pub fn parse(text: &str) -> Result<Place, OpenError> {
+    pub fn parse(text: &str) -> Result<Address, OpenError> {
         if text == "memory" || text == "embedded:memory" {
-            return Ok(Place::Memory);
+            return Ok(Address::Memory);
         }
         if let Some(dir) = text.strip_prefix("embedded:") {
             let dir = dir.strip_prefix("//").unwrap_or(dir);
             return if dir.is_empty() {
                 Err(usage("embedded: wants a directory, such as embedded:./data"))
             } else {
-                Ok(Place::Directory(dir.into()))
+                Ok(Address::Directory(dir.into()))
             };
         }
-        parse_url(text).map(Place::Servers)
+        parse_url(text).map(Address::Servers)
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Memory => f.write_str("memory"),
-            Place::Directory(dir) => write!(f, "{}", dir.display()),
-            Place::Servers(servers) => servers.fmt(f),
+            Address::Memory => f.write_str("memory"),
+            Address::Directory(dir) => write!(f, "{}", dir.display()),
+            Address::Servers(servers) => servers.fmt(f),
         }
     }
 }
@@ -133,12 +133,14 @@ impl fmt::Display for Servers {
         let all = all.join(",");
         let s = if self.access.tls.is_some() { "s" } else { "" };
         match &self.role {
-            Role::Server if matches!(self.addresses[0], Address::Unix(_)) => {
+            Deployment::Server if matches!(self.addresses[0], Endpoint::Unix(_)) => {
                 write!(f, "unix://{all}")
             }
-            Role::Server => write!(f, "redis{s}://{all}"),
-            Role::Sentinel { primary, .. } => write!(f, "redis{s}+sentinel://{all}/{primary}"),
-            Role::Cluster => write!(f, "redis{s}+cluster://{all}"),
+            Deployment::Server => write!(f, "redis{s}://{all}"),
+            Deployment::Sentinel { primary, .. } => {
+                write!(f, "redis{s}+sentinel://{all}/{primary}")
+            }
+            Deployment::Cluster => write!(f, "redis{s}+cluster://{all}"),
         }?;
         if self.access.db == 0 { Ok(()) } else { write!(f, " db {}", self.access.db) }
     }
@@ -192,8 +194,8 @@ fn parse_url(text: &str) -> Result<Servers, OpenError> {
                 "unix:// wants the path of a socket, such as unix:///run/redis.sock",
             ));
         }
-        let addresses = vec![Address::Unix(unescape(rest)?.into())];
-        return Ok(Servers { role: Role::Server, addresses, access });
+        let addresses = vec![Endpoint::Unix(unescape(rest)?.into())];
+        return Ok(Servers { role: Deployment::Server, addresses, access });
     }
     let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
     let port = if kind == "sentinel" { SENTINEL_PORT } else { PORT };
@@ -206,16 +208,16 @@ fn parse_url(text: &str) -> Result<Servers, OpenError> {
                 "redis:// names one server: for several use redis+sentinel:// or redis+cluster://",
             ));
         }
-        "server" => Role::Server,
+        "server" => Deployment::Server,
         "sentinel" => {
             let Some(primary) = parts.next() else {
                 return Err(usage(
                     "a Sentinel URL ends with the primary's name: redis+sentinel://host:26379/mymaster",
                 ));
             };
-            Role::Sentinel { primary: unescape(primary)?, login: query.sentinel }
+            Deployment::Sentinel { primary: unescape(primary)?, login: query.sentinel }
         }
-        _ => Role::Cluster,
+        _ => Deployment::Cluster,
     };
     if let Some(db) = parts.next() {
         access.db = number(db)?;
@@ -223,7 +225,7 @@ fn parse_url(text: &str) -> Result<Servers, OpenError> {
     if parts.next().is_some() {
         return Err(usage("there is more after the database number in the URL than it can mean"));
     }
-    if access.db != 0 && role == Role::Cluster {
+    if access.db != 0 && role == Deployment::Cluster {
         return Err(usage("a Cluster has only database 0: leave the number out of the URL"));
     }
     Ok(Servers { role, addresses, access })
@@ -274,7 +276,7 @@ fn read_login(text: &str) -> Result<Login, OpenError> {
     Ok(Login { user: some(unescape(user)?), password: some(unescape(password)?) })
 }
 
-fn address(text: &str, default: u16) -> Result<Address, OpenError> {
+fn address(text: &str, default: u16) -> Result<Endpoint, OpenError> {
     let bad = || usage("an address is host:port, with the port from 1 to 65535");
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
@@ -293,7 +295,7 @@ fn address(text: &str, default: u16) -> Result<Address, OpenError> {
     if host.is_empty() {
         return Err(bad());
     }
-    Ok(Address::Tcp(host.to_owned(), port))
+    Ok(Endpoint::Tcp(host.to_owned(), port))
 }
 
 fn unescape(text: &str) -> Result<String, OpenError> {
@@ -320,16 +322,16 @@ mod tests {
     use super::*;
 
     fn servers(text: &str) -> Servers {
-        match Place::parse(text) {
-            Ok(Place::Servers(servers)) => servers,
+        match Address::parse(text) {
+            Ok(Address::Servers(servers)) => servers,
             other => panic!("{text}: {other:?}"),
         }
     }
 
     #[test]
     fn every_kind_of_url_is_read() {
-        assert_eq!(Place::parse("memory"), Ok(Place::Memory));
-        assert_eq!(Place::parse("embedded:./d"), Ok(Place::Directory("./d".into())));
+        assert_eq!(Address::parse("memory"), Ok(Address::Memory));
+        assert_eq!(Address::parse("embedded:./d"), Ok(Address::Directory("./d".into())));
         assert_eq!(servers("redis://host").to_string(), "redis://host:6379");
         assert_eq!(servers("redis://[::1]:7/3").to_string(), "redis://[::1]:7 db 3");
         assert_eq!(servers("unix:///run/redis.sock?db=2").access.db, 2);
@@ -337,11 +339,13 @@ mod tests {
         assert_eq!(tls.authorities, Some("/etc/ca.pem".into()));
         assert!(!tls.insecure);
         let sentinel = servers("redis+sentinel://a,b:7/mymaster/4?sentinel_password=x");
-        assert_eq!(sentinel.addresses[0], Address::Tcp("a".into(), 26379));
-        assert_eq!(sentinel.addresses[1], Address::Tcp("b".into(), 7));
+        assert_eq!(sentinel.addresses[0], Endpoint::Tcp("a".into(), 26379));
+        assert_eq!(sentinel.addresses[1], Endpoint::Tcp("b".into(), 7));
         assert_eq!(sentinel.access.db, 4);
-        assert!(matches!(sentinel.role, Role::Sentinel { primary, .. } if primary == "mymaster"));
-        assert_eq!(servers("redis+cluster://a:1,b:2").role, Role::Cluster);
+        assert!(
+            matches!(sentinel.role, Deployment::Sentinel { primary, .. } if primary == "mymaster")
+        );
+        assert_eq!(servers("redis+cluster://a:1,b:2").role, Deployment::Cluster);
     }
 
     #[test]
@@ -375,7 +379,7 @@ mod tests {
             "unix://",
             "embedded:",
         ] {
-            let error = Place::parse(bad).expect_err(bad);
+            let error = Address::parse(bad).expect_err(bad);
             assert_eq!(error.exit_code(), 2, "{bad}");
             assert!(!error.to_string().contains("secret"), "{error}");
         }

@@ -10,8 +10,8 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use crate::error::Trouble;
-use crate::place::{Access, Address, Login};
+use crate::address::{Access, Endpoint, Login};
+use crate::error::ConnectError;
 use crate::reply::{self, Reader};
 
 /// Any byte stream: TCP, TLS, a Unix socket, or a pipe in memory.
@@ -21,7 +21,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// How connections to one kind of server are made.
 #[derive(Clone)]
-pub(crate) struct Opener {
+pub(crate) struct Connector {
     pub(crate) login: Login,
     pub(crate) db: u32,
     pub(crate) tls: Option<TlsConnector>,
@@ -33,9 +33,9 @@ pub(crate) struct Opener {
     pub(crate) primary_only: bool,
 }
 
-impl Opener {
-    pub(crate) fn new(access: &Access, options: &crate::Options) -> Result<Self, Trouble> {
-        Ok(Opener {
+impl Connector {
+    pub(crate) fn new(access: &Access, options: &crate::Options) -> Result<Self, ConnectError> {
+        Ok(Connector {
             login: access.login.clone(),
             db: access.db,
             tls: access.tls.as_ref().map(crate::tls::connector).transpose()?,
@@ -46,22 +46,23 @@ impl Opener {
     }
 
     /// Connects, logs in and makes sure that a Redis answers.
-    pub(crate) async fn open(&self, address: &Address) -> Result<Wire, Trouble> {
+    pub(crate) async fn open(&self, address: &Endpoint) -> Result<RawConnection, ConnectError> {
         let stream = self.stream(address).await?;
-        let late = || Trouble::Gone(format!("{address} accepts connections but does not answer"));
-        let mut wire = Wire::new(stream);
-        timeout(self.handshake, self.greet(&mut wire)).await.map_err(|_| late())??;
-        Ok(wire)
+        let late =
+            || ConnectError::Gone(format!("{address} accepts connections but does not answer"));
+        let mut connection = RawConnection::new(stream);
+        timeout(self.handshake, self.greet(&mut connection)).await.map_err(|_| late())??;
+        Ok(connection)
     }
 
-    async fn stream(&self, address: &Address) -> Result<Box<dyn Stream>, Trouble> {
-        let late = || Trouble::Gone(format!("{address} does not answer"));
+    async fn stream(&self, address: &Endpoint) -> Result<Box<dyn Stream>, ConnectError> {
+        let late = || ConnectError::Gone(format!("{address} does not answer"));
         match address {
-            Address::Unix(path) => {
+            Endpoint::Unix(path) => {
                 let stream = timeout(self.connect, UnixStream::connect(path)).await;
                 Ok(Box::new(stream.map_err(|_| late())??))
             }
-            Address::Tcp(host, port) => {
+            Endpoint::Tcp(host, port) => {
                 let stream = self.tcp(host, *port).await?;
                 stream.set_nodelay(true)?;
                 match &self.tls {
@@ -70,7 +71,7 @@ impl Opener {
                         let shake = crate::tls::shake(tls, host, stream);
                         // A plain Redis waits for the end of a line that never comes.
                         let silent = |_| {
-                            Trouble::Gone(format!(
+                            ConnectError::Gone(format!(
                                 "{address} does not answer in TLS; for a plain port write redis://"
                             ))
                         };
@@ -82,25 +83,25 @@ impl Opener {
     }
 
     // Looking up a name may take longer than connecting should.
-    async fn tcp(&self, host: &str, port: u16) -> Result<TcpStream, Trouble> {
+    async fn tcp(&self, host: &str, port: u16) -> Result<TcpStream, ConnectError> {
         let lookup = timeout(self.handshake, tokio::net::lookup_host((host, port))).await;
-        let unknown = || Trouble::Gone(format!("the name {host} is not known"));
+        let unknown = || ConnectError::Gone(format!("the name {host} is not known"));
         let mut last = unknown();
         for addr in lookup.map_err(|_| unknown())?.map_err(|_| unknown())? {
             match timeout(self.connect, TcpStream::connect(addr)).await {
                 Ok(Ok(stream)) => return Ok(stream),
                 Ok(Err(error)) => last = error.into(),
-                Err(_) => last = Trouble::Gone(format!("{addr} does not answer")),
+                Err(_) => last = ConnectError::Gone(format!("{addr} does not answer")),
             }
         }
         Err(last)
     }
 
     // Everything in one write; each reply is looked at in turn.
-    async fn greet(&self, wire: &mut Wire) -> Result<(), Trouble> {
+    async fn greet(&self, connection: &mut RawConnection) -> Result<(), ConnectError> {
         let mut bytes = Vec::new();
         let mut steps = Vec::new();
-        let mut say = |step: Step, cmd: &Cmd| {
+        let mut say = |step: LoginStep, cmd: &Cmd| {
             cmd.write_packed_command(&mut bytes);
             steps.push(step);
         };
@@ -109,21 +110,21 @@ impl Opener {
             if let Some(user) = &self.login.user {
                 auth.arg(user);
             }
-            say(Step::Auth, auth.arg(password));
+            say(LoginStep::Auth, auth.arg(password));
         }
         if self.db != 0 {
-            say(Step::Select, redis::cmd("SELECT").arg(self.db));
+            say(LoginStep::Select, redis::cmd("SELECT").arg(self.db));
         }
-        say(Step::Name, redis::cmd("CLIENT").arg("SETNAME").arg("worldkeep"));
+        say(LoginStep::Name, redis::cmd("CLIENT").arg("SETNAME").arg("worldkeep"));
         if self.primary_only {
-            say(Step::Role, &redis::cmd("ROLE"));
+            say(LoginStep::Role, &redis::cmd("ROLE"));
         }
-        say(Step::Ping, &redis::cmd("PING"));
-        wire.write(&bytes).await?;
+        say(LoginStep::Ping, &redis::cmd("PING"));
+        connection.write(&bytes).await?;
         for step in steps {
-            let value = match wire.read().await {
-                Err(Trouble::Gone(reason)) => {
-                    return Err(Trouble::Gone(hint(self.tls.is_some(), reason)));
+            let value = match connection.read().await {
+                Err(ConnectError::Gone(reason)) => {
+                    return Err(ConnectError::Gone(hint(self.tls.is_some(), reason)));
                 }
                 other => other?,
             };
@@ -138,7 +139,7 @@ fn hint(tls: bool, reason: String) -> String {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Step {
+enum LoginStep {
     Auth,
     Select,
     Name,
@@ -146,35 +147,39 @@ enum Step {
     Ping,
 }
 
-impl Step {
-    fn judge(self, value: &Value) -> Result<(), Trouble> {
+impl LoginStep {
+    fn judge(self, value: &Value) -> Result<(), ConnectError> {
         if let Value::ServerError(error) = value {
             let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
             return match (error.code(), self) {
                 // These come unasked, before the server hangs up.
-                ("DENIED", _) => Err(Trouble::NotAllowed(
+                ("DENIED", _) => Err(ConnectError::NotAllowed(
                     "it is in protected mode and takes only connections from its own machine; set \
                      a password there"
                         .to_owned(),
                 )),
-                ("ERR", _) if text.contains("max number of clients") => Err(Trouble::NotYet(
+                ("ERR", _) if text.contains("max number of clients") => Err(ConnectError::NotYet(
                     "it has no room for another client; raise its maxclients".to_owned(),
                 )),
-                ("LOADING", _) => Err(Trouble::NotYet("it is loading its data".to_owned())),
-                ("MASTERDOWN", _) => Err(Trouble::NotYet("it has lost its primary".to_owned())),
-                ("NOAUTH", Step::Ping) => Err(Trouble::Login("it wants a password".to_owned())),
+                ("LOADING", _) => Err(ConnectError::NotYet("it is loading its data".to_owned())),
+                ("MASTERDOWN", _) => {
+                    Err(ConnectError::NotYet("it has lost its primary".to_owned()))
+                }
+                ("NOAUTH", LoginStep::Ping) => {
+                    Err(ConnectError::Login("it wants a password".to_owned()))
+                }
                 ("NOAUTH" | "NOPERM", _) => Ok(()),
-                ("WRONGPASS", _) | (_, Step::Auth) => Err(Trouble::Login(text)),
-                (_, Step::Ping | Step::Select) => Err(Trouble::NotAllowed(text)),
+                ("WRONGPASS", _) | (_, LoginStep::Auth) => Err(ConnectError::Login(text)),
+                (_, LoginStep::Ping | LoginStep::Select) => Err(ConnectError::NotAllowed(text)),
                 _ => Ok(()),
             };
         }
         let fits = match self {
-            Step::Ping => reply::text(value).is_some_and(|text| text == "PONG"),
-            Step::Role => match value {
+            LoginStep::Ping => reply::text(value).is_some_and(|text| text == "PONG"),
+            LoginStep::Role => match value {
                 Value::Array(parts) => match parts.first().and_then(reply::text) {
                     Some(role) if role == "master" => true,
-                    _ => return Err(Trouble::NotYet("it is no primary (yet)".to_owned())),
+                    _ => return Err(ConnectError::NotYet("it is no primary (yet)".to_owned())),
                 },
                 _ => false,
             },
@@ -183,30 +188,30 @@ impl Step {
         if fits {
             Ok(())
         } else {
-            Err(Trouble::Garbage("it answers PING with something else".to_owned()))
+            Err(ConnectError::ProtocolError("it answers PING with something else".to_owned()))
         }
     }
 }
 
 /// An open connection, used by one owner in order.
-pub(crate) struct Wire {
+pub(crate) struct RawConnection {
     stream: Box<dyn Stream>,
     reader: Reader,
     bytes: BytesMut,
 }
 
-impl Wire {
+impl RawConnection {
     pub(crate) fn new(stream: Box<dyn Stream>) -> Self {
-        Wire { stream, reader: Reader::default(), bytes: BytesMut::with_capacity(4096) }
+        RawConnection { stream, reader: Reader::default(), bytes: BytesMut::with_capacity(4096) }
     }
 
     /// All of these bytes.
-    pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), ConnectError> {
         self.write_parts(&[bytes]).await
     }
 
     /// One after the other.
-    pub(crate) async fn write_parts(&mut self, parts: &[&[u8]]) -> Result<(), Trouble> {
+    pub(crate) async fn write_parts(&mut self, parts: &[&[u8]]) -> Result<(), ConnectError> {
         for bytes in parts {
             self.stream.write_all(bytes).await?;
         }
@@ -215,7 +220,7 @@ impl Wire {
     }
 
     /// The next reply.
-    pub(crate) async fn read(&mut self) -> Result<Value, Trouble> {
+    pub(crate) async fn read(&mut self) -> Result<Value, ConnectError> {
         loop {
             if let Some(value) = self.here()? {
                 return Ok(value);
@@ -225,13 +230,13 @@ impl Wire {
     }
 
     /// The next reply, if all of it has arrived.
-    fn here(&mut self) -> Result<Option<Value>, Trouble> {
+    fn here(&mut self) -> Result<Option<Value>, ConnectError> {
         self.reader.next(&mut self.bytes).map_err(|garbage| foreign(&garbage.0))
     }
 
-    async fn more(&mut self) -> Result<(), Trouble> {
+    async fn more(&mut self) -> Result<(), ConnectError> {
         if self.stream.read_buf(&mut self.bytes).await? == 0 {
-            return Err(Trouble::Gone("the connection was closed".to_owned()));
+            return Err(ConnectError::Gone("the connection was closed".to_owned()));
         }
         Ok(())
     }
@@ -241,7 +246,7 @@ impl Wire {
         &mut self,
         mut count: usize,
         queued: bool,
-    ) -> Result<Vec<Value>, Trouble> {
+    ) -> Result<Vec<Value>, ConnectError> {
         let mut values = Vec::with_capacity(if queued { 4 } else { count });
         while count > 0 {
             if queued {
@@ -270,13 +275,15 @@ impl Wire {
     }
 }
 
-fn foreign(text: &str) -> Trouble {
+fn foreign(text: &str) -> ConnectError {
     // The first byte of a TLS alert.
     if text.contains("\\u{15}") {
-        return Trouble::Tls("the server speaks TLS: write rediss://".to_owned());
+        return ConnectError::Tls("the server speaks TLS: write rediss://".to_owned());
     }
     if text.contains("HTTP/") {
-        return Trouble::Garbage(format!("{text}; a web server listens there, check the port"));
+        return ConnectError::ProtocolError(format!(
+            "{text}; a web server listens there, check the port"
+        ));
     }
-    Trouble::Garbage(format!("{text}; check the port"))
+    ConnectError::ProtocolError(format!("{text}; check the port"))
 }

@@ -9,12 +9,12 @@ const REMEMBERED: usize = 10_000;
 
 /// What was said last about each thing. One static beside each line that could repeat.
 #[derive(Debug, Default)]
-pub struct Told(Mutex<BTreeMap<String, String>>);
+pub struct LogOnce(Mutex<BTreeMap<String, String>>);
 
-impl Told {
+impl LogOnce {
     /// Nothing was said yet.
     pub const fn new() -> Self {
-        Told(Mutex::new(BTreeMap::new()))
+        LogOnce(Mutex::new(BTreeMap::new()))
     }
 
     /// Whether this state of `what` is news, and so worth a line.
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn a_state_is_news_once_and_again_after_it_was_well() {
-        let told = Told::new();
+        let told = LogOnce::new();
         assert!(told.is_news("a", "gone") && !told.is_news("a", "gone"));
         assert!(told.is_news("b", "gone"), "each thing has a state of its own");
         assert!(told.is_news("a", "wrong"), "another state is news");

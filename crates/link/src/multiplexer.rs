@@ -15,9 +15,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, timeout_at};
 
-use crate::place::Address;
+use crate::address::Endpoint;
+use crate::connection::{RawConnection, Stream};
 use crate::reply::Reader;
-use crate::wire::{Stream, Wire};
 use crate::writes::Writes;
 
 const QUEUE: usize = 1024; // callers beyond it wait, within their deadlines
@@ -66,7 +66,7 @@ struct Request {
     answer: oneshot::Sender<Result<Vec<Value>, Lost>>,
 }
 
-struct Pending {
+struct PendingReply {
     /// Where it starts in the stream of all bytes.
     start: u64,
     since: Instant,
@@ -78,7 +78,7 @@ struct Pending {
 #[derive(Default)]
 struct Shared {
     /// What has no answer yet, in the order it was sent.
-    waiting: Mutex<VecDeque<Pending>>,
+    waiting: Mutex<VecDeque<PendingReply>>,
     written: AtomicU64,
     closed: AtomicBool,
     reason: Mutex<String>,
@@ -97,23 +97,23 @@ impl Shared {
 }
 
 /// A handle for callers; cheap to share.
-pub(crate) struct Pipe {
+pub(crate) struct Multiplexer {
     queue: mpsc::Sender<Request>,
     shared: Arc<Shared>,
-    address: Address,
+    address: Endpoint,
     writes: Writes,
 }
 
-impl Pipe {
+impl Multiplexer {
     /// Takes over an open connection. Must be called within a tokio runtime.
-    pub(crate) fn new(wire: Wire, address: Address) -> Self {
+    pub(crate) fn new(connection: RawConnection, address: Endpoint) -> Self {
         let (queue, requests) = mpsc::channel(QUEUE);
         let shared = Arc::new(Shared::default());
-        tokio::spawn(run(wire, requests, queue.downgrade(), Arc::clone(&shared)));
-        Pipe { queue, shared, address, writes: Writes::default() }
+        tokio::spawn(run(connection, requests, queue.downgrade(), Arc::clone(&shared)));
+        Multiplexer { queue, shared, address, writes: Writes::default() }
     }
 
-    pub(crate) fn address(&self) -> &Address {
+    pub(crate) fn address(&self) -> &Endpoint {
         &self.address
     }
 
@@ -198,12 +198,12 @@ impl Pipe {
 }
 
 async fn run(
-    wire: Wire,
+    connection: RawConnection,
     mut requests: mpsc::Receiver<Request>,
     queue: mpsc::WeakSender<Request>,
     shared: Arc<Shared>,
 ) {
-    let (stream, bytes) = wire.into_parts();
+    let (stream, bytes) = connection.into_parts();
     let (reading, writing) = tokio::io::split(stream);
     let mut reading = std::pin::pin!(read(reading, bytes, &queue, &shared));
     // What is written is looked for at once: reading comes after writing in each turn.
@@ -277,7 +277,7 @@ async fn write(
                 if !request.ticket.turn(Ticket::TAKEN) {
                     continue;
                 }
-                let pending = Pending {
+                let pending = PendingReply {
                     start: taken,
                     since: Instant::now(),
                     replies: request.replies,

@@ -11,11 +11,11 @@ use kernel::{Deadline, Fault, Message, Topic, Value};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout, timeout_at};
 
-use crate::error::Trouble;
-use crate::node::Held;
+use crate::connection::RawConnection;
+use crate::error::ConnectError;
+use crate::node::LentConnection;
 use crate::reply;
 use crate::session::Source;
-use crate::wire::Wire;
 
 const BUFFER: usize = 1024; // beyond it the listener is slow and the server's own limit decides
 const IDLE: Duration = Duration::from_millis(1_500);
@@ -39,10 +39,14 @@ pub(crate) async fn subscribe(
     Ok(futures_util::stream::unfold(rx, next).boxed())
 }
 
-async fn begin(source: &dyn Source, topics: &[Topic], by: Deadline) -> Result<Held, Fault> {
+async fn begin(
+    source: &dyn Source,
+    topics: &[Topic],
+    by: Deadline,
+) -> Result<LentConnection, Fault> {
     loop {
         let mut held = source.hold(b"", false, by).await?;
-        match timeout_at(by.instant().into(), confirm(&mut held.wire, topics)).await {
+        match timeout_at(by.instant().into(), confirm(&mut held.connection, topics)).await {
             Ok(Ok(())) => return Ok(held),
             Ok(Err(Refusal::Reply(fault))) => return Err(fault),
             // A subscription has no effect on the data: asking again is always safe.
@@ -57,10 +61,10 @@ async fn begin(source: &dyn Source, topics: &[Topic], by: Deadline) -> Result<He
 
 enum Refusal {
     Reply(Fault),
-    Lost(Trouble),
+    Lost(ConnectError),
 }
 
-async fn confirm(wire: &mut Wire, topics: &[Topic]) -> Result<(), Refusal> {
+async fn confirm(connection: &mut RawConnection, topics: &[Topic]) -> Result<(), Refusal> {
     let mut channels = redis::cmd("SUBSCRIBE");
     let mut patterns = redis::cmd("PSUBSCRIBE");
     for topic in topics {
@@ -75,10 +79,10 @@ async fn confirm(wire: &mut Wire, topics: &[Topic]) -> Result<(), Refusal> {
             cmd.write_packed_command(&mut bytes);
         }
     }
-    wire.write(&bytes).await.map_err(Refusal::Lost)?;
+    connection.write(&bytes).await.map_err(Refusal::Lost)?;
     let mut confirmed = 0;
     while confirmed < topics.len() {
-        let value = wire.read().await.map_err(Refusal::Lost)?;
+        let value = connection.read().await.map_err(Refusal::Lost)?;
         if let Value::ServerError(error) = &value {
             return Err(Refusal::Reply(reply::refused(error)));
         }
@@ -97,11 +101,16 @@ fn is_confirmation(value: &Value) -> bool {
         .is_some_and(|kind| kind == "subscribe" || kind == "psubscribe")
 }
 
-async fn keep(source: Arc<dyn Source>, topics: Vec<Topic>, held: Held, tx: mpsc::Sender<Message>) {
+async fn keep(
+    source: Arc<dyn Source>,
+    topics: Vec<Topic>,
+    held: LentConnection,
+    tx: mpsc::Sender<Message>,
+) {
     let mut held = held;
     loop {
         tokio::select! {
-            why = follow(&mut held.wire, &tx) => tracing::debug!(why, "a subscription is lost"),
+            why = follow(&mut held.connection, &tx) => tracing::debug!(why, "a subscription is lost"),
             () = tx.closed() => return,
         }
         held = loop {
@@ -120,14 +129,14 @@ async fn keep(source: Arc<dyn Source>, topics: Vec<Topic>, held: Held, tx: mpsc:
     }
 }
 
-async fn follow(wire: &mut Wire, tx: &mpsc::Sender<Message>) -> String {
+async fn follow(connection: &mut RawConnection, tx: &mpsc::Sender<Message>) -> String {
     let ping = Bytes::from_static(b"*1\r\n$4\r\nPING\r\n");
     loop {
-        let read = match timeout(IDLE, wire.read()).await {
+        let read = match timeout(IDLE, connection.read()).await {
             Ok(read) => read,
-            Err(_) => match wire.write(&ping).await {
+            Err(_) => match connection.write(&ping).await {
                 Err(trouble) => Err(trouble),
-                Ok(()) => match timeout(SILENCE, wire.read()).await {
+                Ok(()) => match timeout(SILENCE, connection.read()).await {
                     Ok(read) => read,
                     Err(_) => return "silence".to_owned(),
                 },

@@ -6,7 +6,7 @@ use redis::Arg;
 
 /// How a command may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum CommandClass {
     /// Anywhere.
     Plain,
     /// May wait inside the server: a connection of its own.
@@ -32,22 +32,26 @@ fn is(word: &[u8], names: &[&str]) -> bool {
 }
 
 /// Looks at the name, and at `BLOCK` of the two stream commands.
-pub(crate) fn manner(cmd: &Cmd) -> Manner {
+pub(crate) fn command_class(cmd: &Cmd) -> CommandClass {
     let mut words = words(cmd);
-    let Some(name) = words.next() else { return Manner::Plain };
+    let Some(name) = words.next() else { return CommandClass::Plain };
     match name.first().map_or(0, u8::to_ascii_uppercase) {
         b'B' if is(name, &["BLPOP", "BRPOP", "BLMOVE", "BLMPOP", "BRPOPLPUSH"])
             || is(name, &["BZPOPMIN", "BZPOPMAX", "BZMPOP"]) =>
         {
-            Manner::Blocking
+            CommandClass::Blocking
         }
         b'X' if is(name, &["XREAD", "XREADGROUP"]) => {
             let mut options = words.take_while(|word| !is(word, &["STREAMS"]));
-            if options.any(|word| is(word, &["BLOCK"])) { Manner::Blocking } else { Manner::Plain }
+            if options.any(|word| is(word, &["BLOCK"])) {
+                CommandClass::Blocking
+            } else {
+                CommandClass::Plain
+            }
         }
-        b'W' if is(name, &["WAIT", "WAITAOF"]) => Manner::Blocking,
-        b'W' if is(name, &["WATCH"]) => Manner::Watch,
-        b'U' if is(name, &["UNWATCH"]) => Manner::Unwatch,
+        b'W' if is(name, &["WAIT", "WAITAOF"]) => CommandClass::Blocking,
+        b'W' if is(name, &["WATCH"]) => CommandClass::Watch,
+        b'U' if is(name, &["UNWATCH"]) => CommandClass::Unwatch,
         b'A' | b'H' | b'M' | b'P' | b'Q' | b'R' | b'S' | b'D' | b'E' | b'U'
             if is(
                 name,
@@ -60,17 +64,17 @@ pub(crate) fn manner(cmd: &Cmd) -> Manner {
                 &["PUNSUBSCRIBE", "SUNSUBSCRIBE", "READONLY", "READWRITE", "ASKING"],
             ) || is(name, &["SYNC", "PSYNC"]) =>
         {
-            Manner::Stateful
+            CommandClass::Stateful
         }
         b'C' if is(name, &["CLIENT"]) => {
             let reading = ["ID", "INFO", "LIST", "GETNAME", "KILL", "UNBLOCK"];
             if words.next().is_some_and(|word| is(word, &reading)) {
-                Manner::Plain
+                CommandClass::Plain
             } else {
-                Manner::Stateful
+                CommandClass::Stateful
             }
         }
-        _ => Manner::Plain,
+        _ => CommandClass::Plain,
     }
 }
 
@@ -78,12 +82,12 @@ pub(crate) fn manner(cmd: &Cmd) -> Manner {
 mod tests {
     use super::*;
 
-    fn of(line: &str) -> Manner {
+    fn of(line: &str) -> CommandClass {
         let mut cmd = Cmd::new();
         for word in line.split(' ') {
             cmd.arg(word);
         }
-        manner(&cmd)
+        command_class(&cmd)
     }
 
     #[test]
@@ -91,15 +95,15 @@ mod tests {
         for plain in
             ["GET BLPOP", "xread COUNT 1 STREAMS BLOCK 0", "CLIENT ID", "SET a b", "EVAL x 0"]
         {
-            assert_eq!(of(plain), Manner::Plain, "{plain}");
+            assert_eq!(of(plain), CommandClass::Plain, "{plain}");
         }
         for blocking in ["blpop a 0", "XREADGROUP GROUP g c BLOCK 5 STREAMS s >", "WAIT 1 0"] {
-            assert_eq!(of(blocking), Manner::Blocking, "{blocking}");
+            assert_eq!(of(blocking), CommandClass::Blocking, "{blocking}");
         }
         for stateful in ["SELECT 1", "MULTI", "client reply off", "SUBSCRIBE a", "exec"] {
-            assert_eq!(of(stateful), Manner::Stateful, "{stateful}");
+            assert_eq!(of(stateful), CommandClass::Stateful, "{stateful}");
         }
-        assert_eq!(of("WATCH a"), Manner::Watch);
-        assert_eq!(of("UNWATCH"), Manner::Unwatch);
+        assert_eq!(of("WATCH a"), CommandClass::Watch);
+        assert_eq!(of("UNWATCH"), CommandClass::Unwatch);
     }
 }
