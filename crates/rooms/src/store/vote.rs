@@ -18,7 +18,7 @@ use crate::seen::{Parts, Room, corrupt};
 /// What is looked at to close a vote.
 const CLOSING: Parts = Parts("rvf");
 /// What was said of votes that could not be closed in time.
-static WAITS: kernel::Told = kernel::Told::new();
+static WAITS: kernel::LogOnce = kernel::LogOnce::new();
 
 /// A vote on its way to the script.
 pub(super) struct Casting {
