@@ -91,7 +91,7 @@ impl App {
             check_admin_token(token)?;
         }
         if modules.iter().any(|module| module.name == "jobs") {
-            crate::routes::jobs::check_settings(&settings)?;
+            crate::jobs::check_settings(&settings)?;
         }
         let (_, api) = api_router(&modules).split_for_parts();
         let rows = || ACCESS.iter().chain(modules.iter().flat_map(|module| module.access));

@@ -17,9 +17,9 @@ use super::things::ship_id;
 use crate::app::App;
 use crate::caller::{Caller, Player};
 use crate::extract::Body;
-use crate::gateway::accounts::{account, fleet};
-use crate::gateway::orders::Asker;
-use crate::gateway::{self};
+use crate::galaxy::accounts::{account, fleet};
+use crate::galaxy::gateway;
+use crate::galaxy::orders::Asker;
 use crate::reply::Refusal;
 
 fn line(ship: &ShipRow, active: Option<Uuid>) -> Value {

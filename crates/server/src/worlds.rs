@@ -4,6 +4,7 @@
 
 pub(crate) mod attributes;
 pub(crate) mod commands;
+pub mod demo;
 pub(crate) mod document;
 pub(crate) mod fields;
 pub(crate) mod paging;

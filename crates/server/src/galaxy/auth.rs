@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::app::App;
 use crate::caller::{Caller, bearer};
 use crate::extract::Body;
-use crate::gateway::accounts::{account, fleet};
-use crate::gateway::{self, errors};
+use crate::galaxy::accounts::{account, fleet};
+use crate::galaxy::{errors, gateway};
 use crate::reply::{self, Refusal};
 use crate::tries;
 

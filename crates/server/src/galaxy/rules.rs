@@ -16,8 +16,8 @@ use super::things::ship_id;
 use crate::app::App;
 use crate::caller::Player;
 use crate::extract::Body;
-use crate::gateway::orders::Asker;
-use crate::gateway::{self, errors};
+use crate::galaxy::orders::Asker;
+use crate::galaxy::{errors, gateway};
 use crate::reply::{self, Refusal};
 
 /// A rule as it is told: trigger and actions as JSON, not as text.

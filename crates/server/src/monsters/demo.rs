@@ -11,8 +11,8 @@ use rand::RngExt as _;
 use tokio_util::sync::CancellationToken;
 
 use super::handle;
-use crate::demo_worlds::{FIELD, lease, tenant};
 use crate::modules::State;
+use crate::worlds::demo::{FIELD, lease, tenant};
 
 /// Something is done this often.
 const BEAT: Duration = Duration::from_millis(600);

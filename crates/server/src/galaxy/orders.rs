@@ -4,8 +4,8 @@ use galaxy::engine::GiveError;
 use galaxy::orders::{Command, Order};
 use uuid::Uuid;
 
-use super::Gateway;
 use super::errors::refusal;
+use super::gateway::Gateway;
 use crate::app::App;
 use crate::reply::Refusal;
 

@@ -11,8 +11,8 @@ use kernel::{Deadline, Message, Topic};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
+use super::gateway::{Gateway, of};
 use super::notes::Note;
-use super::{Gateway, of};
 use crate::app::App;
 use crate::modules::State;
 

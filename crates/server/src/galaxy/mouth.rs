@@ -11,11 +11,11 @@ use tokio::sync::{broadcast, mpsc, watch};
 use super::pilot::{Pilot, welcome};
 use super::socket::code;
 use crate::app::App;
-use crate::gateway::Gateway;
-use crate::gateway::frame::Frame;
-use crate::gateway::notes::{Note, What};
-use crate::gateway::seats::{Seat, Turn};
-use crate::gateway::state::State;
+use crate::galaxy::frame::Frame;
+use crate::galaxy::gateway::Gateway;
+use crate::galaxy::notes::{Note, What};
+use crate::galaxy::seats::{Seat, Turn};
+use crate::galaxy::state::State;
 use crate::outbox::End;
 use crate::pipe::Socket;
 

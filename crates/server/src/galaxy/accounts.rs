@@ -14,7 +14,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{Gateway, errors, notes};
+use super::gateway::Gateway;
+use super::{errors, notes};
 use crate::app::App;
 use crate::caller::Player;
 use crate::reply::{self, Refusal};
@@ -150,7 +151,7 @@ impl Gateway {
 
 /// Whose a player's token is.
 pub(crate) async fn whose(app: Arc<App>, token: String) -> Result<Player, Refusal> {
-    let gateway = super::of(&app);
+    let gateway = super::gateway::of(&app);
     let player = gateway.fleets(&app).await?.accounts().whose(&token).await.map_err(account)?;
     FAILS.store(false, Ordering::Relaxed);
     Ok(Player { id: player.id, username: player.username, is_admin: player.is_admin })
@@ -209,7 +210,7 @@ pub(crate) fn fleet(error: FleetError) -> Refusal {
 
 /// Keeps this server's sockets counted, and takes back those of servers that died.
 pub(crate) async fn presence(app: Arc<App>, stop: CancellationToken) {
-    let gateway = super::of(&app);
+    let gateway = super::gateway::of(&app);
     let online = loop {
         match gateway.online(&app).await {
             Ok(online) => break online,
@@ -236,7 +237,7 @@ pub(crate) async fn presence(app: Arc<App>, stop: CancellationToken) {
     let left = |player| {
         let app = Arc::clone(&told);
         told.tasks.spawn(async move {
-            super::of(&app).announce(&app, notes::LEFT, player, None).await;
+            super::gateway::of(&app).announce(&app, notes::LEFT, player, None).await;
         });
     };
     tokio::join!(online.run(last.clone(), left), goodbye);

@@ -15,8 +15,8 @@ use super::things::ship_id;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::extract::Body;
-use crate::gateway::orders::Asker;
-use crate::gateway::{self, errors};
+use crate::galaxy::orders::Asker;
+use crate::galaxy::{errors, gateway};
 use crate::reply::Refusal;
 
 /// What to build, and where.

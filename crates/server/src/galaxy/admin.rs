@@ -19,8 +19,8 @@ use super::things::{GameStatus, game_status};
 use crate::app::App;
 use crate::caller::Caller;
 use crate::extract::Body;
-use crate::gateway::orders::Asker;
-use crate::gateway::{self, errors};
+use crate::galaxy::orders::Asker;
+use crate::galaxy::{errors, gateway};
 use crate::reply::{self, Refusal};
 
 /// The game, and how its engine is doing; numbers of an engine elsewhere are `null`.

@@ -19,15 +19,16 @@ use super::pilot::{Pilot, away, rename, switch};
 use super::socket::code;
 use super::words::{Said, error};
 use crate::app::App;
-use crate::gateway::accounts::account;
-use crate::gateway::frame::SHIPS_MOST;
-use crate::gateway::orders::Asker;
-use crate::gateway::seats::Seat;
-use crate::gateway::{Gateway, errors};
+use crate::galaxy::accounts::account;
+use crate::galaxy::errors;
+use crate::galaxy::frame::SHIPS_MOST;
+use crate::galaxy::gateway::Gateway;
+use crate::galaxy::orders::Asker;
+use crate::galaxy::seats::Seat;
 use crate::outbox::End;
 use crate::pipe::{self, Socket};
 use crate::reply::{self, Refusal};
-use crate::routes::rooms::rates::{Bucket, Taken};
+use crate::rooms::rates::{Bucket, Taken};
 
 /// Silence that ends a socket.
 const IDLE: Duration = Duration::from_mins(1);

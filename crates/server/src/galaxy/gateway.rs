@@ -25,20 +25,9 @@ use crate::limits::Counts;
 use crate::reply::{ErrorDef, Refusal};
 use crate::settings::Settings;
 
-pub(crate) mod accounts;
-pub(crate) mod errors;
-pub(crate) mod frame;
-pub(crate) mod loops;
-mod nearest;
-pub(crate) mod notes;
-pub(crate) mod orders;
-pub(crate) mod seats;
-pub(crate) mod shapes;
-pub(crate) mod state;
-
-use frame::{Frame, Meters};
-use notes::Note;
-use seats::Seats;
+use super::frame::{Frame, Meters};
+use super::notes::Note;
+use super::seats::Seats;
 
 /// What one server holds of the galaxy.
 pub(crate) struct Gateway {
@@ -47,7 +36,7 @@ pub(crate) struct Gateway {
     /// The engine of this process; it may or may not lead.
     pub(crate) engine: Handle,
     /// Until its loop takes it.
-    waiting: Mutex<Option<Engine>>,
+    pub(super) waiting: Mutex<Option<Engine>>,
     /// The newest frame; `None` until there is a world.
     pub(crate) frames: watch::Sender<Option<Arc<Frame>>>,
     /// Who is to get them.
@@ -60,14 +49,14 @@ pub(crate) struct Gateway {
     /// Whether the event streams are heard for them.
     pub(crate) hearing: watch::Sender<bool>,
     /// The store says that a tick is done.
-    ticked: Notify,
+    pub(super) ticked: Notify,
     /// The way to whichever engine leads.
     pub(crate) orders: Arc<Orders>,
-    fleets: OnceCell<Fleets>,
+    pub(super) fleets: OnceCell<Fleets>,
     /// The name that store and database share.
     pub(crate) identity: OnceCell<String>,
-    online: OnceCell<Arc<Online>>,
-    snapshots: OnceCell<Arc<Snapshots>>,
+    pub(super) online: OnceCell<Arc<Online>>,
+    pub(super) snapshots: OnceCell<Arc<Snapshots>>,
     /// Sockets by address and by player.
     pub(crate) by_address: Counts<IpAddr>,
     pub(crate) by_player: Counts<Uuid>,

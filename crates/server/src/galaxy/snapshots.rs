@@ -15,8 +15,8 @@ use super::things::{GameStatus, PageQuery, game_status};
 use crate::app::App;
 use crate::caller::Caller;
 use crate::extract::{Query, pack_cursor, page_limit, unpack_cursor};
-use crate::gateway;
-use crate::gateway::orders::Asker;
+use crate::galaxy::gateway;
+use crate::galaxy::orders::Asker;
 use crate::reply::{self, Refusal};
 
 /// How long an engine of another server may take.
@@ -34,7 +34,7 @@ fn line(row: &SnapshotRow) -> Value {
 async fn all(app: &App) -> Result<Vec<SnapshotRow>, Refusal> {
     let gateway = gateway::of(app);
     let mut rows =
-        gateway.snapshots(app).await?.list().await.map_err(gateway::accounts::snapshot)?;
+        gateway.snapshots(app).await?.list().await.map_err(crate::galaxy::accounts::snapshot)?;
     rows.sort_by_key(|row| std::cmp::Reverse(row.id));
     Ok(rows)
 }

@@ -15,7 +15,6 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::modules::State;
-use crate::routes;
 
 /// Whose demo field it is.
 pub const TENANT: Uuid = Uuid::from_u128(0xde30_0000_0000_4000_8000_0000_0000_0001);
@@ -51,7 +50,7 @@ pub(crate) fn reactors_part(app: State, stop: CancellationToken) -> BoxFuture<'s
         if !app.demo() {
             return;
         }
-        let Ok(reactors) = routes::reactors::handle(&app) else { return };
+        let Ok(reactors) = crate::reactors::handle(&app) else { return };
         let lease = lease(&app, "demo-reactors");
         lease.lead(|| play(Arc::clone(&reactors)), stop.cancelled()).await;
     }

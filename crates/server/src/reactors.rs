@@ -145,7 +145,7 @@ const LOOPS: &[Loop] = &[
     Loop { name: "reactor timers", run: timers },
     Loop { name: "reactor commands", run: commands::serve },
     Loop { name: "reactor catalogue", run: catalogue },
-    Loop { name: "reactors of the demo field", run: crate::demo_worlds::reactors_part },
+    Loop { name: "reactors of the demo field", run: crate::worlds::demo::reactors_part },
 ];
 
 impl From<ReactorError> for Refusal {

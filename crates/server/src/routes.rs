@@ -1,4 +1,4 @@
-//! Routes of the server itself, and one file per module. Handlers parse, authorise what the access table
+//! Routes of the server itself. Handlers parse, authorise what the access table
 //! cannot know, call, and answer; errors are [`crate::reply::Refusal`]s.
 
 use std::sync::Arc;
@@ -11,14 +11,9 @@ use crate::app::App;
 
 mod check;
 mod events;
-pub(crate) mod galaxy;
 mod health;
-pub(crate) mod jobs;
 mod keys;
-pub(crate) mod monsters;
 mod overview;
-pub(crate) mod reactors;
-pub(crate) mod rooms;
 mod session;
 mod tokens;
 

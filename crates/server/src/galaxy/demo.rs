@@ -8,8 +8,8 @@ use kernel::{Deadline, Lease};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::gateway::orders::Asker;
-use crate::gateway::{self, Gateway};
+use crate::galaxy::gateway::{self, Gateway};
+use crate::galaxy::orders::Asker;
 use crate::modules::State;
 
 const LEASE: Duration = Duration::from_mins(1);

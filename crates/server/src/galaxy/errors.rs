@@ -3,7 +3,7 @@
 use galaxy::engine::Told;
 use galaxy::orders::OrderError;
 
-use super::{NO_WORLD, WORLD_LOST};
+use super::gateway::{NO_WORLD, WORLD_LOST};
 use crate::reply::{self, ErrorDef, Refusal};
 
 macro_rules! numbers {

@@ -4,7 +4,7 @@ use galaxy::engine::Seen;
 use galaxy::snapshot::ALARM_AFTER;
 use galaxy::text;
 
-use crate::gateway;
+use crate::galaxy::gateway;
 use crate::modules::State;
 use crate::overview::{Look, Tile};
 use crate::reply::Refusal;

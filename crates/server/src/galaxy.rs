@@ -1,18 +1,29 @@
 //! The galaxy module on HTTP and WebSocket: its routes, access, errors, settings, loops and tile (see `modules.rs`).
-//! The world and its engine are in the `galaxy` crate; what a server holds of it is in `server/src/gateway`.
+//! The world and its engine are in the `galaxy` crate; what a server holds of it is in `galaxy/gateway.rs`.
 
+mod accounts;
 mod admin;
 mod auth;
 mod build;
 mod demo;
+mod errors;
 mod fleet;
+mod frame;
+mod gateway;
+mod loops;
 mod mouth;
+mod nearest;
+mod notes;
+mod orders;
 mod pilot;
 mod players;
 mod rules;
+mod seats;
 mod settings;
+mod shapes;
 mod snapshots;
 mod socket;
+mod state;
 mod talk;
 mod things;
 mod tile;
@@ -24,7 +35,6 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::access::{Access, Need, Role, Scope, open, row};
-use crate::gateway::{self, accounts, errors, loops};
 use crate::modules::{Loop, Module, State, Streams};
 
 /// What galaxy adds to the server.

@@ -16,9 +16,9 @@ use super::things::PageQuery;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::extract::{Body, Query, page_limit};
-use crate::gateway::accounts::{account, fleet};
-use crate::gateway::notes::{Note, PLAYER_DELETED, What};
-use crate::gateway::{self, errors};
+use crate::galaxy::accounts::{account, fleet};
+use crate::galaxy::notes::{Note, PLAYER_DELETED, What};
+use crate::galaxy::{errors, gateway};
 use crate::reply::Refusal;
 
 async fn gate(app: &App) -> Result<Json<Value>, Refusal> {

@@ -16,8 +16,8 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::extract::{Query, pack_cursor, page_limit, unpack_cursor};
-use crate::gateway::shapes::{self, ShipFull, ShipLine, StationLine};
-use crate::gateway::{self, errors};
+use crate::galaxy::shapes::{self, ShipFull, ShipLine, StationLine};
+use crate::galaxy::{errors, gateway};
 use crate::reply::Refusal;
 use crate::wire;
 
