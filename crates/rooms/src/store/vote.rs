@@ -19,7 +19,7 @@ use crate::seen::{Parts, corrupt};
 /// What is looked at to close a vote.
 const CLOSING: Parts = Parts("rvf");
 /// What was said of votes that could not be closed in time.
-static WAITS: kernel::Told = kernel::Told::new();
+static WAITS: kernel::LogOnce = kernel::LogOnce::new();
 
 /// Why the script is called.
 #[derive(Clone, Copy)]

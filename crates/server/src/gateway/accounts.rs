@@ -30,9 +30,9 @@ fn place(app: &App) -> Result<Place, String> {
     let status = app.store().status();
     let dir = match (app.settings.text("data"), status.kind) {
         (Some(dir), _) => Some(PathBuf::from(dir)),
-        (None, Kind::Embedded) => Some(PathBuf::from(status.place)),
+        (None, Kind::Embedded) => Some(PathBuf::from(status.address)),
         // Each store has accounts of its own.
-        (None, _) => user_dir().map(|dir| dir.join(folder(&status.place))),
+        (None, _) => user_dir().map(|dir| dir.join(folder(&status.address))),
     };
     let dir = dir.filter(|dir| dir.as_os_str() != "memory");
     if let Some(dir) = &dir {

@@ -48,7 +48,7 @@ pub(crate) async fn keep_fresh(
     every: Duration,
     stop: CancellationToken,
 ) {
-    let told = kernel::Told::new();
+    let told = kernel::LogOnce::new();
     loop {
         tokio::select! {
             () = stop.cancelled() => return,

@@ -26,7 +26,7 @@ use crate::worlds::{At, FieldPath, Id, Of, PageQuery, TenantHeaders};
 
 const KIND: &str = "monsters";
 /// What was said of monsters that cannot be read.
-static RUINED: kernel::Told = kernel::Told::new();
+static RUINED: kernel::LogOnce = kernel::LogOnce::new();
 /// A list of types is no longer.
 const MOST_TYPES: usize = 64;
 

@@ -29,7 +29,7 @@ async fn hear(app: &State, hall: &Hall) {
     let store = app.shared_store();
     let topics = [Topic::Pattern(hall.rooms.bus_pattern())];
     let mut first = true;
-    let told = kernel::Told::new();
+    let told = kernel::LogOnce::new();
     loop {
         let by = Deadline::after(Duration::from_secs(5));
         let mut messages = match store.subscribe(&topics, by).await {
