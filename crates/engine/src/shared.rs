@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::Options;
-use crate::aof::{self, Log, OpenError, Opened};
-use crate::client::{Client, Seat};
-use crate::config::Config;
 use crate::core::Core;
-use crate::door_conn::Socket;
-use crate::door_loop::Door;
+use crate::core::client::{Client, Seat};
+use crate::core::config::Config;
+use crate::doors::conn::Socket;
+use crate::doors::event_loop::Door;
+use crate::doors::held::{Held, Line};
+use crate::doors::wake::Wake;
 use crate::exec::Inner;
-use crate::held::{Held, Line};
+use crate::log::{self, Log, OpenError, Opened};
 use crate::lua::host::LuaHost;
 use crate::lua::watch::Watch;
-use crate::wake::Wake;
 
 /// What all doors share.
 pub(crate) struct Shared {
@@ -344,7 +344,7 @@ impl Shared {
         }
         self.look_after_log(&mut inner);
         let core = inner.core();
-        let refusal = core.write_refusal.as_ref().map(aof::reason);
+        let refusal = core.write_refusal.as_ref().map(log::reason);
         let mut told = self.condition.refusal.lock();
         if *told != refusal {
             *told = refusal;

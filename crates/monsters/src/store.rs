@@ -25,7 +25,8 @@ use std::time::Duration;
 use field::{Field, Tenant};
 use kernel::keyspace::{Key, Layout};
 use kernel::{
-    Clock, Deadline, Decision, Effects as _, Op, Pending, ScopeSet, Store, TimerKeys, Writer,
+    Clock, Deadline, Decision, Documents, Effects as _, Op, Pending, ScopeSet, Store, TimerKeys,
+    Writer,
 };
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -70,7 +71,8 @@ pub struct Options {
 /// The monsters of all tenants in one store.
 pub struct Monsters {
     pub(crate) store: Arc<dyn Store>,
-    writer: Writer,
+    writer: Writer<Documents<Monster>>,
+    drop_timers: Writer,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) keys: Keys,
     pub(crate) options: Arc<Options>,
@@ -104,7 +106,8 @@ impl Monsters {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: Options) -> Self {
         let keys = Keys::new(options.layout);
         Monsters {
-            writer: Writer::new(Arc::clone(&store)),
+            writer: Writer::of_documents(Arc::clone(&store)),
+            drop_timers: Writer::new(Arc::clone(&store)),
             store,
             clock,
             scopes: ScopeSet::new(keys.scopes().as_str()),

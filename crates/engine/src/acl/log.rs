@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::Denial;
-use crate::command::Spec;
+use crate::commands::table::Spec;
 
 /// One refusal, or several alike.
 #[derive(Debug)]

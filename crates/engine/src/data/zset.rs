@@ -10,9 +10,7 @@ use rand::Rng;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-#[path = "zset_large.rs"]
 mod large;
-#[path = "zset_small.rs"]
 mod small;
 
 use large::Large;
@@ -391,5 +389,4 @@ impl<'a> Iterator for ZsetIter<'a> {
 impl ExactSizeIterator for ZsetIter<'_> {}
 
 #[cfg(test)]
-#[path = "tests_zset.rs"]
 mod tests;

@@ -18,3 +18,4 @@ mod wire;
 mod writer;
 mod writer_document;
 mod writer_model;
+mod writer_source;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kernel::{Decision, Document, Effects as _, Fault, Step, Store, Writer, Written};
+use kernel::{Decision, Document, Documents, Effects as _, Fault, Step, Store, Writer, Written};
 use testkit::on_every_store;
 
 use crate::support::{ask, int, soon, text};
@@ -44,10 +44,10 @@ fn push(
 }
 
 on_every_store!(many_changes_read_the_document_once_and_keep_their_order, |store| {
-    let writer = Writer::new(Arc::clone(&store));
+    let writer = Writer::<Documents<Numbers>>::of_documents(Arc::clone(&store));
     ask(&*store, &["SET", "doc", "7"]).await;
     let read = READ.load(Ordering::Relaxed);
-    let changes = (1..=200).map(|number| writer.change("doc", soon(), push("doc", number)));
+    let changes = (1..=200).map(|number| writer.apply("doc", soon(), push("doc", number)));
     let done = futures_util::future::join_all(changes).await;
     let mut places: Vec<usize> = done
         .into_iter()
@@ -62,60 +62,40 @@ on_every_store!(many_changes_read_the_document_once_and_keep_their_order, |store
     assert_eq!(READ.load(Ordering::Relaxed) - read, 1, "nobody else wrote it");
     // What somebody else wrote is read before it is built upon.
     ask(&*store, &["SET", "doc", "1 2"]).await;
-    let done = writer.change("doc", soon(), push("doc", 3)).await.unwrap();
+    let done = writer.apply("doc", soon(), push("doc", 3)).await.unwrap();
     assert_eq!(done, Written::Answer(3));
     assert_eq!(text(&*store, &["GET", "doc"]).await, "1 2 3");
 });
 
-on_every_store!(rules_on_text_and_on_documents_see_each_other, |store| {
-    let writer = Writer::new(Arc::clone(&store));
-    let by_text = |current: Option<&[u8]>| {
-        let mut text = current.map_or_else(String::new, |t| String::from_utf8_lossy(t).into());
-        text.push_str(" 9");
-        Decision::Write(Step::new("doc").write(&text), text.split_whitespace().count())
-    };
-    let mut done = Vec::new();
-    for _ in 0..20 {
-        let (one, two, three) = tokio::join!(
-            writer.change("doc", soon(), push("doc", 1)),
-            writer.write("doc", soon(), by_text),
-            writer.change("doc", soon(), push("doc", 2)),
-        );
-        done.extend([one.unwrap(), two.unwrap(), three.unwrap()]);
-    }
-    let places: Vec<_> = (1..=60).map(Written::Answer).collect();
-    assert_eq!(done, places);
-});
-
 on_every_store!(a_document_is_left_deleted_made_anew_and_refused, |store| {
-    let writer = Writer::new(Arc::clone(&store));
-    let made = writer.change("doc", soon(), push("doc", 5)).await.unwrap();
+    let writer = Writer::<Documents<Numbers>>::of_documents(Arc::clone(&store));
+    let made = writer.apply("doc", soon(), push("doc", 5)).await.unwrap();
     assert_eq!((made, text(&*store, &["GET", "doc"]).await.as_str()), (Written::Answer(1), "5"));
     // A step that changes nothing of the document writes beside it, and compares it.
     let beside = |current: Option<&Numbers>| {
         let step = Step::new("doc").sadd("others", "x");
         (Decision::Write(step, current.cloned()), current.cloned())
     };
-    let told = writer.change("doc", soon(), beside).await.unwrap();
+    let told = writer.apply("doc", soon(), beside).await.unwrap();
     assert_eq!(told, Written::Answer(Some(Numbers(vec![5]))));
     assert_eq!(int(&*store, &["SCARD", "others"]).await, 1);
     let drop = |_: Option<&Numbers>| (Decision::Write(Step::new("doc").delete(), 0), None);
     let (gone, anew) = tokio::join!(
-        writer.change("doc", soon(), drop),
-        writer.change("doc", soon(), push("doc", 6))
+        writer.apply("doc", soon(), drop),
+        writer.apply("doc", soon(), push("doc", 6))
     );
     assert_eq!((gone.unwrap(), anew.unwrap()), (Written::Answer(0), Written::Answer(1)));
     assert_eq!(text(&*store, &["GET", "doc"]).await, "6");
     ask(&*store, &["SET", "doc", "six"]).await;
-    let bad = writer.change("doc", soon(), push("doc", 1)).await;
+    let bad = writer.apply("doc", soon(), push("doc", 1)).await;
     assert!(matches!(bad, Err(Fault::Corrupt { .. })), "{bad:?}");
     assert_eq!(text(&*store, &["GET", "doc"]).await, "six");
 });
 
 on_every_store!(a_document_that_was_remembered_wrongly_costs_a_round_trip_and_no_truth, |store| {
-    let writer = Writer::new(Arc::clone(&store));
+    let writer = Writer::<Documents<Numbers>>::of_documents(Arc::clone(&store));
     ask(&*store, &["SET", "doc", "1"]).await;
     writer.remember("doc", b"1 2 3".to_vec(), Numbers(vec![1, 2, 3]));
-    let done = writer.change("doc", soon(), push("doc", 4)).await.unwrap();
+    let done = writer.apply("doc", soon(), push("doc", 4)).await.unwrap();
     assert_eq!((done, text(&*store, &["GET", "doc"]).await.as_str()), (Written::Answer(2), "1 4"));
 });

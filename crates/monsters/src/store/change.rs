@@ -78,7 +78,7 @@ impl Monsters {
             let step = step.answers(command);
             Ok(match rule(context, step.clone(), monster)? {
                 Decision::Leave(answer) => Decision::Write(step, answer),
-                write @ Decision::Write(..) => write,
+                decision => decision,
             })
         };
         match (self.decide(tenant, id, decide).await?, answers) {
@@ -108,11 +108,11 @@ impl Monsters {
             let mut monster = current.cloned();
             match rule(&context, Step::new(&document), monster.as_mut()) {
                 Ok(decision @ Decision::Write(..)) => (decision.map(Ok), monster),
-                Ok(decision @ Decision::Leave(_)) => (decision.map(Ok), None),
+                Ok(decision) => (decision.map(Ok), None),
                 Err(refused) => (Decision::Leave(Err(refused)), None),
             }
         };
-        match self.writer.change(&key, self.by(), decide).await? {
+        match self.writer.apply(&key, self.by(), decide).await? {
             Written::Answer(answer) => answer.map(Written::Answer),
             Written::Guarded(guard) => Ok(Written::Guarded(guard)),
         }

@@ -112,7 +112,7 @@ impl Monsters {
             Ok(step) => Decision::Write(step, Ok(Verdict::Finished)),
             Err(fault) => Decision::Leave(Err(fault)),
         };
-        match self.writer.write(&key, self.by(), rule).await? {
+        match self.drop_timers.write(&key, self.by(), rule).await? {
             Written::Answer(verdict) => Ok(verdict?),
             // Not ours any more.
             Written::Guarded(0) => Ok(Verdict::Finished),

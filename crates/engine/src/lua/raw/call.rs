@@ -17,7 +17,7 @@ use super::super::number;
 use super::super::stage::{SharedStage, Stage};
 use super::super::watch::Watch;
 use super::{bytes_at, reply};
-use crate::command::{Spec, TABLE};
+use crate::commands::table::{Spec, TABLE};
 use crate::error::ReplyError;
 
 /// A buffer that grew beyond this is not kept for the next call.

@@ -14,7 +14,7 @@ use super::super::number;
 use super::lists::List;
 use super::value::{Writer, field};
 use super::{bytes_at, push_bytes};
-use crate::out::Out;
+use crate::doors::out::Out;
 
 /// What a state needs to start scripts.
 pub(crate) struct Home {

@@ -11,7 +11,7 @@ use mlua::ffi::{
 
 use super::super::number;
 use super::{bytes_at, push_bytes};
-use crate::out::Out;
+use crate::doors::out::Out;
 
 /// Deeper values end in an error reply. The reference goes on until its stack is full, some thousand levels
 /// further; readers of replies are recursive, ours and those of clients, so we stop where none is harmed.
