@@ -289,12 +289,13 @@ impl Step {
         keys.into_iter().fold(step, |step, key| step.op(Op::on("LIFE", key, &[])))
     }
 
-    /// This step is the answer to a command. It acknowledges the command, and is refused when another
-    /// server, which took this one for dead, has answered it already.
+    /// This step is the answer to a command. It acknowledges the command and takes it off the stream, and is
+    /// refused when another server, which took this one for dead, has answered it already.
     pub fn answers(self, command: &Pending) -> Self {
         let Pending { stream, group, entry } = command;
         self.guard(stream, Condition::Pending(group.clone().into(), entry.clone().into()))
             .xack(stream, group, entry)
+            .op(Op::on("XDEL", stream, &[entry.as_bytes()]))
     }
 
     /// Runs it as `swap.lua`. This is for stores: everybody else calls [`Store::step`].

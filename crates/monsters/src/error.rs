@@ -122,6 +122,20 @@ impl From<BadId> for MonsterError {
 }
 
 impl MonsterError {
+    /// Whether an argument was wrong.
+    pub(crate) fn is_bad(&self) -> bool {
+        matches!(self, MonsterError::Bad { .. })
+    }
+
+    /// Whether the same call may do better later.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            MonsterError::Contended => true,
+            MonsterError::Fault(fault) => fault.may_pass(),
+            _ => false,
+        }
+    }
+
     pub(crate) fn bad(field: &'static str, says: impl Into<String>) -> Self {
         MonsterError::Bad { field, says: says.into() }
     }

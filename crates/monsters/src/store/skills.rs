@@ -148,6 +148,7 @@ impl Monsters {
         for id in self.ids(tenant, field).await? {
             match self.use_skill(tenant, id, skill, level, false).await {
                 Ok(_) => used += 1,
+                Err(error) if error.may_pass() => return Err(error),
                 Err(error) => tracing::debug!(id, %error, "a monster did not use the skill"),
             }
         }
