@@ -131,7 +131,7 @@ impl CombineSource<'_> {
         match self {
             CombineSource::Empty => {}
             CombineSource::Zset(zset) => {
-                zset.iter().for_each(|(member, score)| visit(member, score))
+                zset.iter().for_each(|(member, score)| visit(member, score));
             }
             CombineSource::Set(set) => set.iter().for_each(|member| visit(&member.to_text(), 1.0)),
         }
