@@ -4,6 +4,16 @@
 //! The current database (`db`) and time (`now`) are set once per top-level command and stay fixed for the
 //! whole of a script or transaction.
 
+pub(crate) mod admin;
+pub(crate) mod client;
+pub(crate) mod config;
+pub(crate) mod evict;
+pub(crate) mod notify;
+pub(crate) mod pubsub;
+pub(crate) mod settings;
+pub(crate) mod stats;
+pub(crate) mod tracking;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -11,19 +21,19 @@ use hashbrown::{HashMap, HashSet};
 use rand::SeedableRng as _;
 use rand::rngs::SmallRng;
 
-use crate::admin::Admin;
-use crate::aof_rewrite::Copy;
-use crate::client::{Clients, OnTimeout};
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::core::admin::Admin;
+use crate::core::client::{Clients, OnTimeout};
+use crate::core::config::Config;
+use crate::core::evict::minutes_stamp;
+use crate::core::notify::class;
+use crate::core::pubsub::PubSub;
+use crate::core::stats::Stats;
 use crate::data::{Hash, Keyspace, List, Set, Stream, Value, Zset};
 use crate::error::{ReplyError, WRONG_TYPE};
-use crate::evict::minutes_stamp;
-use crate::guard::Pause;
-use crate::log::Pending;
-use crate::notify::{self, class};
-use crate::pubsub::PubSub;
-use crate::stats::Stats;
+use crate::exec::guard::Pause;
+use crate::log::pending::Pending;
+use crate::log::rewrite::Copy;
 
 /// One numbered database.
 #[derive(Default)]
@@ -378,7 +388,7 @@ impl Core {
     }
 
     /// Takes a client off the queues of the keys it waited for.
-    pub(crate) fn forget_waiter(&mut self, id: u64, blocked: &crate::client::Blocked) {
+    pub(crate) fn forget_waiter(&mut self, id: u64, blocked: &crate::core::client::Blocked) {
         self.blocked_clients = self.blocked_clients.saturating_sub(1);
         let db = &mut self.dbs[blocked.db];
         for key in &blocked.keys {

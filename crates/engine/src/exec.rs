@@ -2,15 +2,18 @@
 //! unknown, arity, login, rights, slots, memory, subscriber's limits, pause; then the queue of `MULTI`; then the
 //! handler. Everything here runs with the lock held.
 
-use crate::aof::Log;
-use crate::client::{Client, Multi, Queued, Replies, Seat};
-use crate::command::{Found, Run, Spec, TABLE, flag};
+pub(crate) mod guard;
+pub(crate) mod wait;
+
+use crate::commands::ctx::Ctx;
+use crate::commands::table::{Found, Run, Spec, TABLE, flag};
 use crate::core::Core;
-use crate::ctx::Ctx;
+use crate::core::client::{Client, Multi, Queued, Replies, Seat};
+use crate::doors::out::Out;
 use crate::error::{Outcome, ReplyError};
+use crate::log::Log;
 use crate::lua::host::LuaHost;
 use crate::lua::stage::NO_REPLICAS;
-use crate::out::Out;
 
 /// What the engine's lock guards.
 pub(crate) struct Inner {
@@ -251,7 +254,7 @@ impl Inner {
     pub(crate) fn function_dump(&mut self) -> Vec<u8> {
         let mut commands = Vec::new();
         for (_, library) in self.lua.libraries.iter() {
-            crate::log::encode(&mut commands, &[b"FUNCTION", b"LOAD", &library.code]);
+            crate::log::pending::encode(&mut commands, &[b"FUNCTION", b"LOAD", &library.code]);
         }
         commands
     }

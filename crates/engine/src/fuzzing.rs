@@ -8,16 +8,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::acl::User;
-use crate::aof_load;
-use crate::client::Client;
 use crate::clock::ManualClock;
-use crate::command::TABLE;
-use crate::config::Config;
+use crate::commands::ctx::is;
+use crate::commands::table::TABLE;
 use crate::core::Core;
-use crate::ctx::is;
+use crate::core::client::Client;
+use crate::core::config::Config;
+use crate::doors::resp::{self, Argv, Bounds, Parsed};
 use crate::exec::Inner;
+use crate::log::load;
 use crate::lua::host::LuaHost;
-use crate::resp::{self, Argv, Bounds, Parsed};
 
 /// Lines of one input that are run.
 const LINES: usize = 64;
@@ -148,7 +148,7 @@ pub fn log(data: &[u8]) {
         let mut inner = fresh();
         inner.core().loading = true;
         let mut client = Client::new(0, "log:0".into(), User::unrestricted(), 0);
-        if let Ok(loaded) = aof_load::load(&mut inner, &mut client, &path, last) {
+        if let Ok(loaded) = load::load(&mut inner, &mut client, &path, last) {
             assert!(loaded.good <= loaded.len && loaded.uncovered_from <= loaded.good);
         }
     }
@@ -166,7 +166,7 @@ pub fn command_list() -> String {
     for spec in TABLE.specs.iter().filter(|spec| spec.parent.is_none()) {
         groups.entry(spec.group).or_default().push(spec.full_name.to_uppercase());
     }
-    let lines = include_str!("commands.tsv").lines().filter(|line| !line.starts_with('#'));
+    let lines = include_str!("commands/commands.tsv").lines().filter(|line| !line.starts_with('#'));
     let names = lines.filter_map(|line| line.split('\t').next());
     let absent = names
         .filter(|name| TABLE.by_full_name(name.as_bytes()).is_none())

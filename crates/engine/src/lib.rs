@@ -1,10 +1,22 @@
 //! Redis inside the process: commands, scripts, expiry, pub/sub, streams and an append-only log that
 //! Redis 7 loads. One lock, commands run inline on the caller's thread.
 //!
-//! How a call goes: a door (`door_direct`, `door_stream`, `door_loop`) has the arguments as slices, takes the lock and
-//! calls `exec::Inner::run_seated`; `command::TABLE` finds the [`command::Spec`]; the handler in `cmd_*.rs` works
-//! on [`core::Core`] and writes RESP bytes to `client.out`; what changed is gathered in `log::Pending` and handed
-//! to the log before the reply leaves.
+//! The way of one call, from bytes to reply:
+//!
+//! 1. A door has the call as slices. `doors/direct.rs` takes them from the caller's `Cmd`. `doors/stream.rs` (in
+//!    memory) and `doors/event_loop.rs` (TCP and Unix sockets) read bytes, and `doors/resp.rs` finds the calls in them.
+//! 2. The door takes the one lock, `shared.rs`. While somebody keeps it for long, a task waits in the line of
+//!    `doors/lock.rs`, and `doors/busy.rs` answers `BUSY` to sockets.
+//! 3. `exec.rs` runs the call of a seated client. It finds the [`commands::table::Spec`] in the table made of
+//!    `commands/commands.tsv` and refuses by arity, login, rights (`acl/`), slots, memory and pause (`exec/guard.rs`).
+//! 4. Inside `MULTI` the call is queued. Otherwise its handler runs: `ZADD` is in `commands/zset.rs`, and so on. A
+//!    script runs in `lua/` and comes back through the same dispatch for each of its calls.
+//! 5. The handler changes values of `data/` through [`core::Core`], which keeps deadlines, watchers, notifications
+//!    and tracked keys true. It writes its reply as RESP to `client.out`.
+//! 6. A call that must wait (`BLPOP`, a pause) is kept by `exec/wait.rs` and run again from its arguments.
+//! 7. `log/pending.rs` gathers the commands that tell what changed; waiting clients are served.
+//! 8. The door hands what was gathered to the append-only log (`log.rs`), once for all calls of its turn.
+//! 9. Only then the reply leaves: as bytes, or read back to a `Value` by `doors/reply.rs`.
 
 #![allow(
     clippy::unnecessary_wraps,      // all handlers share one signature
@@ -16,165 +28,34 @@
 )]
 
 mod acl;
-mod admin;
-mod aof;
-mod aof_dump;
-mod aof_dump_stream;
-mod aof_file;
-mod aof_load;
-mod aof_lock;
-mod aof_manifest;
-mod aof_repair;
-mod aof_rewrite;
-mod aof_sync;
-mod client;
 mod clock;
-mod cluster;
-mod cmd_acl;
-mod cmd_bit;
-mod cmd_bitfield;
-mod cmd_client;
-mod cmd_cluster;
-mod cmd_command;
-mod cmd_config;
-mod cmd_connection;
-mod cmd_debug;
-mod cmd_dump;
-mod cmd_expire;
-mod cmd_function;
-mod cmd_geo;
-mod cmd_hash;
-mod cmd_hll;
-mod cmd_info;
-mod cmd_keys;
-mod cmd_latency;
-mod cmd_lcs;
-mod cmd_list;
-mod cmd_list_block;
-mod cmd_multi;
-mod cmd_pubsub;
-mod cmd_scan;
-mod cmd_script;
-mod cmd_server;
-mod cmd_set;
-mod cmd_sort;
-mod cmd_stream;
-mod cmd_stream_claim;
-mod cmd_stream_group;
-mod cmd_stream_info;
-mod cmd_stream_read;
-mod cmd_string;
-mod cmd_tracking;
-mod cmd_zset;
-mod cmd_zset_ops;
-mod cmd_zset_pop;
-mod cmd_zset_range;
-mod command;
-mod command_keys;
-mod config;
+mod commands;
 mod core;
-mod ctx;
 mod data;
-mod door_busy;
-mod door_conn;
-mod door_direct;
-mod door_hub;
-mod door_loop;
-mod door_stream;
-mod door_tcp;
+mod doors;
 mod error;
-mod evict;
 mod exec;
-mod exec_wait;
 #[doc(hidden)]
 pub mod fuzzing;
-mod geo_search;
-mod geohash;
-mod guard;
-mod held;
-mod help;
-mod hll;
 mod log;
-mod logins;
 mod lua;
-mod many_pop;
-mod notify;
-mod out;
-mod pubsub;
-mod random;
-mod rdb;
-mod rdb_read;
-mod reply;
-mod resp;
-mod session;
-mod settings;
 mod shared;
-mod stats;
-#[cfg(test)]
-mod tests_disk;
-#[cfg(test)]
-mod tests_power;
-mod tracking;
-mod unit;
-mod wake;
 
 use std::sync::Arc;
 
-pub use aof::{Fsync, OpenError, Opened};
-pub use aof_load::LoadError;
-pub use aof_repair::{Aside, FileReport, LogReport, Repaired, check_log, has_log, repair_log};
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use door_direct::{Connection, Turn};
-pub use door_tcp::Listener;
-pub use held::Place;
-pub use unit::Unit;
+pub use doors::direct::{Connection, Turn};
+pub use doors::lock::WaitTicket;
+pub use doors::tcp::Listener;
+pub use doors::unit::Unit;
+pub use log::load::LoadError;
+pub use log::repair::{Aside, FileReport, LogReport, Repaired, check_log, has_log, repair_log};
+pub use log::{Fsync, OpenError, Opened};
 
-use crate::command::Run;
 use crate::shared::{Hold, Shared};
 
 /// The server whose answers these are.
 const REDIS_VERSION: &str = "7.0.15";
-
-/// The handlers of all groups.
-const HANDLERS: &[&[(&str, Run)]] = &[
-    cmd_acl::HANDLERS,
-    cmd_client::HANDLERS,
-    cmd_cluster::HANDLERS,
-    cmd_command::HANDLERS,
-    cmd_config::HANDLERS,
-    cmd_connection::HANDLERS,
-    cmd_debug::HANDLERS,
-    cmd_bit::HANDLERS,
-    cmd_bitfield::HANDLERS,
-    cmd_dump::HANDLERS,
-    cmd_expire::HANDLERS,
-    cmd_function::HANDLERS,
-    cmd_geo::HANDLERS,
-    cmd_hash::HANDLERS,
-    cmd_hll::HANDLERS,
-    cmd_info::HANDLERS,
-    cmd_keys::HANDLERS,
-    cmd_latency::HANDLERS,
-    cmd_list::HANDLERS,
-    cmd_list_block::HANDLERS,
-    cmd_multi::HANDLERS,
-    cmd_pubsub::HANDLERS,
-    cmd_scan::HANDLERS,
-    cmd_script::HANDLERS,
-    cmd_server::HANDLERS,
-    cmd_set::HANDLERS,
-    cmd_sort::HANDLERS,
-    cmd_stream::HANDLERS,
-    cmd_stream_claim::HANDLERS,
-    cmd_stream_group::HANDLERS,
-    cmd_stream_info::HANDLERS,
-    cmd_stream_read::HANDLERS,
-    cmd_string::HANDLERS,
-    cmd_zset::HANDLERS,
-    cmd_zset_ops::HANDLERS,
-    cmd_zset_pop::HANDLERS,
-    cmd_zset_range::HANDLERS,
-];
 
 /// How to open an engine.
 #[derive(Debug, Clone)]
@@ -292,7 +173,7 @@ impl Engine {
 
     /// Forces the log to the disk.
     pub fn sync(&self) -> std::io::Result<()> {
-        self.shared.lock().log.as_ref().map_or(Ok(()), aof::Log::sync)
+        self.shared.lock().log.as_ref().map_or(Ok(()), log::Log::sync)
     }
 
     /// Changes how much memory scripts may take from now on, see [`Options::script_memory`].
@@ -319,7 +200,7 @@ impl Engine {
 
     /// A new connection as a byte stream in memory, speaking RESP. Needs a tokio runtime.
     pub fn duplex(&self) -> tokio::io::DuplexStream {
-        door_stream::duplex(&self.shared, self.owner)
+        doors::stream::duplex(&self.shared, self.owner)
     }
 
     /// Listens for RESP clients on a TCP address, on a thread of the engine's own.

@@ -143,8 +143,8 @@ impl Jobs {
     pub async fn dlq_edit_and_requeue(&self, id: &str, payload: &str) -> Result<Job, Error> {
         let checked = crate::model::NewJob::raw("edit", payload);
         checked.validate(self.options().payload_max)?;
-        let payload = crate::model::compact(payload);
-        self.requeue(id, " dead ", "requeued", |job| {
+        let payload = crate::model::compact(payload).into_owned();
+        self.requeue(id, " dead ", "requeued", move |job| {
             job.with_payload(&payload)
                 .map_err(|error| Error::invalid("invalid_payload", "payload", error.to_string()))
         })

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use kernel::keyspace::{Key, KeyDef, Layout};
-use kernel::{Clock, Cmd, Deadline, Fault, Kind, Script, Store, Value, reply};
+use kernel::{
+    Clock, Cmd, Deadline, Decision, Fault, Kind, Script, Store, Value, Writer, Written, reply,
+};
 
 use crate::counts::Counts;
 use crate::error::Error;
@@ -33,6 +35,7 @@ pub struct Jobs(Arc<Inner>);
 
 struct Inner {
     store: Arc<dyn Store>,
+    writer: Writer,
     clock: Arc<dyn Clock>,
     layout: Layout,
     space: Space,
@@ -62,7 +65,18 @@ impl Jobs {
         }
         options.check()?;
         let (counts, used) = (Counts::default(), Notify::new());
-        Ok(Jobs(Arc::new(Inner { store, clock, layout, space, nowhere, options, counts, used })))
+        let writer = Writer::new(Arc::clone(&store));
+        Ok(Jobs(Arc::new(Inner {
+            store,
+            writer,
+            clock,
+            layout,
+            space,
+            nowhere,
+            options,
+            counts,
+            used,
+        })))
     }
 
     /// Its namespace, as it was given.
@@ -217,6 +231,28 @@ impl Jobs {
     pub(crate) async fn text_of(&self, id: &str) -> Result<Option<String>, Error> {
         let value = self.call(&cmd("GET", self.space().data(id))).await?;
         Ok(reply::text(&value).map(str::to_owned))
+    }
+
+    /// Changes one job by a script that compares the text it was decided on. The rule makes that call, whose answer is
+    /// `None` where the text had changed; then it decides again.
+    pub(crate) async fn change<T, R, F>(&self, id: &str, mut rule: R) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        R: FnMut(Jobs, Option<&str>) -> Result<F, Error> + Send + 'static,
+        F: Future<Output = Result<Option<T>, Error>> + Send + 'static,
+    {
+        let jobs = self.clone();
+        let decide = move |text: Option<&[u8]>| {
+            let text = text.and_then(|text| std::str::from_utf8(text).ok());
+            match rule(jobs.clone(), text) {
+                Ok(call) => Decision::call(move |_| async move { Ok(call.await.transpose()) }),
+                Err(refusal) => Decision::Leave(Err(refusal)),
+            }
+        };
+        match self.0.writer.write(self.space().data(id), self.by(), decide).await? {
+            Written::Answer(answer) => answer,
+            Written::Guarded(_) => unreachable!("a call has no guards"),
+        }
     }
 
     /// A server says that a type is wrong and not where: look.

@@ -114,7 +114,7 @@ impl Store for Direct {
     fn status(&self) -> Status {
         Status {
             kind: Kind::Standalone,
-            place: String::new(),
+            address: String::new(),
             server: String::new(),
             up: true,
             since_ms: 0,

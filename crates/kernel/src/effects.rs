@@ -62,6 +62,11 @@ impl Op {
         }
     }
 
+    /// Whether it gives a life to a key without one, and writes nothing else.
+    pub(crate) fn is_life(&self) -> bool {
+        self.name == "LIFE"
+    }
+
     /// This write of a document right behind an earlier one: a life given there stays.
     pub(crate) fn following(mut self, earlier: Op) -> Op {
         let keeps_life = self.args.get(1).is_some_and(|arg| arg == b"KEEPTTL");

@@ -15,7 +15,7 @@ use crate::json;
 use crate::numbers::{Dialect, to_json};
 use crate::reply;
 
-pub use crate::reader::{EventReader, Feed, Gap, Record, Told};
+pub use crate::reader::{EventReader, Feed, Gap, Record, StreamEvent};
 
 /// One fact, before it is written.
 #[derive(Debug, Clone)]

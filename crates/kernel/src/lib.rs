@@ -8,6 +8,7 @@ mod fault;
 pub mod json;
 pub mod keyspace;
 mod lease;
+mod log_once;
 pub mod numbers;
 mod packed;
 mod reader;
@@ -18,7 +19,6 @@ pub mod script_headers;
 mod step;
 mod store;
 pub mod timers;
-mod told;
 mod update;
 mod writer;
 
@@ -28,6 +28,7 @@ pub use effects::{EVENTS_KEPT, Effects, Op};
 pub use events::{Envelope, Event, EventReader};
 pub use fault::Fault;
 pub use lease::{Lease, Term};
+pub use log_once::LogOnce;
 pub use packed::{Command, Packed, Words};
 pub use redis::{Cmd, Value};
 pub use scopes::ScopeSet;
@@ -35,9 +36,8 @@ pub use script::{Script, sha1_hex};
 pub use step::{Condition, Guard, Pending, Refused, Step, Stepped};
 pub use store::{Answer, Deadline, Kind, Message, Session, Status, Store, Topic};
 pub use timers::{Timer, TimerKeys, Timers, Verdict};
-pub use told::Told;
 pub use update::{Change, Tries, Updated, update, update_with};
-pub use writer::{Decision, Writer, WriterLimits, Written};
+pub use writer::{Call, Decision, Source, Texts, Writer, WriterLimits, Written};
 
 /// The scripts of the kernel itself.
 pub const SCRIPTS: &[&Script] =

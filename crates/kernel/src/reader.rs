@@ -67,14 +67,14 @@ impl Feed {
 #[serde(untagged)]
 pub enum Record {
     /// Something happened.
-    Event(Told),
+    Event(StreamEvent),
     /// Something happened that can no longer be read.
     Gap(Gap),
 }
 
 /// An event and the stream it stands in, as `/ws/events` sends it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Told {
+pub struct StreamEvent {
     /// The event.
     #[serde(flatten)]
     pub envelope: Envelope,
@@ -94,7 +94,7 @@ pub struct Gap {
 
 /// A place in one stream.
 #[derive(Debug, Clone)]
-struct Place {
+struct StreamPosition {
     module: String,
     scope: Option<String>,
     after: Seq,
@@ -105,7 +105,7 @@ pub struct EventReader {
     store: Arc<dyn Store>,
     feeds: Vec<Feed>,
     filter: Filter,
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, StreamPosition>,
     /// Where to start in streams that are not yet being read.
     resume: BTreeMap<String, Seq>,
     /// The store's time at the subscription; `None` until it is known.
@@ -190,16 +190,16 @@ impl EventReader {
             Some(since) => since,
             None => store_time(&*self.store, by).await?,
         };
-        let mut fresh: Vec<(String, Place)> = Vec::new();
+        let mut fresh: Vec<(String, StreamPosition)> = Vec::new();
         let wanted = wanted(&*self.store, &self.feeds, &self.filter, by).await?;
         for (module, scope, stream) in wanted {
             if !self.places.contains_key(&stream) && !fresh.iter().any(|(seen, _)| *seen == stream)
             {
                 // What appears later is new to us and read from the subscription on.
-                fresh.push((stream, Place { module, scope, after: since }));
+                fresh.push((stream, StreamPosition { module, scope, after: since }));
             }
         }
-        let ask = |(stream, _): &(String, Place)| {
+        let ask = |(stream, _): &(String, StreamPosition)| {
             let mut cmd = redis::cmd("XINFO");
             cmd.arg("STREAM").arg(stream);
             cmd
@@ -331,7 +331,8 @@ impl EventReader {
                 let scope = place.scope.as_deref();
                 let envelope = Envelope::read(&place.module, scope, seq, fields);
                 if self.filter.wants(&envelope) {
-                    self.found.push(Record::Event(Told { envelope, stream: stream.to_owned() }));
+                    self.found
+                        .push(Record::Event(StreamEvent { envelope, stream: stream.to_owned() }));
                 }
             }
         }

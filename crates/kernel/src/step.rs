@@ -159,6 +159,12 @@ impl Step {
         self
     }
 
+    /// Drops those of its guards, but for the document's own, that hold anyway.
+    pub(crate) fn drop_guards(&mut self, mut holds: impl FnMut(&Guard) -> bool) {
+        let mut is_own = true;
+        self.guards.retain(|guard| std::mem::take(&mut is_own) || !holds(guard));
+    }
+
     fn guard(mut self, key: impl AsRef<[u8]>, condition: Condition) -> Self {
         self.guards.push(Guard { key: key.as_ref().to_vec(), condition });
         self

@@ -163,7 +163,7 @@ pub struct Status {
     /// Embedded, standalone, Sentinel or Cluster.
     pub kind: Kind,
     /// Where it is, without password: a directory, `memory`, or an address.
-    pub place: String,
+    pub address: String,
     /// Program and version, such as `redis 7.0.15`.
     pub server: String,
     /// Whether the last try to reach it worked.

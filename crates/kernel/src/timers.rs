@@ -17,17 +17,17 @@ use tokio::sync::Notify;
 use crate::clock::Clock;
 use crate::effects::{Effects, Op};
 use crate::fault::Fault;
+use crate::log_once::LogOnce;
 use crate::reply;
 use crate::scopes;
 use crate::script::Script;
 use crate::step::Step;
 use crate::store::{Deadline, Store};
-use crate::told::Told;
 
 /// What was said of timers that cannot be read, scopes that cannot be served, scopes that cannot be read.
-static TOLD: Told = Told::new();
-static SERVED: Told = Told::new();
-static READ: Told = Told::new();
+static TOLD: LogOnce = LogOnce::new();
+static SERVED: LogOnce = LogOnce::new();
+static READ: LogOnce = LogOnce::new();
 
 /// Hands out timers that are due.
 pub(crate) static LEASE: Script =

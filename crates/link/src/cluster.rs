@@ -15,17 +15,17 @@ use kernel::{
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use crate::error::{OpenError, Trouble};
-use crate::manner::{Manner, manner, words};
-use crate::node::{Held, Node};
-use crate::pipe::Lost;
-use crate::place::{Address, Servers};
+use crate::address::{Endpoint, Servers};
+use crate::command_class::{CommandClass, command_class, words};
+use crate::connection::Connector;
+use crate::error::{ConnectError, OpenError};
+use crate::multiplexer::Lost;
+use crate::node::{LentConnection, Node};
 use crate::remote::{INSECURE, alone, eval, sentence, stateful};
 use crate::reply;
 use crate::route::{Combine, Target, combine, join_cursor, split_cursor, target};
-use crate::session::{Own, Source, is_passing};
+use crate::session::{OwnConnection, Source, is_passing};
 use crate::topology::{Topology, redirection};
-use crate::wire::Opener;
 
 const PAUSE: Duration = Duration::from_millis(20);
 const CONNECT: Duration = Duration::from_millis(100); // then perhaps another node owns the slot
@@ -48,7 +48,7 @@ impl Drop for Cluster {
 pub(crate) struct Nodes {
     topology: Topology,
     look: Notify,
-    place: String,
+    address: String,
     insecure: bool,
 }
 
@@ -56,17 +56,17 @@ impl Cluster {
     /// Finds all primaries within the patience of the options.
     pub(crate) async fn open(
         servers: &Servers,
-        opener: Opener,
+        connector: Connector,
         patience: Duration,
     ) -> Result<Self, OpenError> {
-        let place = servers.to_string();
+        let address = servers.to_string();
         let by = Deadline::after(patience);
-        let topology = Topology::new(opener, servers.addresses.clone());
+        let topology = Topology::new(connector, servers.addresses.clone());
         loop {
             match topology.refresh().await {
                 Ok(()) => break,
                 Err(trouble) if !trouble.may_pass() || by.left().is_zero() => {
-                    return Err(trouble.at(&place));
+                    return Err(trouble.at(&address));
                 }
                 Err(_) => sleep(LOOK_OFTEN).await,
             }
@@ -74,11 +74,11 @@ impl Cluster {
         for node in topology.primaries() {
             if node.facts(Deadline::after(patience)).await.is_none() && node.pipe_now().is_none() {
                 let reason = node.down().unwrap_or_default();
-                return Err(Trouble::Gone(reason).at(&place));
+                return Err(ConnectError::Gone(reason).at(&address));
             }
         }
         let insecure = servers.access.tls.as_ref().is_some_and(|tls| tls.insecure);
-        let nodes = Arc::new(Nodes { topology, look: Notify::new(), place, insecure });
+        let nodes = Arc::new(Nodes { topology, look: Notify::new(), address, insecure });
         let keeper = tokio::spawn(keep(Arc::clone(&nodes))).abort_handle();
         Ok(Cluster { nodes, keeper })
     }
@@ -172,9 +172,9 @@ impl Nodes {
         bytes: &Bytes,
         asking: bool,
         by: Deadline,
-    ) -> Result<(Value, Address), Lost> {
+    ) -> Result<(Value, Endpoint), Lost> {
         let patience = Deadline::after(CONNECT).min(by);
-        let pipe = node.pipe(patience).await.map_err(|fault| match fault {
+        let multiplexer = node.multiplexer(patience).await.map_err(|fault| match fault {
             Fault::Unavailable(why) => Lost::NotSent(why),
             other => Lost::NotSent(other.to_string()),
         })?;
@@ -185,12 +185,12 @@ impl Nodes {
         } else {
             (bytes.clone(), 1)
         };
-        let mut values = pipe.ask(bytes, replies, by).await?;
-        Ok((values.pop().expect("replies were asked for"), pipe.address().clone()))
+        let mut values = multiplexer.ask(bytes, replies, by).await?;
+        Ok((values.pop().expect("replies were asked for"), multiplexer.address().clone()))
     }
 
-    // `MOVED` and `ASK` name the place; the other codes only say: not here, not now.
-    fn redirected(&self, error: &redis::ServerError, from: &Address) -> Option<Next> {
+    // `MOVED` and `ASK` name the address; the other codes only say: not here, not now.
+    fn redirected(&self, error: &redis::ServerError, from: &Endpoint) -> Option<Next> {
         if error.code() != "ASK" {
             self.look.notify_one();
         }
@@ -319,8 +319,8 @@ impl Nodes {
         for at in members {
             cmds[*at].write_packed_command(&mut bytes);
         }
-        let Some(pipe) = node.pipe_now() else { return vec![None; members.len()] };
-        match pipe.ask(bytes.into(), members.len(), by).await {
+        let Some(multiplexer) = node.pipe_now() else { return vec![None; members.len()] };
+        match multiplexer.ask(bytes.into(), members.len(), by).await {
             Ok(values) => values
                 .into_iter()
                 .map(|value| {
@@ -343,7 +343,7 @@ impl Source for Nodes {
         key: &'a [u8],
         idle: bool,
         by: Deadline,
-    ) -> BoxFuture<'a, Result<Held, Fault>> {
+    ) -> BoxFuture<'a, Result<LentConnection, Fault>> {
         Box::pin(async move {
             let at = if key.is_empty() { To::Any } else { To::Slot(slot(key)) };
             loop {
@@ -360,11 +360,11 @@ impl Source for Nodes {
         })
     }
 
-    fn turned_away(&self, held: &Held, error: &redis::ServerError) -> bool {
+    fn turned_away(&self, held: &LentConnection, error: &redis::ServerError) -> bool {
         let from = held.node.as_ref().and_then(|node| node.pipe_now());
         match from {
-            Some(pipe) if error.code() == "MOVED" => {
-                self.redirected(error, pipe.address());
+            Some(multiplexer) if error.code() == "MOVED" => {
+                self.redirected(error, multiplexer.address());
             }
             _ => self.look.notify_one(),
         }
@@ -374,9 +374,9 @@ impl Source for Nodes {
 
 impl Store for Cluster {
     fn call<'a>(&'a self, cmd: &'a Cmd, by: Deadline) -> Answer<'a, Value> {
-        match manner(cmd) {
-            Manner::Plain => Answer::Later(Box::pin(self.nodes.call(cmd, by))),
-            Manner::Blocking => Answer::Later(Box::pin(async move {
+        match command_class(cmd) {
+            CommandClass::Plain => Answer::Later(Box::pin(self.nodes.call(cmd, by))),
+            CommandClass::Blocking => Answer::Later(Box::pin(async move {
                 let key = match target(cmd) {
                     Target::Slot(at) => words(cmd).find(|word| slot(word) == at),
                     _ => None,
@@ -392,7 +392,7 @@ impl Store for Cluster {
         cmds: &'a [Cmd],
         by: Deadline,
     ) -> Answer<'a, Vec<Result<Value, Fault>>> {
-        if cmds.iter().any(|cmd| manner(cmd) != Manner::Plain) {
+        if cmds.iter().any(|cmd| command_class(cmd) != CommandClass::Plain) {
             return Answer::ready(Err(stateful()));
         }
         Answer::Later(Box::pin(async move { Ok(self.nodes.pipeline(cmds, by).await) }))
@@ -411,7 +411,7 @@ impl Store for Cluster {
     fn session<'a>(&'a self, key: &'a [u8], by: Deadline) -> Answer<'a, Box<dyn Session>> {
         Answer::Later(Box::pin(async move {
             let held = self.nodes.hold(key, true, by).await?;
-            Ok(Box::new(Own::new(self.nodes.clone(), key, held)) as Box<dyn Session>)
+            Ok(Box::new(OwnConnection::new(self.nodes.clone(), key, held)) as Box<dyn Session>)
         }))
     }
 
@@ -421,7 +421,7 @@ impl Store for Cluster {
         by: Deadline,
     ) -> Answer<'a, BoxStream<'static, Message>> {
         let source: Arc<dyn Source> = self.nodes.clone();
-        Answer::Later(Box::pin(crate::listen::subscribe(source, topics.to_vec(), by)))
+        Answer::Later(Box::pin(crate::subscription::subscribe(source, topics.to_vec(), by)))
     }
 
     fn status(&self) -> Status {
@@ -438,13 +438,13 @@ impl Store for Cluster {
                 warnings.push(warning.clone());
             }
         }
-        let first = |pick: fn(&crate::probe::Facts) -> &String| {
+        let first = |pick: fn(&crate::probe::ServerFacts) -> &String| {
             facts.first().map_or_else(|| "unknown".to_owned(), |facts| pick(facts).clone())
         };
         let uncovered = !primaries.is_empty() && !self.nodes.topology.is_whole();
         Status {
             kind: Kind::Cluster,
-            place: self.nodes.place.clone(),
+            address: self.nodes.address.clone(),
             server: first(|facts| &facts.server),
             up: !primaries.is_empty() && !uncovered,
             since_ms: health.iter().map(|one| one.since_ms).max().unwrap_or_default(),

@@ -20,18 +20,18 @@ use parking_lot::Mutex;
 use tokio::time::timeout_at;
 
 use crate::OpenError;
-use crate::manner::{Manner, manner};
-use crate::node::Held;
+use crate::command_class::{CommandClass, command_class};
+use crate::connection::RawConnection;
+use crate::node::LentConnection;
 use crate::remote::stateful;
 use crate::reply;
 use crate::session::Source;
-use crate::wire::Wire;
 
 /// The engine of this process, opened; clones share the data.
 #[derive(Debug, Clone)]
 pub struct Embedded {
     engine: Engine,
-    place: String,
+    address: String,
     health: Arc<Health>,
     persistence: &'static str,
     warnings: Vec<String>,
@@ -63,7 +63,7 @@ impl Embedded {
         let warning = "the data is in memory only and ends with the process: name a directory";
         Embedded {
             engine: Engine::memory().as_owner(),
-            place: "memory".to_owned(),
+            address: "memory".to_owned(),
             health: Arc::default(),
             persistence: "none",
             warnings: vec![warning.to_owned()],
@@ -100,9 +100,9 @@ impl Embedded {
             Fsync::EverySecond => "append-only log, synced every second",
             Fsync::No => "append-only log, synced when the system likes",
         };
-        let place = dir.display().to_string();
+        let address = dir.display().to_string();
         let engine = engine.as_owner();
-        Ok(Embedded { engine, place, health: Arc::default(), persistence, warnings })
+        Ok(Embedded { engine, address, health: Arc::default(), persistence, warnings })
     }
 
     /// As a store.
@@ -248,9 +248,9 @@ impl Direct {
 
 impl Store for Direct {
     fn call<'a>(&'a self, cmd: &'a Cmd, by: Deadline) -> Answer<'a, Value> {
-        match manner(cmd) {
-            Manner::Plain => self.in_turn(by, |mut turn| run(&mut turn, cmd)),
-            Manner::Blocking => {
+        match command_class(cmd) {
+            CommandClass::Plain => self.in_turn(by, |mut turn| run(&mut turn, cmd)),
+            CommandClass::Blocking => {
                 let mut session = self.alone();
                 Answer::Later(Box::pin(async move { session.call(cmd, by).await }))
             }
@@ -263,7 +263,7 @@ impl Store for Direct {
         cmds: &'a [Cmd],
         by: Deadline,
     ) -> Answer<'a, Vec<Result<Value, Fault>>> {
-        if cmds.iter().any(|cmd| manner(cmd) != Manner::Plain) {
+        if cmds.iter().any(|cmd| command_class(cmd) != CommandClass::Plain) {
             return Answer::ready(Err(stateful()));
         }
         self.in_turn(by, |mut turn| {
@@ -321,7 +321,7 @@ impl Store for Direct {
         by: Deadline,
     ) -> Answer<'a, BoxStream<'static, Message>> {
         let source = Arc::new(Pipes(self.embedded.engine.clone()));
-        Answer::Later(Box::pin(crate::listen::subscribe(source, topics.to_vec(), by)))
+        Answer::Later(Box::pin(crate::subscription::subscribe(source, topics.to_vec(), by)))
     }
 
     fn status(&self) -> Status {
@@ -330,7 +330,7 @@ impl Store for Direct {
         let up = kept.is_none();
         Status {
             kind: Kind::Embedded,
-            place: self.embedded.place.clone(),
+            address: self.embedded.address.clone(),
             server: format!("worldkeep engine {}", env!("CARGO_PKG_VERSION")),
             up,
             since_ms: self.embedded.health.since(up),
@@ -353,13 +353,13 @@ impl Source for Pipes {
         _key: &'a [u8],
         _idle: bool,
         _by: Deadline,
-    ) -> BoxFuture<'a, Result<Held, Fault>> {
-        let wire = Wire::new(Box::new(self.0.duplex()));
-        let held = Held { wire, generation: 0, watching: false, node: None };
+    ) -> BoxFuture<'a, Result<LentConnection, Fault>> {
+        let connection = RawConnection::new(Box::new(self.0.duplex()));
+        let held = LentConnection { connection, generation: 0, watching: false, node: None };
         Box::pin(std::future::ready(Ok(held)))
     }
 
-    fn turned_away(&self, _held: &Held, _error: &redis::ServerError) -> bool {
+    fn turned_away(&self, _held: &LentConnection, _error: &redis::ServerError) -> bool {
         false
     }
 }

@@ -24,55 +24,55 @@ pub enum OpenError {
         reason: String,
     },
     /// Nobody answers there.
-    #[error("cannot reach Redis at {place}: {reason}; start it or correct the address")]
+    #[error("cannot reach Redis at {address}: {reason}; start it or correct the address")]
     Unreachable {
         /// Where, without password.
-        place: String,
+        address: String,
         /// What the system said.
         reason: String,
     },
     /// Somebody answers and cannot serve yet.
-    #[error("Redis at {place} is not ready: {reason}; wait for it and start again")]
+    #[error("Redis at {address} is not ready: {reason}; wait for it and start again")]
     NotReady {
         /// Where, without password.
-        place: String,
+        address: String,
         /// What it waits for.
         reason: String,
     },
     /// Wrong or missing password.
     #[error(
-        "Redis at {place} refused the login: {reason}; check user and password in the URL \
+        "Redis at {address} refused the login: {reason}; check user and password in the URL \
          (redis://user:password@host:port)"
     )]
     Login {
         /// Where, without password.
-        place: String,
+        address: String,
         /// What the server said.
         reason: String,
     },
     /// The user may not do what every store needs.
     #[error(
-        "Redis at {place} does not let this user work: {reason}; `worldkeep acl` prints the rules"
+        "Redis at {address} does not let this user work: {reason}; `worldkeep acl` prints the rules"
     )]
     NotAllowed {
         /// Where, without password.
-        place: String,
+        address: String,
         /// What the server said.
         reason: String,
     },
     /// No TLS there, or a certificate we do not trust.
-    #[error("TLS with {place} failed: {reason}")]
+    #[error("TLS with {address} failed: {reason}")]
     Tls {
         /// Where, without password.
-        place: String,
+        address: String,
         /// What is wrong, and what to do.
         reason: String,
     },
     /// Something else than Redis listens there.
-    #[error("{place} is not a Redis: {reason}")]
+    #[error("{address} is not a Redis: {reason}")]
     NotRedis {
         /// Where, without password.
-        place: String,
+        address: String,
         /// What came instead, and what to do.
         reason: String,
     },
@@ -95,7 +95,7 @@ impl OpenError {
 
 /// Why one connection could not be made or was lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum ConnectError {
     /// Refused, timed out, reset, closed: worth trying again soon.
     Gone(String),
     /// The server is there and not ready: loading, not primary yet.
@@ -103,53 +103,53 @@ pub(crate) enum Trouble {
     Login(String),
     NotAllowed(String),
     Tls(String),
-    Garbage(String),
+    ProtocolError(String),
 }
 
-impl Trouble {
+impl ConnectError {
     /// In words, for `/readyz`.
     pub(crate) fn reason(&self) -> &str {
         match self {
-            Trouble::Gone(text)
-            | Trouble::NotYet(text)
-            | Trouble::Login(text)
-            | Trouble::NotAllowed(text)
-            | Trouble::Tls(text)
-            | Trouble::Garbage(text) => text,
+            ConnectError::Gone(text)
+            | ConnectError::NotYet(text)
+            | ConnectError::Login(text)
+            | ConnectError::NotAllowed(text)
+            | ConnectError::Tls(text)
+            | ConnectError::ProtocolError(text) => text,
         }
     }
 
     /// Whether waiting may help at start-up.
     pub(crate) fn may_pass(&self) -> bool {
-        matches!(self, Trouble::Gone(_) | Trouble::NotYet(_))
+        matches!(self, ConnectError::Gone(_) | ConnectError::NotYet(_))
     }
 
     /// The more telling of two: a server that says why it hangs up is not always heard, because the
     /// closing may overtake the words.
-    pub(crate) fn or_earlier(self, earlier: Option<Trouble>) -> Trouble {
+    pub(crate) fn or_earlier(self, earlier: Option<ConnectError>) -> ConnectError {
         match (self, earlier) {
-            (Trouble::Gone(_), Some(told @ Trouble::NotYet(_))) => told,
+            (ConnectError::Gone(_), Some(told @ ConnectError::NotYet(_))) => told,
             (later, _) => later,
         }
     }
 
-    /// As the end of an attempt to open a store at `place`.
-    pub(crate) fn at(self, place: &str) -> OpenError {
-        let place = place.to_owned();
+    /// As the end of an attempt to open a store at `address`.
+    pub(crate) fn at(self, address: &str) -> OpenError {
+        let address = address.to_owned();
         match self {
-            Trouble::Gone(reason) => OpenError::Unreachable { place, reason },
-            Trouble::NotYet(reason) => OpenError::NotReady { place, reason },
-            Trouble::Login(reason) => OpenError::Login { place, reason },
-            Trouble::NotAllowed(reason) => OpenError::NotAllowed { place, reason },
-            Trouble::Tls(reason) => OpenError::Tls { place, reason },
-            Trouble::Garbage(reason) => OpenError::NotRedis { place, reason },
+            ConnectError::Gone(reason) => OpenError::Unreachable { address, reason },
+            ConnectError::NotYet(reason) => OpenError::NotReady { address, reason },
+            ConnectError::Login(reason) => OpenError::Login { address, reason },
+            ConnectError::NotAllowed(reason) => OpenError::NotAllowed { address, reason },
+            ConnectError::Tls(reason) => OpenError::Tls { address, reason },
+            ConnectError::ProtocolError(reason) => OpenError::NotRedis { address, reason },
         }
     }
 }
 
-impl From<std::io::Error> for Trouble {
+impl From<std::io::Error> for ConnectError {
     fn from(error: std::io::Error) -> Self {
-        Trouble::Gone(plain(&error))
+        ConnectError::Gone(plain(&error))
     }
 }
 

@@ -8,23 +8,23 @@
 //!
 //! [`Fault::Unknown`]: kernel::Fault::Unknown
 
+mod address;
 mod cluster;
+mod command_class;
+mod connection;
 mod embedded;
 mod error;
-mod listen;
-mod manner;
+mod multiplexer;
 mod node;
-mod pipe;
-mod place;
 mod probe;
 mod remote;
 mod reply;
 mod route;
 mod sentinel;
 mod session;
+mod subscription;
 mod tls;
 mod topology;
-mod wire;
 mod writes;
 
 use std::sync::Arc;
@@ -32,17 +32,17 @@ use std::time::Duration;
 
 use kernel::{Deadline, Kind, Store};
 
+pub use address::{Access, Address, Deployment, Endpoint, Login, Servers, Tls};
 pub use embedded::{Embedded, check_log, repair_log};
 pub use engine::Fsync;
 pub use engine::Listener as RespListener;
 pub use error::OpenError;
-pub use place::{Access, Address, Login, Place, Role, Servers, Tls};
 
 use crate::cluster::Cluster;
-use crate::node::{Node, Route};
+use crate::connection::Connector;
+use crate::node::{Discovery, Node};
 use crate::remote::Remote;
 use crate::sentinel::Sentinels;
-use crate::wire::Opener;
 
 /// How to open a store. The defaults are the measured ones.
 #[derive(Debug, Clone)]
@@ -68,50 +68,60 @@ impl Default for Options {
     }
 }
 
-/// Opens the store at `place` (a URL, `memory`, or `embedded:DIR`). Needs a running tokio runtime.
-pub async fn open(place: &str, options: Options) -> Result<Arc<dyn Store>, OpenError> {
-    open_place(&Place::parse(place)?, options).await
+/// Opens the store at `address` (a URL, `memory`, or `embedded:DIR`). Needs a running tokio runtime.
+pub async fn open(address: &str, options: Options) -> Result<Arc<dyn Store>, OpenError> {
+    open_address(&Address::parse(address)?, options).await
 }
 
-/// The same for a place that was read before.
-pub async fn open_place(place: &Place, options: Options) -> Result<Arc<dyn Store>, OpenError> {
-    match place {
-        Place::Memory => Ok(Embedded::memory().store()),
-        Place::Directory(dir) => {
+/// The same for an address that was read before.
+pub async fn open_address(
+    address: &Address,
+    options: Options,
+) -> Result<Arc<dyn Store>, OpenError> {
+    match address {
+        Address::Memory => Ok(Embedded::memory().store()),
+        Address::Directory(dir) => {
             // A long log takes its time to load.
             let dir = dir.clone();
             let open = if options.make { Embedded::open } else { Embedded::open_existing };
             let opened = tokio::task::spawn_blocking(move || open(&dir)).await;
             Ok(opened.expect("opening does not panic")?.store())
         }
-        Place::Servers(servers) => open_servers(servers, options).await,
+        Address::Servers(servers) => open_servers(servers, options).await,
     }
 }
 
 async fn open_servers(servers: &Servers, options: Options) -> Result<Arc<dyn Store>, OpenError> {
-    let place = servers.to_string();
+    let address = servers.to_string();
     let insecure = servers.access.tls.as_ref().is_some_and(|tls| tls.insecure);
-    let opener = Opener::new(&servers.access, &options).map_err(|trouble| trouble.at(&place))?;
-    let (route, opener, kind) = match &servers.role {
-        Role::Server => (Route::Fixed(servers.addresses[0].clone()), opener, Kind::Standalone),
-        Role::Sentinel { primary, login } => {
-            let asking = Opener { login: login.clone(), db: 0, ..opener.clone() };
-            let sentinels = Sentinels::new(primary.clone(), servers.addresses.clone(), asking);
-            (Route::Sentinel(sentinels), Opener { primary_only: true, ..opener }, Kind::Sentinel)
+    let connector =
+        Connector::new(&servers.access, &options).map_err(|trouble| trouble.at(&address))?;
+    let (route, connector, kind) = match &servers.role {
+        Deployment::Server => {
+            (Discovery::Fixed(servers.addresses[0].clone()), connector, Kind::Standalone)
         }
-        Role::Cluster => {
-            return Ok(Arc::new(Cluster::open(servers, opener, options.patience).await?));
+        Deployment::Sentinel { primary, login } => {
+            let asking = Connector { login: login.clone(), db: 0, ..connector.clone() };
+            let sentinels = Sentinels::new(primary.clone(), servers.addresses.clone(), asking);
+            (
+                Discovery::Sentinel(sentinels),
+                Connector { primary_only: true, ..connector },
+                Kind::Sentinel,
+            )
+        }
+        Deployment::Cluster => {
+            return Ok(Arc::new(Cluster::open(servers, connector, options.patience).await?));
         }
     };
-    let opened = Node::open(route, opener.clone(), options.patience).await;
-    let node = opened.map_err(|trouble| trouble.at(&place))?;
+    let opened = Node::open(route, connector.clone(), options.patience).await;
+    let node = opened.map_err(|trouble| trouble.at(&address))?;
     let facts = node.facts(Deadline::after(options.handshake)).await;
     if kind == Kind::Standalone && facts.is_some_and(|facts| facts.cluster) {
         // One node of a Cluster was named; it knows the others.
-        let servers = Servers { role: Role::Cluster, ..servers.clone() };
-        return Ok(Arc::new(Cluster::open(&servers, opener, options.patience).await?));
+        let servers = Servers { role: Deployment::Cluster, ..servers.clone() };
+        return Ok(Arc::new(Cluster::open(&servers, connector, options.patience).await?));
     }
-    Ok(Arc::new(Remote::new(node, kind, place, insecure)))
+    Ok(Arc::new(Remote::new(node, kind, address, insecure)))
 }
 
 /// Whether steps must keep to one slot: a module whose steps span slots refuses the plain layout there.

@@ -12,12 +12,12 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout_at};
 
-use crate::error::Trouble;
-use crate::pipe::{Lost, Pipe};
-use crate::place::Address;
-use crate::probe::{self, Facts};
+use crate::address::Endpoint;
+use crate::connection::{Connector, RawConnection};
+use crate::error::ConnectError;
+use crate::multiplexer::{Lost, Multiplexer};
+use crate::probe::{self, ServerFacts};
 use crate::sentinel::Sentinels;
-use crate::wire::{Opener, Wire};
 use crate::writes;
 
 const FIRST_DELAY: Duration = Duration::from_millis(20);
@@ -29,40 +29,40 @@ const IDLE_MAX: usize = 16;
 const IDLE_FOR: Duration = Duration::from_secs(30);
 
 /// How the server's address is found.
-pub(crate) enum Route {
-    Fixed(Address),
+pub(crate) enum Discovery {
+    Fixed(Endpoint),
     Sentinel(Sentinels),
 }
 
-impl Route {
-    async fn find(&self) -> Result<Address, Trouble> {
+impl Discovery {
+    async fn find(&self) -> Result<Endpoint, ConnectError> {
         match self {
-            Route::Fixed(address) => Ok(address.clone()),
-            Route::Sentinel(sentinels) => sentinels.primary().await,
+            Discovery::Fixed(address) => Ok(address.clone()),
+            Discovery::Sentinel(sentinels) => sentinels.primary().await,
         }
     }
 }
 
 #[derive(Clone)]
 enum State {
-    Up(Arc<Pipe>),
-    Down(Trouble),
+    Up(Arc<Multiplexer>),
+    Down(ConnectError),
 }
 
 struct Idle {
-    wire: Wire,
+    connection: RawConnection,
     since: Instant,
     generation: u64,
     watching: bool,
 }
 
 struct Inner {
-    route: Route,
-    opener: Opener,
+    route: Discovery,
+    connector: Connector,
     state: watch::Sender<State>,
     since_ms: AtomicU64,
     connects: AtomicU64,
-    facts: Mutex<Option<Facts>>,
+    facts: Mutex<Option<ServerFacts>>,
     idle: Mutex<Vec<Idle>>,
 }
 
@@ -79,8 +79,8 @@ impl Drop for Node {
 }
 
 /// A connection lent for a session. `watching`: a former owner may have left keys watched.
-pub(crate) struct Held {
-    pub(crate) wire: Wire,
+pub(crate) struct LentConnection {
+    pub(crate) connection: RawConnection,
     pub(crate) generation: u64,
     pub(crate) watching: bool,
     /// Whose it is; a connection to the embedded engine goes back to nobody.
@@ -94,26 +94,26 @@ pub(crate) struct Health {
     pub(crate) since_ms: u64,
     pub(crate) refuses_writes: Option<String>,
     pub(crate) reconnects: u64,
-    pub(crate) facts: Option<Facts>,
+    pub(crate) facts: Option<ServerFacts>,
 }
 
 impl Node {
     /// Starts to connect and does not wait for it.
-    pub(crate) fn start(route: Route, opener: Opener) -> Arc<Self> {
-        Self::make(route, opener, None)
+    pub(crate) fn start(route: Discovery, connector: Connector) -> Arc<Self> {
+        Self::make(route, connector, None)
     }
 
     /// Connects within `patience`, or tells why not. What waiting cannot mend fails at once.
     pub(crate) async fn open(
-        route: Route,
-        opener: Opener,
+        route: Discovery,
+        connector: Connector,
         patience: Duration,
-    ) -> Result<Arc<Self>, Trouble> {
+    ) -> Result<Arc<Self>, ConnectError> {
         let give_up = Instant::now() + patience;
         let mut told = None;
         loop {
-            match connect(&route, &opener).await {
-                Ok(pipe) => return Ok(Self::make(route, opener, Some(pipe))),
+            match connect(&route, &connector).await {
+                Ok(multiplexer) => return Ok(Self::make(route, connector, Some(multiplexer))),
                 Err(trouble) if !trouble.may_pass() => return Err(trouble),
                 Err(trouble) => told = Some(trouble.or_earlier(told)),
             }
@@ -124,43 +124,48 @@ impl Node {
         }
     }
 
-    fn make(route: Route, opener: Opener, pipe: Option<Arc<Pipe>>) -> Arc<Self> {
-        let first = match &pipe {
-            Some(pipe) => State::Up(Arc::clone(pipe)),
-            None => State::Down(Trouble::Gone("not connected yet".to_owned())),
+    fn make(
+        route: Discovery,
+        connector: Connector,
+        multiplexer: Option<Arc<Multiplexer>>,
+    ) -> Arc<Self> {
+        let first = match &multiplexer {
+            Some(multiplexer) => State::Up(Arc::clone(multiplexer)),
+            None => State::Down(ConnectError::Gone("not connected yet".to_owned())),
         };
         let inner = Arc::new(Inner {
             route,
-            opener,
-            connects: AtomicU64::new(u64::from(pipe.is_some())),
+            connector,
+            connects: AtomicU64::new(u64::from(multiplexer.is_some())),
             state: watch::Sender::new(first),
             since_ms: AtomicU64::new(crate::wall_ms()),
             facts: Mutex::new(None),
             idle: Mutex::default(),
         });
-        let keeper = tokio::spawn(keep(Arc::clone(&inner), pipe)).abort_handle();
+        let keeper = tokio::spawn(keep(Arc::clone(&inner), multiplexer)).abort_handle();
         Arc::new(Node { inner, keeper })
     }
 
     /// The live connection, waited for until the deadline.
-    pub(crate) async fn pipe(&self, by: Deadline) -> Result<Arc<Pipe>, Fault> {
-        if let Some(pipe) = self.pipe_now() {
-            return Ok(pipe);
+    pub(crate) async fn multiplexer(&self, by: Deadline) -> Result<Arc<Multiplexer>, Fault> {
+        if let Some(multiplexer) = self.pipe_now() {
+            return Ok(multiplexer);
         }
         let mut state = self.inner.state.subscribe();
-        let live = state.wait_for(|state| matches!(state, State::Up(pipe) if !pipe.is_closed()));
+        let live = state
+            .wait_for(|state| matches!(state, State::Up(multiplexer) if !multiplexer.is_closed()));
         if let Ok(Ok(state)) = timeout_at(by.instant().into(), live).await
-            && let State::Up(pipe) = &*state
+            && let State::Up(multiplexer) = &*state
         {
-            return Ok(Arc::clone(pipe));
+            return Ok(Arc::clone(multiplexer));
         }
         Err(Fault::Unavailable(self.down().unwrap_or_else(|| "it just came back".to_owned())))
     }
 
     /// The live connection, if there is one.
-    pub(crate) fn pipe_now(&self) -> Option<Arc<Pipe>> {
+    pub(crate) fn pipe_now(&self) -> Option<Arc<Multiplexer>> {
         match &*self.inner.state.borrow() {
-            State::Up(pipe) if !pipe.is_closed() => Some(Arc::clone(pipe)),
+            State::Up(multiplexer) if !multiplexer.is_closed() => Some(Arc::clone(multiplexer)),
             _ => None,
         }
     }
@@ -181,8 +186,8 @@ impl Node {
         by: Deadline,
     ) -> Result<Vec<Value>, Fault> {
         loop {
-            let pipe = self.pipe(by).await?;
-            match pipe.ask(bytes.clone(), replies, by).await {
+            let multiplexer = self.multiplexer(by).await?;
+            match multiplexer.ask(bytes.clone(), replies, by).await {
                 Ok(values) => return Ok(values),
                 Err(Lost::Unknown(why)) => return Err(Fault::Unknown(why)),
                 Err(Lost::NotSent(why)) if by.left().is_zero() => {
@@ -195,26 +200,35 @@ impl Node {
 
     /// Gives the connection up, because the server says it is not what we want any more.
     pub(crate) fn kick(&self, reason: &str) {
-        if let Some(pipe) = self.pipe_now() {
-            pipe.close(reason);
+        if let Some(multiplexer) = self.pipe_now() {
+            multiplexer.close(reason);
         }
     }
 
     /// A connection for one caller: an idle one that is still sound, or a new one.
-    pub(crate) async fn hold(self: &Arc<Self>, idle: bool, by: Deadline) -> Result<Held, Fault> {
+    pub(crate) async fn hold(
+        self: &Arc<Self>,
+        idle: bool,
+        by: Deadline,
+    ) -> Result<LentConnection, Fault> {
         if idle && let Some(found) = self.take_idle() {
-            let Idle { wire, generation, watching, .. } = found;
-            return Ok(Held { wire, generation, watching, node: Some(Arc::clone(self)) });
+            let Idle { connection, generation, watching, .. } = found;
+            return Ok(LentConnection {
+                connection,
+                generation,
+                watching,
+                node: Some(Arc::clone(self)),
+            });
         }
         let mut told = None;
         loop {
-            let pipe = self.pipe(by).await?;
+            let multiplexer = self.multiplexer(by).await?;
             let generation = self.generation();
-            let open = self.inner.opener.open(pipe.address());
+            let open = self.inner.connector.open(multiplexer.address());
             match timeout_at(by.instant().into(), open).await {
-                Ok(Ok(wire)) => {
+                Ok(Ok(connection)) => {
                     let node = Some(Arc::clone(self));
-                    return Ok(Held { wire, generation, watching: false, node });
+                    return Ok(LentConnection { connection, generation, watching: false, node });
                 }
                 Ok(Err(trouble)) => {
                     let trouble = trouble.or_earlier(told);
@@ -226,7 +240,8 @@ impl Node {
                 }
                 Err(_) => {
                     // What the server said before says more than that time is over.
-                    let late = || format!("{} did not open a connection in time", pipe.address());
+                    let late =
+                        || format!("{} did not open a connection in time", multiplexer.address());
                     let why = told.as_ref().map_or_else(late, |told| told.reason().to_owned());
                     return Err(Fault::Unavailable(why));
                 }
@@ -238,18 +253,21 @@ impl Node {
         let now = self.generation();
         loop {
             let mut idle = self.inner.idle.lock().pop()?;
-            if idle.generation == now && idle.since.elapsed() < IDLE_FOR && idle.wire.is_quiet() {
+            if idle.generation == now
+                && idle.since.elapsed() < IDLE_FOR
+                && idle.connection.is_quiet()
+            {
                 return Some(idle);
             }
         }
     }
 
     /// Takes back a connection whose last answer was read in full.
-    pub(crate) fn give_back(&self, wire: Wire, generation: u64, watching: bool) {
+    pub(crate) fn give_back(&self, connection: RawConnection, generation: u64, watching: bool) {
         if generation == self.generation() {
             let mut idle = self.inner.idle.lock();
             if idle.len() < IDLE_MAX {
-                idle.push(Idle { wire, since: Instant::now(), generation, watching });
+                idle.push(Idle { connection, since: Instant::now(), generation, watching });
             }
         }
     }
@@ -264,7 +282,7 @@ impl Node {
         Health {
             up: reason.is_none(),
             reason,
-            refuses_writes: self.pipe_now().and_then(|pipe| pipe.writes().refused()),
+            refuses_writes: self.pipe_now().and_then(|multiplexer| multiplexer.writes().refused()),
             since_ms: self.inner.since_ms.load(Ordering::Acquire),
             reconnects: self.generation().saturating_sub(1),
             facts: self.inner.facts.lock().clone(),
@@ -273,30 +291,33 @@ impl Node {
 
     /// Looks at the replies of a session, which has a connection of its own.
     pub(crate) fn look(&self, values: &[Value]) {
-        if let Some(pipe) = self.pipe_now() {
-            pipe.writes().look(values);
+        if let Some(multiplexer) = self.pipe_now() {
+            multiplexer.writes().look(values);
         }
     }
 
     /// Asks what it is, now rather than in the background.
-    pub(crate) async fn facts(&self, by: Deadline) -> Option<Facts> {
-        let pipe = self.pipe(by).await.ok()?;
-        let facts = probe::ask(&pipe, by).await;
+    pub(crate) async fn facts(&self, by: Deadline) -> Option<ServerFacts> {
+        let multiplexer = self.multiplexer(by).await.ok()?;
+        let facts = probe::ask(&multiplexer, by).await;
         self.inner.facts.lock().clone_from(&facts);
         facts
     }
 }
 
-async fn connect(route: &Route, opener: &Opener) -> Result<Arc<Pipe>, Trouble> {
+async fn connect(
+    route: &Discovery,
+    connector: &Connector,
+) -> Result<Arc<Multiplexer>, ConnectError> {
     let address = route.find().await?;
-    let wire = match (opener.open(&address).await, route) {
-        (Err(trouble), Route::Sentinel(sentinels)) => {
+    let connection = match (connector.open(&address).await, route) {
+        (Err(trouble), Discovery::Sentinel(sentinels)) => {
             sentinels.doubt();
             return Err(trouble);
         }
         (opened, _) => opened?,
     };
-    Ok(Arc::new(Pipe::new(wire, address)))
+    Ok(Arc::new(Multiplexer::new(connection, address)))
 }
 
 impl Inner {
@@ -313,14 +334,14 @@ impl Inner {
     }
 }
 
-async fn keep(inner: Arc<Inner>, mut pipe: Option<Arc<Pipe>>) {
+async fn keep(inner: Arc<Inner>, mut multiplexer: Option<Arc<Multiplexer>>) {
     let mut delay = FIRST_DELAY;
     loop {
-        if let Some(live) = pipe.take() {
+        if let Some(live) = multiplexer.take() {
             let began = Instant::now();
             let why = live_until_lost(&inner, &live).await;
             tracing::warn!(address = %live.address(), why, "the store's connection is lost");
-            inner.set(State::Down(Trouble::Gone(why)));
+            inner.set(State::Down(ConnectError::Gone(why)));
             if began.elapsed() >= STEADY {
                 delay = FIRST_DELAY;
             } else {
@@ -328,11 +349,11 @@ async fn keep(inner: Arc<Inner>, mut pipe: Option<Arc<Pipe>>) {
                 delay = (delay * 2).min(LAST_DELAY);
             }
         }
-        match connect(&inner.route, &inner.opener).await {
+        match connect(&inner.route, &inner.connector).await {
             Ok(live) => {
                 tracing::info!(address = %live.address(), "the store is connected");
                 inner.set(State::Up(Arc::clone(&live)));
-                pipe = Some(live);
+                multiplexer = Some(live);
             }
             Err(trouble) => {
                 let wait = if trouble.may_pass() { delay } else { REFUSED_DELAY };
@@ -344,31 +365,32 @@ async fn keep(inner: Arc<Inner>, mut pipe: Option<Arc<Pipe>>) {
     }
 }
 
-async fn live_until_lost(inner: &Inner, pipe: &Pipe) -> String {
+async fn live_until_lost(inner: &Inner, multiplexer: &Multiplexer) -> String {
     let learn = async {
-        if let Some(facts) = probe::ask(pipe, Deadline::after(Duration::from_secs(2))).await {
+        if let Some(facts) = probe::ask(multiplexer, Deadline::after(Duration::from_secs(2))).await
+        {
             *inner.facts.lock() = Some(facts);
         }
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        why = pipe.ended() => why,
+        why = multiplexer.ended() => why,
         () = learn => unreachable!("learning never ends"),
-        () = writes::watch(pipe) => unreachable!("watching never ends"),
-        why = deposed(&inner.route, pipe) => {
-            pipe.close(&why);
+        () = writes::watch(multiplexer) => unreachable!("watching never ends"),
+        why = deposed(&inner.route, multiplexer) => {
+            multiplexer.close(&why);
             why
         }
     }
 }
 
 // Ends when the Sentinels agree on another primary than the one we are connected to.
-async fn deposed(route: &Route, pipe: &Pipe) -> String {
-    let Route::Sentinel(sentinels) = route else { return std::future::pending().await };
+async fn deposed(route: &Discovery, multiplexer: &Multiplexer) -> String {
+    let Discovery::Sentinel(sentinels) = route else { return std::future::pending().await };
     loop {
         sleep(AGREED).await;
         match sentinels.agreed().await {
-            Some(other) if other != *pipe.address() => {
+            Some(other) if other != *multiplexer.address() => {
                 return format!("the Sentinels name {other} as the primary");
             }
             _ => {}

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 
 use kernel::{Deadline, Value};
 
-use crate::pipe::Pipe;
+use crate::multiplexer::Multiplexer;
 use crate::reply;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Facts {
+pub(crate) struct ServerFacts {
     pub(crate) server: String,
     pub(crate) cluster: bool,
     pub(crate) persistence: String,
@@ -19,12 +19,12 @@ pub(crate) struct Facts {
 }
 
 /// `INFO` and four settings in one round trip.
-pub(crate) async fn ask(pipe: &Pipe, by: Deadline) -> Option<Facts> {
+pub(crate) async fn ask(multiplexer: &Multiplexer, by: Deadline) -> Option<ServerFacts> {
     let mut bytes = redis::cmd("INFO").get_packed_command();
     for setting in ["appendfsync", "save"] {
         redis::cmd("CONFIG").arg("GET").arg(setting).write_packed_command(&mut bytes);
     }
-    let values = pipe.ask(bytes.into(), 3, by).await.ok()?;
+    let values = multiplexer.ask(bytes.into(), 3, by).await.ok()?;
     let setting = |value: &Value| match value {
         Value::Array(pair) => pair.get(1).and_then(reply::text).map(Cow::into_owned),
         _ => None,
@@ -33,12 +33,12 @@ pub(crate) async fn ask(pipe: &Pipe, by: Deadline) -> Option<Facts> {
     Some(judge(&info, setting(&values[1]).as_deref(), setting(&values[2]).as_deref()))
 }
 
-fn judge(info: &str, fsync: Option<&str>, save: Option<&str>) -> Facts {
+fn judge(info: &str, fsync: Option<&str>, save: Option<&str>) -> ServerFacts {
     let find = |name: &str| {
         info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap_or("")
     };
     if find("redis_version").is_empty() {
-        return Facts {
+        return ServerFacts {
             server: "unknown".to_owned(),
             cluster: false,
             persistence: "unknown".to_owned(),
@@ -75,7 +75,7 @@ fn judge(info: &str, fsync: Option<&str>, save: Option<&str>) -> Facts {
         warnings
             .push(format!("{program} {version} is older than 7.0, the oldest we test: upgrade"));
     }
-    Facts {
+    ServerFacts {
         server: format!("{program} {version}"),
         cluster: find("redis_mode") == "cluster" || find("server_mode") == "cluster",
         persistence: persistence(log, fsync, save),

@@ -12,10 +12,10 @@ use kernel::{
 };
 use tokio::time::sleep;
 
-use crate::manner::{Manner, manner};
-use crate::node::{Held, Node};
+use crate::command_class::{CommandClass, command_class};
+use crate::node::{LentConnection, Node};
 use crate::reply;
-use crate::session::{Own, Source, is_passing};
+use crate::session::{OwnConnection, Source, is_passing};
 
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -25,13 +25,13 @@ pub(crate) struct Remote(Arc<Primary>);
 pub(crate) struct Primary {
     node: Arc<Node>,
     kind: Kind,
-    place: String,
+    address: String,
     insecure: bool,
 }
 
 impl Remote {
-    pub(crate) fn new(node: Arc<Node>, kind: Kind, place: String, insecure: bool) -> Self {
-        Remote(Arc::new(Primary { node, kind, place, insecure }))
+    pub(crate) fn new(node: Arc<Node>, kind: Kind, address: String, insecure: bool) -> Self {
+        Remote(Arc::new(Primary { node, kind, address, insecure }))
     }
 }
 
@@ -137,11 +137,11 @@ impl Source for Primary {
         _key: &'a [u8],
         idle: bool,
         by: Deadline,
-    ) -> BoxFuture<'a, Result<Held, Fault>> {
+    ) -> BoxFuture<'a, Result<LentConnection, Fault>> {
         Box::pin(self.node.hold(idle, by))
     }
 
-    fn turned_away(&self, _held: &Held, error: &redis::ServerError) -> bool {
+    fn turned_away(&self, _held: &LentConnection, error: &redis::ServerError) -> bool {
         match error.code() {
             "READONLY" if self.kind == Kind::Sentinel => {
                 self.node.kick("the server became a replica");
@@ -160,14 +160,14 @@ pub(crate) async fn alone(
     by: Deadline,
 ) -> Result<Value, Fault> {
     let held = source.hold(key, true, by).await?;
-    Own::new(source, key, held).call(cmd, by).await
+    OwnConnection::new(source, key, held).call(cmd, by).await
 }
 
 impl Store for Remote {
     fn call<'a>(&'a self, cmd: &'a Cmd, by: Deadline) -> Answer<'a, Value> {
-        match manner(cmd) {
-            Manner::Plain => Answer::Later(Box::pin(self.0.call(cmd, by))),
-            Manner::Blocking => Answer::Later(Box::pin(alone(self.0.clone(), b"", cmd, by))),
+        match command_class(cmd) {
+            CommandClass::Plain => Answer::Later(Box::pin(self.0.call(cmd, by))),
+            CommandClass::Blocking => Answer::Later(Box::pin(alone(self.0.clone(), b"", cmd, by))),
             _ => Answer::ready(Err(stateful())),
         }
     }
@@ -180,7 +180,7 @@ impl Store for Remote {
         if cmds.is_empty() {
             return Answer::ready(Ok(Vec::new()));
         }
-        if cmds.iter().any(|cmd| manner(cmd) != Manner::Plain) {
+        if cmds.iter().any(|cmd| command_class(cmd) != CommandClass::Plain) {
             return Answer::ready(Err(stateful()));
         }
         Answer::Later(Box::pin(async move {
@@ -206,7 +206,7 @@ impl Store for Remote {
     fn session<'a>(&'a self, key: &'a [u8], by: Deadline) -> Answer<'a, Box<dyn Session>> {
         Answer::Later(Box::pin(async move {
             let held = self.0.hold(key, true, by).await?;
-            Ok(Box::new(Own::new(self.0.clone(), key, held)) as Box<dyn Session>)
+            Ok(Box::new(OwnConnection::new(self.0.clone(), key, held)) as Box<dyn Session>)
         }))
     }
 
@@ -216,7 +216,7 @@ impl Store for Remote {
         by: Deadline,
     ) -> Answer<'a, BoxStream<'static, Message>> {
         let source: Arc<dyn Source> = self.0.clone();
-        Answer::Later(Box::pin(crate::listen::subscribe(source, topics.to_vec(), by)))
+        Answer::Later(Box::pin(crate::subscription::subscribe(source, topics.to_vec(), by)))
     }
 
     fn status(&self) -> Status {
@@ -230,7 +230,7 @@ impl Store for Remote {
         warnings.extend(facts.iter().flat_map(|facts| facts.warnings.iter().cloned()));
         Status {
             kind: self.0.kind,
-            place: self.0.place.clone(),
+            address: self.0.address.clone(),
             server: facts.as_ref().map_or_else(unknown, |facts| facts.server.clone()),
             up: health.up,
             since_ms: health.since_ms,

@@ -12,7 +12,7 @@ const BULK_MAX: usize = 512 * 1024 * 1024; // proto-max-bulk-len
 
 /// Not RESP; says what came instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Garbage(pub(crate) String);
+pub(crate) struct ProtocolError(pub(crate) String);
 
 /// A reply under construction: the arrays that are still open, innermost last.
 #[derive(Debug, Default)]
@@ -22,14 +22,16 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// The next whole reply, or `None` when more bytes are needed.
-    pub(crate) fn next(&mut self, bytes: &mut BytesMut) -> Result<Option<Value>, Garbage> {
+    pub(crate) fn next(&mut self, bytes: &mut BytesMut) -> Result<Option<Value>, ProtocolError> {
         while let Some(part) = Self::part(bytes)? {
             let mut value = match part {
                 Part::Whole(value) => value,
                 Part::Array(0) => Value::Array(Vec::new()),
                 Part::Array(count) => {
                     if self.open.len() == NESTING_MAX {
-                        return Err(Garbage(format!("a reply nested over {NESTING_MAX} levels")));
+                        return Err(ProtocolError(format!(
+                            "a reply nested over {NESTING_MAX} levels"
+                        )));
                     }
                     self.open.push((count, Vec::with_capacity(count.min(1024))));
                     continue;
@@ -61,7 +63,7 @@ impl Reader {
         count
     }
 
-    fn part(bytes: &mut BytesMut) -> Result<Option<Part>, Garbage> {
+    fn part(bytes: &mut BytesMut) -> Result<Option<Part>, ProtocolError> {
         let Some(&kind) = bytes.first() else { return Ok(None) };
         if !b"+-:$*".contains(&kind) {
             return Err(garbage(bytes));
@@ -120,10 +122,10 @@ fn number(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-fn garbage(bytes: &[u8]) -> Garbage {
+fn garbage(bytes: &[u8]) -> ProtocolError {
     let shown: String =
         String::from_utf8_lossy(&bytes[..bytes.len().min(24)]).escape_debug().collect();
-    Garbage(format!("not a Redis reply: \"{shown}\""))
+    ProtocolError(format!("not a Redis reply: \"{shown}\""))
 }
 
 // `ServerError` has no public constructor; its own parser makes one of the line.

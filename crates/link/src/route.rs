@@ -4,7 +4,7 @@
 use kernel::keyspace::slot;
 use kernel::{Cmd, Value};
 
-use crate::manner::words;
+use crate::command_class::words;
 
 /// Where to send a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Asks Sentinels who the primary is. Any of them may answer; the next one is asked when one does not, and
 //! the one that answered is asked first the next time, unless what it named was of no use. What it names
-//! must still say itself that it is a primary (`Opener::primary_only`). While we are connected the majority is
+//! must still say itself that it is a primary (`Connector::primary_only`). While we are connected the majority is
 //! asked now and then, because an old primary that is cut off from them may not know that it is one.
 
 use std::time::Duration;
@@ -10,37 +10,37 @@ use kernel::Value;
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
-use crate::error::Trouble;
-use crate::place::Address;
+use crate::address::Endpoint;
+use crate::connection::Connector;
+use crate::error::ConnectError;
 use crate::reply;
-use crate::wire::Opener;
 
 const ANSWER: Duration = Duration::from_millis(500);
 
 /// The Sentinels of one primary.
 pub(crate) struct Sentinels {
     name: String,
-    addresses: Mutex<Vec<Address>>,
-    opener: Opener,
+    addresses: Mutex<Vec<Endpoint>>,
+    connector: Connector,
 }
 
 impl Sentinels {
-    pub(crate) fn new(name: String, addresses: Vec<Address>, opener: Opener) -> Self {
-        Sentinels { name, addresses: Mutex::new(addresses), opener }
+    pub(crate) fn new(name: String, addresses: Vec<Endpoint>, connector: Connector) -> Self {
+        Sentinels { name, addresses: Mutex::new(addresses), connector }
     }
 
     /// The primary's address, from the first Sentinel that knows it.
-    pub(crate) async fn primary(&self) -> Result<Address, Trouble> {
+    pub(crate) async fn primary(&self) -> Result<Endpoint, ConnectError> {
         let all = self.addresses.lock().clone();
-        let mut last = Trouble::Gone("no Sentinel was named".to_owned());
+        let mut last = ConnectError::Gone("no Sentinel was named".to_owned());
         for (at, address) in all.iter().enumerate() {
-            match timeout(self.opener.connect + ANSWER, self.ask(address)).await {
+            match timeout(self.connector.connect + ANSWER, self.ask(address)).await {
                 Ok(Ok(primary)) => {
                     self.addresses.lock().swap(0, at);
                     return Ok(primary);
                 }
                 Ok(Err(trouble)) => last = at_sentinel(address, &trouble),
-                Err(_) => last = Trouble::Gone(format!("Sentinel {address} does not answer")),
+                Err(_) => last = ConnectError::Gone(format!("Sentinel {address} does not answer")),
             }
         }
         Err(last)
@@ -52,49 +52,51 @@ impl Sentinels {
     }
 
     /// The primary that more than half of all Sentinels name, if there is one.
-    pub(crate) async fn agreed(&self) -> Option<Address> {
+    pub(crate) async fn agreed(&self) -> Option<Endpoint> {
         let all = self.addresses.lock().clone();
         let ask = |address| async move {
-            timeout(self.opener.connect + ANSWER, self.ask(address)).await.ok()?.ok()
+            timeout(self.connector.connect + ANSWER, self.ask(address)).await.ok()?.ok()
         };
-        let named: Vec<Address> =
+        let named: Vec<Endpoint> =
             join_all(all.iter().map(ask)).await.into_iter().flatten().collect();
-        let votes = |one: &Address| named.iter().filter(|other| *other == one).count();
+        let votes = |one: &Endpoint| named.iter().filter(|other| *other == one).count();
         named.iter().find(|one| votes(one) * 2 > all.len()).cloned()
     }
 
-    async fn ask(&self, address: &Address) -> Result<Address, Trouble> {
-        let mut wire = self.opener.open(address).await?;
+    async fn ask(&self, address: &Endpoint) -> Result<Endpoint, ConnectError> {
+        let mut connection = self.connector.open(address).await?;
         let mut cmd = redis::cmd("SENTINEL");
         cmd.arg("GET-MASTER-ADDR-BY-NAME").arg(&self.name);
-        wire.write(&cmd.get_packed_command()).await?;
-        match wire.read().await? {
+        connection.write(&cmd.get_packed_command()).await?;
+        match connection.read().await? {
             Value::Array(parts) => {
                 let host = parts.first().and_then(reply::text);
                 let port = parts.get(1).and_then(reply::text).and_then(|port| port.parse().ok());
                 match (host, port) {
-                    (Some(host), Some(port)) => Ok(Address::Tcp(host.into_owned(), port)),
-                    _ => Err(Trouble::Garbage("it gave no address".to_owned())),
+                    (Some(host), Some(port)) => Ok(Endpoint::Tcp(host.into_owned(), port)),
+                    _ => Err(ConnectError::ProtocolError("it gave no address".to_owned())),
                 }
             }
-            Value::Nil => Err(Trouble::Garbage(format!("it knows no primary named {}", self.name))),
+            Value::Nil => {
+                Err(ConnectError::ProtocolError(format!("it knows no primary named {}", self.name)))
+            }
             Value::ServerError(error) => Err(match error.code() {
-                "NOPERM" => Trouble::NotAllowed("it does not let this user ask".to_owned()),
-                "NOAUTH" => Trouble::Login("it wants a password".to_owned()),
-                _ => Trouble::Garbage("it is no Sentinel; check the port".to_owned()),
+                "NOPERM" => ConnectError::NotAllowed("it does not let this user ask".to_owned()),
+                "NOAUTH" => ConnectError::Login("it wants a password".to_owned()),
+                _ => ConnectError::ProtocolError("it is no Sentinel; check the port".to_owned()),
             }),
-            _ => Err(Trouble::Garbage("it is no Sentinel; check the port".to_owned())),
+            _ => Err(ConnectError::ProtocolError("it is no Sentinel; check the port".to_owned())),
         }
     }
 }
 
-fn at_sentinel(address: &Address, trouble: &Trouble) -> Trouble {
+fn at_sentinel(address: &Endpoint, trouble: &ConnectError) -> ConnectError {
     let text = format!("Sentinel {address}: {}", trouble.reason());
     match trouble {
-        Trouble::Gone(_) | Trouble::NotYet(_) => Trouble::Gone(text),
-        Trouble::Login(_) => Trouble::Login(text),
-        Trouble::NotAllowed(_) => Trouble::NotAllowed(text),
-        Trouble::Tls(_) => Trouble::Tls(text),
-        Trouble::Garbage(_) => Trouble::Garbage(text),
+        ConnectError::Gone(_) | ConnectError::NotYet(_) => ConnectError::Gone(text),
+        ConnectError::Login(_) => ConnectError::Login(text),
+        ConnectError::NotAllowed(_) => ConnectError::NotAllowed(text),
+        ConnectError::Tls(_) => ConnectError::Tls(text),
+        ConnectError::ProtocolError(_) => ConnectError::ProtocolError(text),
     }
 }

@@ -9,9 +9,9 @@ use kernel::{Answer, Cmd, Deadline, Fault, Packed, Session, Value};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout_at;
 
-use crate::error::Trouble;
-use crate::manner::{Manner, manner};
-use crate::node::Held;
+use crate::command_class::{CommandClass, command_class};
+use crate::error::ConnectError;
+use crate::node::LentConnection;
 use crate::reply;
 
 /// Where sessions and subscriptions get their connections.
@@ -22,10 +22,10 @@ pub(crate) trait Source: Send + Sync + 'static {
         key: &'a [u8],
         idle: bool,
         by: Deadline,
-    ) -> BoxFuture<'a, Result<Held, Fault>>;
+    ) -> BoxFuture<'a, Result<LentConnection, Fault>>;
 
     /// The server says it cannot serve us now: look for a better one. True when asking again may help.
-    fn turned_away(&self, held: &Held, error: &redis::ServerError) -> bool;
+    fn turned_away(&self, held: &LentConnection, error: &redis::ServerError) -> bool;
 }
 
 /// Codes that mean: nothing was done, because this server does not serve this key or does not serve now.
@@ -66,10 +66,10 @@ const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
 const UNWATCH: &[u8] = b"*1\r\n$7\r\nUNWATCH\r\n";
 
-pub(crate) struct Own {
+pub(crate) struct OwnConnection {
     source: Arc<dyn Source>,
     key: Vec<u8>,
-    held: Option<Held>,
+    held: Option<LentConnection>,
     /// An answer is outstanding: whoever drops us now leaves the connection out of step.
     busy: bool,
     /// A transaction waits for `EXEC`: replies that come before it, commands in it.
@@ -78,21 +78,33 @@ pub(crate) struct Own {
     spoiled: bool,
 }
 
-impl Own {
-    pub(crate) fn new(source: Arc<dyn Source>, key: &[u8], held: Held) -> Self {
+impl OwnConnection {
+    pub(crate) fn new(source: Arc<dyn Source>, key: &[u8], held: LentConnection) -> Self {
         let key = key.to_vec();
         let held = Some(held);
-        Own { source, key, held, busy: false, queued: None, watching: false, spoiled: false }
+        OwnConnection {
+            source,
+            key,
+            held,
+            busy: false,
+            queued: None,
+            watching: false,
+            spoiled: false,
+        }
     }
 
     // One command with one reply. Turned away before anything was watched, it moves to another server.
     async fn run(&mut self, cmd: &Cmd, by: Deadline) -> Result<Value, Fault> {
-        let manner = manner(cmd);
+        let command_class = command_class(cmd);
         let bytes = cmd.get_packed_command();
-        self.spoiled |= manner == Manner::Stateful;
+        self.spoiled |= command_class == CommandClass::Stateful;
         loop {
             let asked = self.ask(&[&bytes], 1, false, by).await;
-            if asked.is_err() && manner == Manner::Watch && self.held.is_none() && !self.watching {
+            if asked.is_err()
+                && command_class == CommandClass::Watch
+                && self.held.is_none()
+                && !self.watching
+            {
                 // An idle connection died before it was noticed. Watching changes nothing, so that the
                 // first watch of a session may be asked for again.
                 self.held = Some(self.source.hold(&self.key, false, by).await?);
@@ -101,9 +113,9 @@ impl Own {
             }
             let value = asked?.pop().expect("one reply was asked for");
             let Value::ServerError(error) = value else {
-                match manner {
-                    Manner::Watch => self.watching = true,
-                    Manner::Unwatch => self.watching = false,
+                match command_class {
+                    CommandClass::Watch => self.watching = true,
+                    CommandClass::Unwatch => self.watching = false,
                     _ => {}
                 }
                 return Ok(value);
@@ -190,8 +202,8 @@ impl Own {
     }
 
     async fn say_more(&mut self, bytes: &[&[u8]], by: Deadline) -> Result<(), Fault> {
-        let wire = &mut self.held.as_mut().expect("it is in use").wire;
-        let said = timeout_at(by.instant().into(), wire.write_parts(bytes)).await;
+        let connection = &mut self.held.as_mut().expect("it is in use").connection;
+        let said = timeout_at(by.instant().into(), connection.write_parts(bytes)).await;
         self.in_time(said)
     }
 
@@ -202,8 +214,9 @@ impl Own {
         queued: bool,
         by: Deadline,
     ) -> Result<Vec<Value>, Fault> {
-        let wire = &mut self.held.as_mut().expect("it is in use").wire;
-        let heard = timeout_at(by.instant().into(), wire.replies(before + count, queued)).await;
+        let connection = &mut self.held.as_mut().expect("it is in use").connection;
+        let heard =
+            timeout_at(by.instant().into(), connection.replies(before + count, queued)).await;
         let mut values = self.in_time(heard)?;
         self.busy = false;
         values.drain(..before);
@@ -213,7 +226,7 @@ impl Own {
         Ok(values)
     }
 
-    fn in_time<T>(&mut self, done: Result<Result<T, Trouble>, Elapsed>) -> Result<T, Fault> {
+    fn in_time<T>(&mut self, done: Result<Result<T, ConnectError>, Elapsed>) -> Result<T, Fault> {
         match done {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(trouble)) => Err(self.lost(&trouble)),
@@ -225,13 +238,13 @@ impl Own {
         }
     }
 
-    fn lost(&mut self, trouble: &Trouble) -> Fault {
+    fn lost(&mut self, trouble: &ConnectError) -> Fault {
         self.held = None;
         Fault::Unknown(trouble.reason().to_owned())
     }
 }
 
-impl Session for Own {
+impl Session for OwnConnection {
     fn call<'a>(&'a mut self, cmd: &'a Cmd, by: Deadline) -> Answer<'a, Value> {
         Answer::Later(Box::pin(self.run(cmd, by)))
     }
@@ -245,15 +258,15 @@ impl Session for Own {
     }
 }
 
-impl Drop for Own {
+impl Drop for OwnConnection {
     fn drop(&mut self) {
         if let Some(held) = self.held.take()
             && !self.busy
             && !self.spoiled
         {
-            let Held { wire, generation, watching, node } = held;
+            let LentConnection { connection, generation, watching, node } = held;
             if let Some(node) = node {
-                node.give_back(wire, generation, watching || self.watching);
+                node.give_back(connection, generation, watching || self.watching);
             }
         }
     }

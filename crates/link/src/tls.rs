@@ -12,15 +12,15 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::error::Trouble;
-use crate::place::Tls;
+use crate::address::Tls;
+use crate::error::ConnectError;
 
 /// A connector for these settings; reading the authorities is done once.
-pub(crate) fn connector(tls: &Tls) -> Result<TlsConnector, Trouble> {
+pub(crate) fn connector(tls: &Tls) -> Result<TlsConnector, ConnectError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
-        .map_err(|error| Trouble::Tls(error.to_string()))?;
+        .map_err(|error| ConnectError::Tls(error.to_string()))?;
     let config = if tls.insecure {
         builder
             .dangerous()
@@ -32,12 +32,12 @@ pub(crate) fn connector(tls: &Tls) -> Result<TlsConnector, Trouble> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-fn authorities(tls: &Tls) -> Result<RootCertStore, Trouble> {
+fn authorities(tls: &Tls) -> Result<RootCertStore, ConnectError> {
     let mut roots = RootCertStore::empty();
     let Some(file) = &tls.authorities else {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         return if roots.is_empty() {
-            Err(Trouble::Tls(
+            Err(ConnectError::Tls(
                 "this system has no certificate authorities; install ca-certificates or name a \
                  file with ?ca=FILE"
                     .to_owned(),
@@ -47,7 +47,7 @@ fn authorities(tls: &Tls) -> Result<RootCertStore, Trouble> {
         };
     };
     let unreadable = |detail: String| {
-        Trouble::Tls(format!("cannot read the authorities in {}: {detail}", file.display()))
+        ConnectError::Tls(format!("cannot read the authorities in {}: {detail}", file.display()))
     };
     let certificates = CertificateDer::pem_file_iter(file)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
@@ -66,27 +66,27 @@ pub(crate) async fn shake(
     connector: &TlsConnector,
     host: &str,
     stream: TcpStream,
-) -> Result<TlsStream<TcpStream>, Trouble> {
+) -> Result<TlsStream<TcpStream>, ConnectError> {
     let name = ServerName::try_from(host.to_owned())
-        .map_err(|_| Trouble::Tls(format!("{host} is no name a certificate can have")))?;
+        .map_err(|_| ConnectError::Tls(format!("{host} is no name a certificate can have")))?;
     connector.connect(name, stream).await.map_err(|error| explain(&error))
 }
 
-fn explain(error: &std::io::Error) -> Trouble {
+fn explain(error: &std::io::Error) -> ConnectError {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match inner {
-        Some(rustls::Error::InvalidCertificate(why)) => Trouble::Tls(format!(
+        Some(rustls::Error::InvalidCertificate(why)) => ConnectError::Tls(format!(
             "the certificate is not trusted ({why:?}); name its authority with ?ca=FILE"
         )),
-        Some(rustls::Error::InvalidMessage(_)) => Trouble::Tls(
+        Some(rustls::Error::InvalidMessage(_)) => ConnectError::Tls(
             "the server does not speak TLS; for a plain port write redis://".to_owned(),
         ),
-        Some(other) => Trouble::Tls(other.to_string()),
-        None if error.kind() == std::io::ErrorKind::UnexpectedEof => Trouble::Gone(
+        Some(other) => ConnectError::Tls(other.to_string()),
+        None if error.kind() == std::io::ErrorKind::UnexpectedEof => ConnectError::Gone(
             "the connection was closed during the TLS handshake; for a plain port write redis://"
                 .to_owned(),
         ),
-        None => Trouble::Gone(crate::error::plain(error)),
+        None => ConnectError::Gone(crate::error::plain(error)),
     }
 }
 

@@ -9,27 +9,27 @@ use kernel::keyspace::SLOTS;
 use kernel::{Deadline, Value};
 use parking_lot::{Mutex, RwLock};
 
-use crate::error::Trouble;
-use crate::node::{Node, Route};
-use crate::place::Address;
+use crate::address::Endpoint;
+use crate::connection::Connector;
+use crate::error::ConnectError;
+use crate::node::{Discovery, Node};
 use crate::reply;
-use crate::wire::Opener;
 
 const ANSWER: Duration = Duration::from_millis(500);
 
 /// Slots and their owners.
 pub(crate) struct Topology {
-    opener: Opener,
+    connector: Connector,
     /// Where to ask when nobody we know answers: what the URL named, and replicas we heard of.
-    others: Mutex<Vec<Address>>,
+    others: Mutex<Vec<Endpoint>>,
     owners: RwLock<Vec<Option<Arc<Node>>>>,
-    nodes: Mutex<HashMap<Address, Arc<Node>>>,
+    nodes: Mutex<HashMap<Endpoint, Arc<Node>>>,
 }
 
 impl Topology {
-    pub(crate) fn new(opener: Opener, seeds: Vec<Address>) -> Self {
+    pub(crate) fn new(connector: Connector, seeds: Vec<Endpoint>) -> Self {
         Topology {
-            opener,
+            connector,
             others: Mutex::new(seeds),
             owners: RwLock::new(vec![None; usize::from(SLOTS)]),
             nodes: Mutex::default(),
@@ -60,7 +60,7 @@ impl Topology {
     }
 
     /// A server told us who owns a slot now.
-    pub(crate) fn learn(&self, slot: u16, address: Address) -> Arc<Node> {
+    pub(crate) fn learn(&self, slot: u16, address: Endpoint) -> Arc<Node> {
         let node = self.node(address);
         if let Some(owner) = self.owners.write().get_mut(usize::from(slot)) {
             *owner = Some(Arc::clone(&node));
@@ -69,24 +69,28 @@ impl Topology {
     }
 
     /// The node at this address, connected from now on.
-    pub(crate) fn node(&self, address: Address) -> Arc<Node> {
+    pub(crate) fn node(&self, address: Endpoint) -> Arc<Node> {
         let mut nodes = self.nodes.lock();
-        let route = Route::Fixed(address.clone());
-        let node = nodes.entry(address).or_insert_with(|| Node::start(route, self.opener.clone()));
+        let route = Discovery::Fixed(address.clone());
+        let node =
+            nodes.entry(address).or_insert_with(|| Node::start(route, self.connector.clone()));
         Arc::clone(node)
     }
 
     /// Asks for the whole picture: primaries that are connected first, then everybody else we heard of.
-    pub(crate) async fn refresh(&self) -> Result<(), Trouble> {
-        let mut last = Trouble::Gone("no node of the Cluster is known".to_owned());
+    pub(crate) async fn refresh(&self) -> Result<(), ConnectError> {
+        let mut last = ConnectError::Gone("no node of the Cluster is known".to_owned());
         // Owners first: a former primary that just came back may still believe in its own past.
         let mut known = self.primaries();
         known.extend(self.nodes.lock().values().cloned());
         let connected: Vec<_> = known.iter().filter_map(|node| node.pipe_now()).collect();
-        for pipe in connected {
+        for multiplexer in connected {
             let bytes = redis::cmd("CLUSTER").arg("SLOTS").get_packed_command();
-            if let Ok(mut values) = pipe.ask(bytes.into(), 1, Deadline::after(ANSWER)).await {
-                match self.take(&values.pop().expect("one reply was asked for"), pipe.address()) {
+            if let Ok(mut values) = multiplexer.ask(bytes.into(), 1, Deadline::after(ANSWER)).await
+            {
+                match self
+                    .take(&values.pop().expect("one reply was asked for"), multiplexer.address())
+                {
                     Ok(()) => return Ok(()),
                     Err(trouble) => last = trouble,
                 }
@@ -104,28 +108,28 @@ impl Topology {
         Err(last)
     }
 
-    async fn ask_stranger(&self, address: &Address) -> Result<(), Trouble> {
-        let mut wire = self.opener.open(address).await?;
-        wire.write(&redis::cmd("CLUSTER").arg("SLOTS").get_packed_command()).await?;
-        let late = |_| Trouble::Gone(format!("{address} does not answer"));
-        let value = tokio::time::timeout(ANSWER, wire.read()).await.map_err(late)??;
+    async fn ask_stranger(&self, address: &Endpoint) -> Result<(), ConnectError> {
+        let mut connection = self.connector.open(address).await?;
+        connection.write(&redis::cmd("CLUSTER").arg("SLOTS").get_packed_command()).await?;
+        let late = |_| ConnectError::Gone(format!("{address} does not answer"));
+        let value = tokio::time::timeout(ANSWER, connection.read()).await.map_err(late)??;
         self.take(&value, address)
     }
 
-    fn take(&self, value: &Value, from: &Address) -> Result<(), Trouble> {
+    fn take(&self, value: &Value, from: &Endpoint) -> Result<(), ConnectError> {
         if let Value::ServerError(error) = value {
             let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
             return Err(match error.code() {
-                "NOPERM" => Trouble::NotAllowed(text),
-                "ERR" if text.contains("disabled") => Trouble::Garbage(format!(
+                "NOPERM" => ConnectError::NotAllowed(text),
+                "ERR" if text.contains("disabled") => ConnectError::ProtocolError(format!(
                     "{from} is no node of a Cluster; for a single server write redis://"
                 )),
-                _ => Trouble::NotYet(text),
+                _ => ConnectError::NotYet(text),
             });
         }
         let ranges = read(value, from);
         if ranges.is_empty() {
-            return Err(Trouble::NotYet("the Cluster has no slots yet".to_owned()));
+            return Err(ConnectError::NotYet("the Cluster has no slots yet".to_owned()));
         }
         let mut owners: Vec<Option<Arc<Node>>> = vec![None; usize::from(SLOTS)];
         let mut heard = Vec::new();
@@ -144,7 +148,7 @@ impl Topology {
         Ok(())
     }
 
-    fn remember(&self, heard: &[Address]) {
+    fn remember(&self, heard: &[Endpoint]) {
         let mut others = self.others.lock();
         for address in heard {
             if !others.contains(address) {
@@ -159,11 +163,11 @@ impl Topology {
 struct Range {
     from: u16,
     to: u16,
-    primary: Address,
-    replicas: Vec<Address>,
+    primary: Endpoint,
+    replicas: Vec<Endpoint>,
 }
 
-fn read(value: &Value, from: &Address) -> Vec<Range> {
+fn read(value: &Value, from: &Endpoint) -> Vec<Range> {
     let Value::Array(ranges) = value else { return Vec::new() };
     let one = |value: &Value| {
         let Value::Array(parts) = value else { return None };
@@ -179,7 +183,7 @@ fn read(value: &Value, from: &Address) -> Vec<Range> {
     ranges.iter().filter_map(one).collect()
 }
 
-fn node_address(value: &Value, from: &Address) -> Option<Address> {
+fn node_address(value: &Value, from: &Endpoint) -> Option<Endpoint> {
     let Value::Array(parts) = value else { return None };
     let host = parts.first().and_then(reply::text).unwrap_or_default();
     let Some(Value::Int(port)) = parts.get(1) else { return None };
@@ -187,15 +191,15 @@ fn node_address(value: &Value, from: &Address) -> Option<Address> {
 }
 
 /// A node that does not know its own name is at the host we asked.
-fn beside(host: &str, port: u16, from: &Address) -> Address {
+fn beside(host: &str, port: u16, from: &Endpoint) -> Endpoint {
     match (host, from) {
-        ("" | "?", Address::Tcp(asked, _)) => Address::Tcp(asked.clone(), port),
-        _ => Address::Tcp(host.to_owned(), port),
+        ("" | "?", Endpoint::Tcp(asked, _)) => Endpoint::Tcp(asked.clone(), port),
+        _ => Endpoint::Tcp(host.to_owned(), port),
     }
 }
 
 /// Slot and address of `MOVED` or `ASK`.
-pub(crate) fn redirection(detail: &str, from: &Address) -> Option<(u16, Address)> {
+pub(crate) fn redirection(detail: &str, from: &Endpoint) -> Option<(u16, Endpoint)> {
     let (slot, address) = detail.trim().split_once(' ')?;
     let (host, port) = address.rsplit_once(':')?;
     Some((slot.parse().ok()?, beside(host, port.parse().ok()?, from)))
@@ -207,11 +211,14 @@ mod tests {
 
     #[test]
     fn redirections_are_read() {
-        let from = Address::Tcp("asked".into(), 1);
+        let from = Endpoint::Tcp("asked".into(), 1);
         let to = |detail| redirection(detail, &from);
-        assert_eq!(to("3999 127.0.0.1:6381"), Some((3999, Address::Tcp("127.0.0.1".into(), 6381))));
-        assert_eq!(to("1 ::1:7"), Some((1, Address::Tcp("::1".into(), 7))));
-        assert_eq!(to("1 :7"), Some((1, Address::Tcp("asked".into(), 7))));
+        assert_eq!(
+            to("3999 127.0.0.1:6381"),
+            Some((3999, Endpoint::Tcp("127.0.0.1".into(), 6381)))
+        );
+        assert_eq!(to("1 ::1:7"), Some((1, Endpoint::Tcp("::1".into(), 7))));
+        assert_eq!(to("1 :7"), Some((1, Endpoint::Tcp("asked".into(), 7))));
         assert_eq!(to("x"), None);
     }
 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use crate::pipe::Pipe;
+use crate::multiplexer::Multiplexer;
 use crate::remote::{eval, sentence};
 use crate::reply;
 
@@ -57,16 +57,16 @@ fn refuses(value: &Value) -> bool {
 }
 
 /// Asks a server that refuses writes until it takes them. Never ends.
-pub(crate) async fn watch(pipe: &Pipe) {
+pub(crate) async fn watch(multiplexer: &Multiplexer) {
     loop {
-        pipe.writes().changed.notified().await;
-        while pipe.writes().refused().is_some() {
+        multiplexer.writes().changed.notified().await;
+        while multiplexer.writes().refused().is_some() {
             sleep(AGAIN).await;
             let ask = eval("EVAL", MAY_WRITE, &[], &[]).into();
-            let answer = pipe.ask(ask, 1, Deadline::after(PATIENCE)).await;
+            let answer = multiplexer.ask(ask, 1, Deadline::after(PATIENCE)).await;
             // A server that knows no such scripts cannot be asked: the next refusal tells again.
             if answer.is_ok_and(|values| !values.iter().any(refuses)) {
-                pipe.writes().taken_again();
+                multiplexer.writes().taken_again();
             }
         }
     }

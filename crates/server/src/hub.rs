@@ -47,7 +47,7 @@ impl News {
 impl News {
     /// Something told in passing, such as progress: it cannot be resumed.
     pub fn passing(stream: String, event: Envelope) -> News {
-        let told = kernel::events::Told { envelope: event, stream };
+        let told = kernel::events::StreamEvent { envelope: event, stream };
         let text = serde_json::to_string(&told).expect("an envelope is plain data").into();
         News { stream: told.stream, event: Some(told.envelope), text, passing: true }
     }

@@ -7,7 +7,7 @@ use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use kernel::{Fault, Told};
+use kernel::{Fault, LogOnce};
 use serde_json::{Map, Value, json};
 
 use crate::guard::RequestId;
@@ -157,7 +157,7 @@ impl From<Fault> for Refusal {
 }
 
 /// What was said of the store, and of each value that cannot be read.
-static FAULTS: Told = Told::new();
+static FAULTS: LogOnce = LogOnce::new();
 
 /// A line in the log, once per change: requests that meet the same fault add none until one is answered well.
 pub(crate) fn tell_fault(fault: &Fault) {

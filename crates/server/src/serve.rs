@@ -40,7 +40,7 @@ pub async fn serve(
     let most = app.settings.size("limits.connections");
     let service = router(&app);
     let loops = start_loops(&app);
-    let told = kernel::Told::new();
+    let told = kernel::LogOnce::new();
     loop {
         let (stream, remote) = tokio::select! {
             () = stop.cancelled() => break,

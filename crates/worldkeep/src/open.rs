@@ -54,9 +54,9 @@ pub async fn store(
 ) -> Result<Opened, Failure> {
     let dir = match (redis, data) {
         (Some(url), _) => {
-            let place = link::Place::parse(url)?;
+            let place = link::Address::parse(url)?;
             let options = link::Options { make: absent == Absent::Make, ..Default::default() };
-            let store = link::open_place(&place, options).await?;
+            let store = link::open_address(&place, options).await?;
             return Ok(Opened { store, embedded: None });
         }
         (None, Some(dir)) => dir,

@@ -109,7 +109,7 @@ async fn timely(
 async fn embedded(amounts: Amounts, tell: &mut Tell<'_>) -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|error| format!("no folder: {error}"))?;
     let place = folder.path().join("store");
-    let store = link::open_place(&link::Place::Directory(place), link::Options::default())
+    let store = link::open_address(&link::Address::Directory(place), link::Options::default())
         .await
         .map_err(|error| error.to_string())?;
     fill(&store, amounts.ships, false).await?;

@@ -1,7 +1,7 @@
 //! A user back as rules, short ones: categories where they fit best, then single commands.
 
 use super::{CATEGORIES, KeyPattern, Selector, User};
-use crate::command::{Spec, TABLE};
+use crate::commands::table::{Spec, TABLE};
 
 impl KeyPattern {
     /// `~pattern`, `%R~pattern` or `%W~pattern`.

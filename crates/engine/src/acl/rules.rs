@@ -3,8 +3,8 @@
 use sha2::{Digest as _, Sha256};
 
 use super::{CATEGORIES, KeyPattern, Selector, User};
-use crate::command::{Spec, TABLE};
-use crate::resp::split_words;
+use crate::commands::table::{Spec, TABLE};
+use crate::doors::resp::split_words;
 
 const UNKNOWN: &str = "Unknown command or category name in ACL";
 const SYNTAX: &str = "Syntax error";

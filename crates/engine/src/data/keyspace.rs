@@ -352,5 +352,4 @@ impl Keyspace {
 }
 
 #[cfg(test)]
-#[path = "tests_keyspace.rs"]
 mod tests;

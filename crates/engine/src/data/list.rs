@@ -363,5 +363,4 @@ impl<'a> Iterator for ListRevIter<'a> {
 impl ExactSizeIterator for ListRevIter<'_> {}
 
 #[cfg(test)]
-#[path = "tests_list.rs"]
 mod tests;

@@ -190,5 +190,4 @@ impl Parts {
 }
 
 #[cfg(test)]
-#[path = "tests_num.rs"]
 mod tests;

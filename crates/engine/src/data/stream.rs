@@ -4,14 +4,18 @@
 //! Invariants: nodes are in order and none is without a living entry; `len` is the number of living entries;
 //! `first_id` is the id of the first of them, or zero.
 
+pub mod groups;
+mod node;
+mod range;
+
 use std::collections::VecDeque;
 
 use super::Limits;
 use super::listpack;
-use super::stream_groups::Groups;
-pub use super::stream_node::Entry;
-use super::stream_node::{DELETED, Node, WHOLE, read_node};
-pub use super::stream_range::{Range, RangeBack};
+use groups::Groups;
+pub use node::Entry;
+use node::{DELETED, Node, WHOLE, read_node};
+pub use range::{Range, RangeBack};
 
 /// Largest sum of an entry's strings, and largest node.
 pub const NODE_BYTES_MAX: usize = 1 << 30;
@@ -308,5 +312,4 @@ fn radix_nodes(keys: &[[u8; 16]], depth: usize) -> usize {
 }
 
 #[cfg(test)]
-#[path = "tests_stream.rs"]
 mod tests;

@@ -262,5 +262,4 @@ pub(super) fn below<R: Rng + ?Sized>(rng: &mut R, limit: u64) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "tests_table.rs"]
 mod tests;

@@ -2,7 +2,7 @@
 //! order of chunks when large, with ranks in logarithmic time.
 //! Order is by score, then by bytes; -0 equals 0; callers never pass NaN.
 
-use super::order::{Item, Order, Place};
+use super::order::{Item, Order, OrderPosition};
 use super::packed;
 use super::table::below;
 use super::{Limits, Table, Text};
@@ -10,9 +10,7 @@ use rand::Rng;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-#[path = "zset_large.rs"]
 mod large;
-#[path = "zset_small.rs"]
 mod small;
 
 use large::Large;
@@ -358,8 +356,8 @@ pub struct ZsetIter<'a> {
 enum Walk<'a> {
     Packed(Pairs<'a>),
     Listed(std::vec::IntoIter<(&'a [u8], f64)>),
-    Up(&'a Large, Place),
-    Down(&'a Large, Place),
+    Up(&'a Large, OrderPosition),
+    Down(&'a Large, OrderPosition),
 }
 
 impl<'a> Iterator for ZsetIter<'a> {
@@ -391,5 +389,4 @@ impl<'a> Iterator for ZsetIter<'a> {
 impl ExactSizeIterator for ZsetIter<'_> {}
 
 #[cfg(test)]
-#[path = "tests_zset.rs"]
 mod tests;

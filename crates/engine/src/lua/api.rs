@@ -7,7 +7,7 @@ use mlua::{BString, Lua, MultiValue, Table, Value};
 use super::stage::{REPL_ALL, REPL_AOF, SharedStage, Stage};
 use super::watch::Watch;
 use super::{number, raise, raw};
-use crate::command::{Found, TABLE};
+use crate::commands::table::{Found, TABLE};
 use crate::error::ReplyError;
 
 /// The version whose behaviour this is.

@@ -1,15 +1,18 @@
 //! `cjson`: JSON as lua-cjson 2.1.0 in Redis 7.0 writes and reads it, quirks included: an empty
 //! table is `{}`, `/` is escaped, numbers have 14 digits, a NUL byte ends the text.
 
+mod read;
+mod write;
+
 use std::sync::Arc;
 
 use mlua::{Lua, MultiValue, Table, Value};
 use parking_lot::Mutex;
 
-use super::cjson_read::decode;
-use super::cjson_write::encode;
 use super::raise;
 use super::watch::{Meter, Watch};
+use read::decode;
+use write::encode;
 
 /// Deeper tables are refused even when a script raises the limit; the reference ends near here too.
 pub(super) const DEEPEST: i32 = 2600;

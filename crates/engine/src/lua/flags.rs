@@ -1,7 +1,7 @@
 //! The first line of a script or library: `#!lua flags=no-writes,allow-oom` or `#!lua name=lib`.
 
+use crate::doors::resp;
 use crate::error::ReplyError;
-use crate::resp;
 
 /// What a script or function declared about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -15,9 +15,9 @@ use super::sandbox::Sandbox;
 use super::stage::{NO_REPLICAS, REPL_ALL, SharedStage, Stage};
 use super::watch::Watch;
 use crate::acl::User;
-use crate::client::Client;
-use crate::cluster;
 use crate::core::Core;
+use crate::core::client::Client;
+use crate::data::slot;
 use crate::error::{Outcome, ReplyError};
 
 /// The digest of a script in hexadecimal.
@@ -167,7 +167,7 @@ impl LuaHost {
                 || (!call.flags.undeclared && call.flags.has(Flags::NO_WRITES)),
             allow_oom: !call.flags.undeclared && call.flags.has(Flags::ALLOW_OOM),
             cross_slots: call.flags.undeclared || call.flags.has(Flags::CROSS_SLOTS),
-            slot: first.map(|key| cluster::slot_of(key)),
+            slot: first.map(|key| slot::slot_of(key)),
             over_memory,
             wrote: false,
             replicate: REPL_ALL,

@@ -10,7 +10,7 @@ use super::raise::{self, Raised};
 use super::raw::{Ended, Home, Input};
 use super::watch::Watch;
 use super::{bit, bytecode, cjson, cmsgpack, number, strings, structs};
-use crate::out::Out;
+use crate::doors::out::Out;
 
 /// Chunk name of the prelude; its frames are not shown.
 pub(crate) const PRELUDE: &str = "=redis";

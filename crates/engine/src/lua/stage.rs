@@ -9,10 +9,10 @@ use parking_lot::Mutex;
 
 use super::raw::Scratch;
 use super::watch::Watch;
-use crate::client::Client;
-use crate::cluster;
-use crate::command::{Found, Run, Spec, TABLE, flag};
+use crate::commands::table::{Found, Run, Spec, TABLE, flag};
 use crate::core::Core;
+use crate::core::client::Client;
+use crate::data::slot;
 use crate::error::{Outcome, ReplyError};
 use crate::exec::OOM;
 
@@ -95,7 +95,7 @@ impl Stage {
         }
         let slot = &mut self.slot;
         spec.slot_args(argv).into_iter().all(|key| {
-            let this = cluster::slot_of(argv[key.at]);
+            let this = slot::slot_of(argv[key.at]);
             *slot.get_or_insert(this) == this
         })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::raw::Ended;
 use super::sandbox::Sandbox;
 use super::watch::{Kill, Watch};
-use crate::out::Out;
+use crate::doors::out::Out;
 
 fn sandbox(watch: &Arc<Watch>) -> Sandbox {
     Sandbox::new(watch, |_, _| Ok(()), None).unwrap()

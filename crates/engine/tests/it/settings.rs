@@ -19,7 +19,7 @@ struct Row {
 }
 
 fn table() -> Vec<Row> {
-    let lines = include_str!("../../src/settings.tsv").lines().filter(|l| !l.starts_with('#'));
+    let lines = include_str!("../../src/core/settings.tsv").lines().filter(|l| !l.starts_with('#'));
     lines
         .map(|line| {
             let fields: Vec<&str> = line.split('\t').collect();

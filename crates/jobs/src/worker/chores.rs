@@ -22,7 +22,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 const RENEW_BATCH: usize = 200;
 
 /// What was said of leases that were not renewed, by worker.
-static RENEWAL: kernel::Told = kernel::Told::new();
+static RENEWAL: kernel::LogOnce = kernel::LogOnce::new();
 
 impl Shared {
     /// Renews all leases every third of their time.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use jobs::worker::{Builder, Job, JobCx, JobError, Worker};
 use jobs::{Asked, Jobs, NewJob, Options, Scheduler};
-use kernel::events::{Filter, Record, Told};
+use kernel::events::{Filter, Record, StreamEvent};
 use kernel::{Deadline, Store, SystemClock};
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
@@ -158,7 +158,7 @@ impl Orphans {
         loop {
             let Ok(records) = events.next(Duration::from_secs(1)).await else { continue };
             for record in records {
-                let Record::Event(Told { envelope: event, .. }) = record else { continue };
+                let Record::Event(StreamEvent { envelope: event, .. }) = record else { continue };
                 let body: Json = serde_json::from_str(event.body.get()).unwrap_or_default();
                 if let Some(worker) = body["worker"].as_str() {
                     owners.insert(event.id, worker.to_owned());

@@ -15,7 +15,7 @@ const SLACK_MS: i64 = 1_000;
 pub(super) const VALUES: usize = 32;
 
 /// A key of ours that is there and has the right type.
-pub(super) struct Seen<'k> {
+pub(super) struct CheckedKey<'k> {
     pub(super) key: &'k [u8],
     pub(super) found: Classified<'k>,
     pub(super) pttl: i64,
@@ -23,7 +23,7 @@ pub(super) struct Seen<'k> {
     pub(super) text: Option<Vec<u8>>,
 }
 
-impl Seen<'_> {
+impl CheckedKey<'_> {
     /// The layout in which to spell its neighbours.
     pub(super) fn layout(&self, in_use: Layout) -> Layout {
         self.found.layout.unwrap_or(in_use)
@@ -52,7 +52,7 @@ impl Run<'_> {
         for key in keys {
             let Some(found) = options.classifier.classify(key) else { continue };
             let Some(index) = found.def.index else { continue };
-            self.entries(&Seen { key, found, pttl: -1, text: None }, index).await?;
+            self.entries(&CheckedKey { key, found, pttl: -1, text: None }, index).await?;
         }
         Ok(())
     }
@@ -78,7 +78,7 @@ impl Run<'_> {
     async fn present<'k>(
         &mut self,
         ours: Vec<(&'k [u8], Classified<'k>)>,
-    ) -> Result<Vec<Seen<'k>>, Fault> {
+    ) -> Result<Vec<CheckedKey<'k>>, Fault> {
         let cmds: Vec<Cmd> = ours
             .iter()
             .flat_map(|(key, _)| ["TYPE", "PTTL"].map(|name| command(name, key)))
@@ -99,7 +99,7 @@ impl Run<'_> {
             }
             if type_ == def.type_.redis() {
                 let pttl = reply::int(&answer[1]).unwrap_or(-2);
-                seen.push(Seen { key, found, pttl, text: None });
+                seen.push(CheckedKey { key, found, pttl, text: None });
             } else {
                 let case = Case::WrongType { is: type_.to_owned() };
                 let layout = found.layout.unwrap_or(self.options.layout);
@@ -111,7 +111,7 @@ impl Run<'_> {
         Ok(seen)
     }
 
-    async fn lives(&mut self, seen: &[Seen<'_>]) -> Result<(), Fault> {
+    async fn lives(&mut self, seen: &[CheckedKey<'_>]) -> Result<(), Fault> {
         let mut inherited = Vec::new();
         for one in seen {
             if one.pttl == -2 {
@@ -148,8 +148,8 @@ impl Run<'_> {
     }
 
     /// Reads what must be parsed, and says what cannot be.
-    async fn values(&mut self, seen: &mut [Seen<'_>]) -> Result<(), Fault> {
-        let mut wanted: Vec<&mut Seen<'_>> =
+    async fn values(&mut self, seen: &mut [CheckedKey<'_>]) -> Result<(), Fault> {
+        let mut wanted: Vec<&mut CheckedKey<'_>> =
             seen.iter_mut().filter(|one| is_read(one.found.def)).collect();
         for chunk in wanted.chunks_mut(VALUES) {
             let cmds: Vec<Cmd> = chunk.iter().map(|one| command("GET", one.key)).collect();
@@ -174,7 +174,7 @@ impl Run<'_> {
     /// A neighbour: the key of that name with this key's placeholders, and others in their place.
     pub(super) fn neighbour(
         &self,
-        one: &Seen<'_>,
+        one: &CheckedKey<'_>,
         name: &str,
         others: &[(&str, &str)],
     ) -> Option<(&'static KeyDef, Key)> {

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use redis::{Cmd, Value};
 
 use super::Run;
-use super::batch::{Seen, VALUES, command};
+use super::batch::{CheckedKey, VALUES, command};
 use super::report::{Finding, Trouble};
 use super::suspect::{Case, Entry, Suspect, Target, contains, is_in, place, source};
 use crate::fault::Fault;
@@ -18,7 +18,7 @@ use crate::reply;
 const REMEMBERED: usize = 4_000_000;
 
 impl Run<'_> {
-    pub(super) async fn relations(&mut self, seen: &[Seen<'_>]) -> Result<(), Fault> {
+    pub(super) async fn relations(&mut self, seen: &[CheckedKey<'_>]) -> Result<(), Fault> {
         self.listed(seen).await?;
         self.halves(seen).await?;
         self.placed(seen).await?;
@@ -31,7 +31,7 @@ impl Run<'_> {
     }
 
     /// Every key is in the indexes that must list it.
-    async fn listed(&mut self, seen: &[Seen<'_>]) -> Result<(), Fault> {
+    async fn listed(&mut self, seen: &[CheckedKey<'_>]) -> Result<(), Fault> {
         let mut wanted = Vec::new();
         for one in seen {
             for (def, index) in self.complete_indexes(one.found.def) {
@@ -95,7 +95,7 @@ impl Run<'_> {
     }
 
     /// Every key that is nothing without another has it.
-    async fn halves(&mut self, seen: &[Seen<'_>]) -> Result<(), Fault> {
+    async fn halves(&mut self, seen: &[CheckedKey<'_>]) -> Result<(), Fault> {
         let mut asked = Vec::new();
         for one in seen {
             let Some(belongs) = one.found.def.belongs else { continue };
@@ -125,7 +125,7 @@ impl Run<'_> {
     }
 
     /// Every state is confirmed by one of the lists it names.
-    async fn placed(&mut self, seen: &[Seen<'_>]) -> Result<(), Fault> {
+    async fn placed(&mut self, seen: &[CheckedKey<'_>]) -> Result<(), Fault> {
         for one in seen {
             let Some(text) = &one.text else { continue };
             let says =
@@ -183,7 +183,11 @@ impl Run<'_> {
     }
 
     /// Every entry of an index names a key that is there and belongs into this index.
-    pub(super) async fn entries(&mut self, one: &Seen<'_>, index: Index) -> Result<(), Fault> {
+    pub(super) async fn entries(
+        &mut self,
+        one: &CheckedKey<'_>,
+        index: Index,
+    ) -> Result<(), Fault> {
         if index.named == Named::Any {
             return Ok(());
         }
@@ -229,7 +233,7 @@ impl Run<'_> {
 
     async fn page(
         &mut self,
-        one: &Seen<'_>,
+        one: &CheckedKey<'_>,
         index: Index,
         entries: Vec<Entry>,
     ) -> Result<(), Fault> {
@@ -295,7 +299,7 @@ impl Run<'_> {
     /// No free id is offered twice.
     async fn twice(
         &mut self,
-        one: &Seen<'_>,
+        one: &CheckedKey<'_>,
         entries: &[Entry],
         before: &mut HashSet<u64>,
     ) -> Result<(), Fault> {
@@ -312,7 +316,7 @@ impl Run<'_> {
 
     async fn dangling(
         &mut self,
-        one: &Seen<'_>,
+        one: &CheckedKey<'_>,
         entry: Entry,
         target: Option<Target>,
     ) -> Result<(), Fault> {
@@ -324,12 +328,12 @@ impl Run<'_> {
 }
 
 /// A key as the other end of a relation.
-fn target(one: &Seen<'_>) -> Target {
+fn target(one: &CheckedKey<'_>) -> Target {
     let key = Key::trusted(String::from_utf8_lossy(one.key).into_owned());
     Target { key, params: owned(one) }
 }
 
-fn owned(one: &Seen<'_>) -> Vec<(&'static str, String)> {
+fn owned(one: &CheckedKey<'_>) -> Vec<(&'static str, String)> {
     one.found.params.iter().map(|&(name, value)| (name, value.to_owned())).collect()
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::pattern::Step;
+use super::pattern::PatternPart;
 use super::{BadId, KeyDef, Kind, Layout, Table};
 
 /// What a live key is.
@@ -154,12 +154,12 @@ pub fn scan_glob(def: &KeyDef, layout: Layout, values: &[(&str, &str)]) -> Resul
     let mut glob = String::new();
     for step in pattern.steps() {
         let (number, tagged) = match *step {
-            Step::Text { from, to } => {
+            PatternPart::Text { from, to } => {
                 escape(&mut glob, pattern.literal(from, to));
                 continue;
             }
-            Step::Part(number) => (usize::from(number), false),
-            Step::Tag(number) => (usize::from(number), true),
+            PatternPart::Part(number) => (usize::from(number), false),
+            PatternPart::Tag(number) => (usize::from(number), true),
         };
         let param = def.params[number];
         let value = values.iter().find(|(name, _)| *name == param.name).map(|&(_, value)| value);

@@ -17,7 +17,7 @@ const MAX_STEPS: usize = 24;
 
 /// One step of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum PatternPart {
     /// These bytes of the pattern's text, as they are.
     Text { from: u8, to: u8 },
     /// The placeholder of that number.
@@ -31,7 +31,7 @@ pub(crate) enum Step {
 pub struct Pattern {
     text: &'static str,
     params: &'static [Param],
-    steps: [Step; MAX_STEPS],
+    steps: [PatternPart; MAX_STEPS],
     len: usize,
 }
 
@@ -45,14 +45,14 @@ impl Pattern {
     ) -> Pattern {
         let bytes = text.as_bytes();
         assert!(bytes.len() < 256, "a pattern has at most 255 bytes");
-        let mut steps = [Step::Text { from: 0, to: 0 }; MAX_STEPS];
+        let mut steps = [PatternPart::Text { from: 0, to: 0 }; MAX_STEPS];
         let mut len = 0;
         let mut at = 0;
         while at < bytes.len() {
             let doubled = at + 1 < bytes.len() && bytes[at + 1] == bytes[at];
             let from = at;
             if is_brace(bytes[at]) && doubled {
-                steps[len] = Step::Text { from: at as u8, to: at as u8 + 1 };
+                steps[len] = PatternPart::Text { from: at as u8, to: at as u8 + 1 };
                 at += 2;
             } else if bytes[at] == b'{' {
                 while bytes[at] != b'}' {
@@ -66,13 +66,14 @@ impl Pattern {
                     Some(tag) => same(tag.as_bytes(), params[number as usize].name.as_bytes()),
                     None => false,
                 };
-                steps[len] = if tagged { Step::Tag(number) } else { Step::Part(number) };
+                steps[len] =
+                    if tagged { PatternPart::Tag(number) } else { PatternPart::Part(number) };
             } else {
                 while at < bytes.len() && !is_brace(bytes[at]) {
                     at += 1;
                 }
                 assert!(at > from, "a closing brace without an opening one");
-                steps[len] = Step::Text { from: from as u8, to: at as u8 };
+                steps[len] = PatternPart::Text { from: from as u8, to: at as u8 };
             }
             len += 1;
         }
@@ -84,7 +85,7 @@ impl Pattern {
         self.text
     }
 
-    pub(crate) fn steps(&self) -> &[Step] {
+    pub(crate) fn steps(&self) -> &[PatternPart] {
         &self.steps[..self.len]
     }
 
@@ -96,11 +97,11 @@ impl Pattern {
     pub fn shown(&self) -> String {
         self.steps().iter().fold(String::new(), |mut out, step| {
             match *step {
-                Step::Text { from, to } => out.push_str(self.literal(from, to)),
-                Step::Part(number) => {
+                PatternPart::Text { from, to } => out.push_str(self.literal(from, to)),
+                PatternPart::Part(number) => {
                     out.extend(["<", self.params[usize::from(number)].name, ">"]);
                 }
-                Step::Tag(number) => {
+                PatternPart::Tag(number) => {
                     out.extend(["{<", self.params[usize::from(number)].name, ">}"]);
                 }
             }
@@ -111,8 +112,10 @@ impl Pattern {
     /// Names of the placeholders that stand in it, in order.
     pub fn placeholders(&self) -> impl Iterator<Item = &'static str> {
         self.steps().iter().filter_map(|step| match *step {
-            Step::Part(number) | Step::Tag(number) => Some(self.params[usize::from(number)].name),
-            Step::Text { .. } => None,
+            PatternPart::Part(number) | PatternPart::Tag(number) => {
+                Some(self.params[usize::from(number)].name)
+            }
+            PatternPart::Text { .. } => None,
         })
     }
 
@@ -129,8 +132,8 @@ impl Pattern {
     /// What every key of this pattern starts with.
     pub fn prefix(&self) -> String {
         let literals = self.steps().iter().map_while(|step| match *step {
-            Step::Text { from, to } => Some(self.literal(from, to)),
-            Step::Part(_) | Step::Tag(_) => None,
+            PatternPart::Text { from, to } => Some(self.literal(from, to)),
+            PatternPart::Part(_) | PatternPart::Tag(_) => None,
         });
         literals.collect()
     }
@@ -145,12 +148,12 @@ impl Pattern {
         let mut out = String::with_capacity(self.len_with(&value));
         for step in self.steps() {
             let (number, tagged) = match *step {
-                Step::Text { from, to } => {
+                PatternPart::Text { from, to } => {
                     out.push_str(self.literal(from, to));
                     continue;
                 }
-                Step::Part(number) => (usize::from(number), false),
-                Step::Tag(number) => (usize::from(number), true),
+                PatternPart::Part(number) => (usize::from(number), false),
+                PatternPart::Tag(number) => (usize::from(number), true),
             };
             let param = self.params[number];
             let refuse = |flaw| BadId { key, field: param.name, flaw };
@@ -180,9 +183,9 @@ impl Pattern {
         let steps = self.steps().iter();
         steps
             .map(|step| match *step {
-                Step::Text { from, to } => usize::from(to - from),
-                Step::Part(number) => part(number),
-                Step::Tag(number) => part(number) + 2,
+                PatternPart::Text { from, to } => usize::from(to - from),
+                PatternPart::Part(number) => part(number),
+                PatternPart::Tag(number) => part(number) + 2,
             })
             .sum()
     }
@@ -197,12 +200,12 @@ impl Pattern {
         let mut found = Vec::with_capacity(self.len / 2);
         for step in self.steps() {
             let (number, tagged) = match *step {
-                Step::Text { from, to } => {
+                PatternPart::Text { from, to } => {
                     key = key.strip_prefix(self.literal(from, to))?;
                     continue;
                 }
-                Step::Part(number) => (usize::from(number), false),
-                Step::Tag(number) => (usize::from(number), true),
+                PatternPart::Part(number) => (usize::from(number), false),
+                PatternPart::Tag(number) => (usize::from(number), true),
             };
             let param = self.params[number];
             let end =
@@ -233,12 +236,12 @@ fn known_namespace<'k>(head: &'k str, layout: Layout, namespaces: &[String]) -> 
     (layout == Layout::Tagged && known(bare)).then_some(bare)
 }
 
-impl Step {
+impl PatternPart {
     fn literal_len(self) -> usize {
         match self {
-            Step::Text { from, to } => usize::from(to - from),
-            Step::Part(_) => 0,
-            Step::Tag(_) => 2,
+            PatternPart::Text { from, to } => usize::from(to - from),
+            PatternPart::Part(_) => 0,
+            PatternPart::Tag(_) => 2,
         }
     }
 }

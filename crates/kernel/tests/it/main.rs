@@ -17,3 +17,4 @@ mod update;
 mod wire;
 mod writer;
 mod writer_model;
+mod writer_source;

@@ -38,7 +38,7 @@ async fn a_call_is_ready_at_once() {
     assert!(store.session(b"a", soon()).now_or_never().is_some());
     let status = store.status();
     assert_eq!((status.kind, status.up), (Kind::Embedded, true));
-    assert_eq!((&*status.place, &*status.persistence), ("memory", "none"));
+    assert_eq!((&*status.address, &*status.persistence), ("memory", "none"));
     assert!(status.warnings[0].contains("in memory only"));
 }
 
@@ -50,7 +50,7 @@ async fn a_directory_keeps_the_data_and_has_one_owner() {
     store.call(&cmd("SET kept value"), soon()).await.expect("written");
     let status = store.status();
     assert_eq!(status.persistence, "append-only log, synced every second");
-    assert_eq!(status.place, dir.path().display().to_string());
+    assert_eq!(status.address, dir.path().display().to_string());
     assert_eq!(status.warnings, Vec::<String>::new());
     let Err(second) = link::open(&place, link::Options::default()).await else { panic!("opened") };
     assert!(second.to_string().contains("another process uses it"), "{second}");

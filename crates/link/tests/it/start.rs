@@ -25,7 +25,7 @@ async fn what_was_found_is_said_with_what_will_hurt() {
             .start();
         let status = open(&server.url()).await.status();
         assert_eq!(status.kind, Kind::Standalone);
-        assert_eq!(status.place, server.url());
+        assert_eq!(status.address, server.url());
         let name = if program == Program::Redis { "redis 7." } else { "valkey 9." };
         assert!(status.server.starts_with(name), "{}", status.server);
         assert!(status.up && status.reason.is_none() && status.reconnects == 0);

@@ -22,7 +22,7 @@ pub(crate) const RECOVER_MS: i64 = 10_000;
 /// Damage entries that are idle for longer than ten seconds shrink this often.
 const DECAY_MS: u64 = 1_500;
 /// What was said of monsters that cannot be read.
-static UNREAD: kernel::Told = kernel::Told::new();
+static UNREAD: kernel::LogOnce = kernel::LogOnce::new();
 const IDLE_MS: i64 = 10_000;
 /// What is done at once by who armed it waits so long for its timer.
 pub(crate) const GRACE_MS: u64 = 2_000;

@@ -426,7 +426,7 @@ pub(crate) struct EventsQuery {
 pub(crate) struct EventPage {
     /// Envelopes, each with its `stream`.
     #[schema(value_type = Vec<Object>)]
-    items: Vec<kernel::events::Told>,
+    items: Vec<kernel::events::StreamEvent>,
     cursor: Option<String>,
 }
 
@@ -491,7 +491,7 @@ pub(crate) async fn latest(
             let envelope = Envelope::read(module, scope.as_deref(), seq, fields);
             let named = query.id.as_ref().is_none_or(|id| *id == envelope.id);
             if named && filter.wants(&envelope) && may_event(&caller, &envelope) {
-                items.push(kernel::events::Told { envelope, stream: stream.clone() });
+                items.push(kernel::events::StreamEvent { envelope, stream: stream.clone() });
             }
         }
         seen = seen.max(last);
@@ -511,7 +511,7 @@ pub(crate) async fn latest(
 }
 
 /// The next page of somebody who follows: oldest first, and where to go on.
-fn follow(mut items: Vec<kernel::events::Told>, limit: usize, upto: Seq) -> EventPage {
+fn follow(mut items: Vec<kernel::events::StreamEvent>, limit: usize, upto: Seq) -> EventPage {
     items.retain(|told| told.envelope.seq <= upto);
     items.sort_by_key(|told| told.envelope.seq);
     let more = items.len() > limit;

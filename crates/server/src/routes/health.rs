@@ -103,7 +103,7 @@ impl From<kernel::Status> for StoreStatus {
     fn from(store: kernel::Status) -> Self {
         StoreStatus {
             kind: store.kind,
-            place: store.place,
+            place: store.address,
             server: store.server,
             up: store.up,
             since_ms: store.since_ms,

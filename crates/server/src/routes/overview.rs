@@ -95,7 +95,7 @@ async fn tiles(app: &Arc<App>) -> Vec<Tile> {
 /// Whether the store is up, and nothing of where and how it is kept.
 fn in_short(store: &kernel::Status) -> kernel::Status {
     kernel::Status {
-        place: String::new(),
+        address: String::new(),
         server: String::new(),
         reason: None,
         reconnects: 0,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use field::Tenant;
 use futures_util::StreamExt as _;
 use kernel::keyspace::{KeyDef, Layout};
-use kernel::{Cmd, Deadline, Fault, Pending, Told, Value, reply};
+use kernel::{Cmd, Deadline, Fault, LogOnce, Pending, Value, reply};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ use uuid::Uuid;
 use crate::modules::State;
 
 /// What was said of streams that cannot be read.
-static UNREAD: Told = Told::new();
+static UNREAD: LogOnce = LogOnce::new();
 
 /// The consumer group of all servers.
 pub(crate) const GROUP: &str = "worldkeep";

@@ -48,6 +48,17 @@ fn every_file_opens_with_what_it_owns() {
 }
 
 #[test]
+fn a_module_with_a_folder_stands_beside_it() {
+    let inside: Vec<String> = sources()
+        .into_iter()
+        .map(|(name, _)| name)
+        .filter(|name| name.contains("/src/") && name.ends_with("/mod.rs"))
+        .filter(|name| !name.starts_with("crates/server/")) // its folders are on the move
+        .collect();
+    assert!(inside.is_empty(), "`name.rs` beside `name/`, not: {}", inside.join(", "));
+}
+
+#[test]
 fn no_file_names_a_path_of_one_machine() {
     // Spelled in two halves, so that this file passes its own rule.
     let private = [concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!("/ro", "ot/")];

@@ -98,7 +98,7 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     };
     let Some(listener) = listener else {
         announce(None);
-        tracing::info!(place = status.place, "the engine alone listens");
+        tracing::info!(place = status.address, "the engine alone listens");
         stop.cancelled().await;
         return Ok(());
     };
@@ -122,7 +122,7 @@ fn exposed(global: &Global, settings: &Settings, status: &Status) -> Vec<String>
         );
     }
     let dir = settings.text("data").map(str::to_owned);
-    let dir = dir.or_else(|| (status.kind == Kind::Embedded).then(|| status.place.clone()));
+    let dir = dir.or_else(|| (status.kind == Kind::Embedded).then(|| status.address.clone()));
     let dir = std::path::PathBuf::from(dir.unwrap_or_default());
     // Within a directory that nobody else may enter, the rights of a file do not matter.
     let wide = |found: std::fs::Metadata| found.permissions().mode() & 0o077 != 0;
@@ -206,7 +206,7 @@ fn check_layout(settings: &Settings, status: &Status) -> Result<(), Failure> {
     Err(Failure::usage(format!(
         "{} is a Cluster, where the plain keys of {} do not share a slot; \
          start with --layout tagged, or leave these modules out with --modules",
-        status.place,
+        status.address,
         spanning.join(", ")
     )))
 }
@@ -241,7 +241,7 @@ fn announce(listener: Option<&TcpListener>, door: Option<&link::RespListener>, s
     };
     print::line(format!(
         "Store      {kind}, {} at {}; persistence: {}; eviction: {}",
-        status.server, status.place, status.persistence, status.eviction
+        status.server, status.address, status.persistence, status.eviction
     ));
     for warning in &status.warnings {
         print::line(format!("Warning    {warning}"));
