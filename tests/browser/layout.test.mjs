@@ -7,6 +7,8 @@ import { FIELD, pagesOf, seed } from './seed.mjs';
 
 const WIDTHS = [1440, 768, 390, 360, 320];
 const HEIGHTS = { 1440: 900, 768: 1024, 390: 844, 360: 740, 320: 568 };
+/** Pages beside the dashboard. */
+const BESIDE = ['/party', '/play', '/fly'];
 let server;
 let browser;
 let made;
@@ -43,6 +45,43 @@ async function look(page, root, name) {
   return wrong;
 }
 
+test('each kind of fault is found', async () => {
+  const page = await open(browser, server, '/health');
+  const found = (change) =>
+    page.evaluate(
+      ([check, edit]) => {
+        const el = document.createElement('div');
+        const words = document.createElement('button');
+        words.textContent = 'some words that are rather long';
+        el.append(words);
+        document.querySelector('main').prepend(el);
+        new Function('el', 'words', edit)(el, words);
+        const faults = new Function(`return (${check})('main')`)();
+        el.remove();
+        return faults.join('; ');
+      },
+      [layoutFaults.toString(), change],
+    );
+  assert.equal(await found(''), '');
+  assert.match(await found("el.style.width = '3000px'"), /scrolls sideways by/);
+  assert.match(
+    await found("Object.assign(el.style, {width: '60px', overflow: 'hidden', whiteSpace: 'nowrap'})"),
+    /is cut/,
+  );
+  assert.equal(
+    await found(
+      "Object.assign(el.style, {width: '60px', overflow: 'hidden', whiteSpace: 'nowrap'}); el.title = words.textContent",
+    ),
+    '',
+  );
+  assert.match(
+    await found("const twin = words.cloneNode(true); el.append(twin); twin.style.marginLeft = '-40px'"),
+    /lie on/,
+  );
+  assert.match(await found("words.style.color = 'rgb(200, 205, 205)'"), /contrast is 1/);
+  await page.close();
+});
+
 const loaded = (page) =>
   page.waitForFunction(() => document.querySelector('h1:not(:empty)') && !document.querySelector('.view .skeleton'));
 
@@ -50,7 +89,7 @@ test('every page keeps the facts of the layout', async () => {
   const page = await open(browser, server, '/', { motion: 'reduce' });
   const own = ['m', 'r'].map((kind) => `${FIELD}&sel=${kind}${kind === 'm' ? made.monster : made.reactor}`);
   const wrong = [];
-  for (const at of [...(await pagesOf(page)), ...own, `${FIELD}&sel=p4`, '/nowhere']) {
+  for (const at of [...(await pagesOf(page)), ...own, `${FIELD}&sel=p4`, '/nowhere', ...BESIDE]) {
     await page.setViewportSize({ width: 1440, height: 900 });
     await page.goto(server.url + at);
     await loaded(page);
