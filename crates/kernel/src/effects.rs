@@ -35,7 +35,7 @@ impl Op {
         self.key.as_deref()
     }
 
-    /// What follows the key.
+    /// The arguments after the key.
     pub fn args(&self) -> &[Vec<u8>] {
         &self.args
     }
@@ -95,7 +95,7 @@ impl Op {
     }
 }
 
-/// What can be added to a change. Bring the trait into scope, then chain.
+/// The writes that can be added to a change. Bring the trait into scope, then chain.
 pub trait Effects: Sized {
     /// Adds one write.
     #[must_use]

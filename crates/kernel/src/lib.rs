@@ -1,4 +1,5 @@
-//! What every module stands on: the keyspace tables, the [`Store`], scripts, clock, timers, events, faults.
+//! The base of every module: the keyspace tables, the [`Store`], scripts, clock, timers, events,
+//! faults.
 
 pub mod check;
 mod clock;

@@ -39,8 +39,8 @@ impl Stepped {
 pub struct Refused {
     /// Which guard failed: 0 is the document's own, then the others in the order they were added.
     pub guard: usize,
-    /// What the failed guard found: the document's current text where its text is the guard; `None`
-    /// where it is gone, or where the guard is of another kind.
+    /// The document's current text, when its text is the guard that failed; `None` when the
+    /// document is gone or the guard is of another kind.
     pub found: Option<Vec<u8>>,
     /// Whether the key of the failed guard does not exist.
     pub missing: bool,
@@ -53,16 +53,16 @@ impl Refused {
     }
 }
 
-/// What must hold when a step writes.
+/// A condition on a key that must hold when a step writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
     /// The key it looks at.
     pub key: Vec<u8>,
-    /// What must be so.
+    /// The condition that must hold.
     pub condition: Condition,
 }
 
-/// What must be so of a key.
+/// A condition on one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
     /// It holds exactly this text.
@@ -128,12 +128,12 @@ impl Step {
         Step { guards: vec![guard], document: None, ops: Vec::new(), becomes: None }
     }
 
-    /// What must hold, in the order it is checked: the document's own guard first.
+    /// The guards, in the order they are checked: the document's own first.
     pub fn guards(&self) -> &[Guard] {
         &self.guards
     }
 
-    /// What is written, in order: the document first.
+    /// The writes, in order: the document first.
     pub fn writes(&self) -> impl Iterator<Item = &Op> {
         self.document.iter().chain(&self.ops)
     }
@@ -143,7 +143,7 @@ impl Step {
         &self.guards[0].key
     }
 
-    /// What is written to the document, where something is.
+    /// The write to the document, if there is one.
     pub(crate) fn document_write(&self) -> Option<&Op> {
         self.document.as_ref()
     }
@@ -158,7 +158,7 @@ impl Step {
         self.becomes.clone()
     }
 
-    /// What is written beside the document.
+    /// The writes beside the document.
     pub(crate) fn effects(&self) -> &[Op] {
         &self.ops
     }
@@ -334,7 +334,7 @@ impl Effects for Step {
     }
 }
 
-/// What the script's answer says.
+/// The outcome that the script's answer tells.
 fn ended(answer: &Value) -> Option<Stepped> {
     if reply::bytes(answer) == Some(b"done") {
         return Some(Stepped::Done);

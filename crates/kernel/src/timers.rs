@@ -24,7 +24,8 @@ use crate::script::Script;
 use crate::step::Step;
 use crate::store::{Deadline, Store};
 
-/// What was said of timers that cannot be read, scopes that cannot be served, scopes that cannot be read.
+/// Lines logged of timers that cannot be read, of scopes that cannot be served, and of scopes that
+/// cannot be read.
 static TOLD: LogOnce = LogOnce::new();
 static SERVED: LogOnce = LogOnce::new();
 static READ: LogOnce = LogOnce::new();
@@ -116,11 +117,11 @@ pub async fn free_all(
 pub struct Timer {
     /// The scope it belongs to; empty where the module has none.
     pub scope: String,
-    /// Its name in the set.
+    /// The timer's name in the sorted set.
     pub member: String,
     /// When it was due. After a crash of another server this is the end of that one's lease, or of its life.
     pub due_ms: u64,
-    /// What was armed.
+    /// The payload with which the timer was armed.
     pub payload: String,
     keys: TimerKeys,
     token: String,
@@ -149,12 +150,14 @@ impl Timer {
     }
 }
 
-/// What the handler made of a timer.
+/// The outcome of a handler for a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its work is done or there was none: it goes away. Also right after [`Timer::finish`].
+    /// The timer's work is done, or there was none: the timer is removed. Also right after
+    /// [`Timer::finish`].
     Done,
-    /// Its end was part of the step that did its work ([`Timer::finish`], [`Timer::rearm`]): nothing is left to settle.
+    /// The timer ended in the step that did its work ([`Timer::finish`], [`Timer::rearm`]): nothing
+    /// is left to settle.
     Finished,
     /// Again at that time, with the same payload.
     Again(u64),
@@ -162,7 +165,7 @@ pub enum Verdict {
     Failed,
 }
 
-/// Where the scopes of a module are found.
+/// The place where a module's scopes are found.
 #[derive(Debug, Clone)]
 pub enum Scopes {
     /// Members of this set, such as `wk:reactors:scopes`.

@@ -1,4 +1,4 @@
-//! Where the state comes from that the changes of one key are decided on: the text of a document, or
+//! Sources of the state that the changes of one key are decided on: the text of a document, or
 //! several values that a module reads together.
 
 use std::future::Future;
@@ -13,9 +13,9 @@ use crate::store::{Deadline, Store};
 
 /// Reads what changes are decided on, and foresees what a step makes of it.
 pub trait Source: Send + Sync + 'static {
-    /// What the rules decide on.
+    /// The state on which the rules decide.
     type State: Send + Sync + 'static;
-    /// What one change wants to know of it.
+    /// The part of the state that one change wants to know.
     type Need: Clone + Send + Sync + 'static;
 
     /// Whether a state is a good guess after its batch. If not, every batch begins with a look.

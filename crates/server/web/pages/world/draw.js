@@ -126,14 +126,28 @@ class Scene extends Pen {
   body({ key, m, g, boss, x, y, r }) {
     if (this.see.selected === key) this.feet(x, y, r);
     this.blob(x, y, r, tint(m, boss));
-    if (g) this.count(g.of.length, x, y - r * 0.75);
-    else this.eyes(x, y, r, m.stance);
+    if (!g) {
+      this.eyes(x, y, r, m.stance);
+      return;
+    }
+    this.count(g.of.length, x, y - r * 0.95);
+    this.bar({ x: x - 17, y: y - 10, w: 34, h: 8 }, health(g), null, g.maxHp);
   }
 
   /** Over a body: health, effects, name, each at the next free height. */
   hat({ key, m, g, boss, x, y, r }) {
     const { see } = this;
-    const of = g || m;
+    // A group carries its health and its count; who it is, is said to whoever points at it.
+    if (g) {
+      if (this.chosen(key))
+        this.word(this.groupName(g), rising({ x, y: y - r * 1.62 - 4 }, 5, 14), {
+          px: 12,
+          weight: 640,
+          tone: '--ink',
+          what: 'name',
+        });
+      return;
+    }
     const [w, h] = boss ? [84, 11] : [48, 9];
     const top = y - r * 1.62 - 4;
     const tries = rising({ x: x - w / 2, y: top - h, w, h, what: 'bar' }, 6, h + 3);
@@ -141,9 +155,9 @@ class Scene extends Pen {
     let above = bar ? bar.y : top;
     if (bar) {
       if (bar.y < top - h - 4) this.leader(x, bar.y + h, top + 4);
-      this.bar(bar, health(of), g ? null : m.lost, of.maxHp);
+      this.bar(bar, health(m), m.lost, m.maxHp);
     }
-    const fx = g ? [] : discs(m, see.now);
+    const fx = discs(m, see.now);
     if (fx.length && bar) {
       const shown = fx.length > 4 ? fx.slice(0, 3) : fx;
       const wide = (shown.length + (fx.length > shown.length ? 1 : 0)) * 18;
@@ -156,8 +170,8 @@ class Scene extends Pen {
         above = row.y;
       }
     }
-    if (!boss && !g && !this.chosen(key)) return;
-    const whole = g ? this.groupName(g) : see.name(key);
+    if (!boss && !this.chosen(key)) return;
+    const whole = see.name(key);
     const spots = rising({ x, y: above - 5 }, 5, 14);
     this.word([whole, whole.replace(/ \d+$/, '')], spots, { px: 12, weight: 640, tone: '--ink', what: 'name' });
   }
@@ -292,11 +306,12 @@ class Scene extends Pen {
       n.px = n.heavy ? 19 : 15;
       n.w = this.width(n.text, n.px, 750) + 6;
       const top = -b.r * 1.62 - 10 - n.px - RISE;
-      const tries = [0, 1, 2, 3, 4]
-        .flatMap((i) => [b.r + 6, -b.r - 6 - n.w, -n.w / 2].map((dx) => ({ ...n, dx, dy: top - i * 18 })))
-        .map((at) => ({ ...box(at, b), at }));
+      const sides = [b.r + 6, -b.r - 6 - n.w, -n.w / 2, b.r + 10 + n.w, -b.r - 10 - 2 * n.w];
+      const tries = [0, 1, 2, 3, 4, 5, 6, -1, -2]
+        .flatMap((i) => sides.map((dx) => ({ ...n, dx, dy: top - i * 18 })))
+        .map((at) => ({ ...box(at, b), at }))
+        .filter((at) => at.y >= 0 && at.x >= 0 && at.x + at.w <= this.w);
       const found = take(this.said, tries);
-      // While a storm of hits rages, the newest wait for no place.
       n.lost = !found;
       if (!found) continue;
       Object.assign(n, { dx: found.at.dx, dy: found.at.dy });

@@ -5,28 +5,33 @@ import { toScreen } from './camera.js';
 const CELL = 48;
 const key = (x, y) => (x + 2048) * 8192 + y + 2048;
 
+const span = ({ x, y, w, h }) => [x, x + w, y, y + h].map((v) => Math.floor(v / CELL));
+
 /** Boxes `{x, y, w, h}` that are taken. */
 export class Boxes {
   all = [];
   cells = new Map();
 
-  *near({ x, y, w, h }) {
-    for (let i = Math.floor(x / CELL); i <= Math.floor((x + w) / CELL); i += 1)
-      for (let j = Math.floor(y / CELL); j <= Math.floor((y + h) / CELL); j += 1) yield key(i, j);
-  }
   add(box) {
     this.all.push(box);
-    for (const at of this.near(box)) {
-      const here = this.cells.get(at);
-      if (here) here.push(box);
-      else this.cells.set(at, [box]);
-    }
+    const [i0, i1, j0, j1] = span(box);
+    for (let i = i0; i <= i1; i += 1)
+      for (let j = j0; j <= j1; j += 1) {
+        const here = this.cells.get(key(i, j));
+        if (here) here.push(box);
+        else this.cells.set(key(i, j), [box]);
+      }
     return box;
   }
   free(a) {
-    for (const at of this.near(a))
-      for (const b of this.cells.get(at) || [])
-        if (a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h) return false;
+    const [i0, i1, j0, j1] = span(a);
+    for (let i = i0; i <= i1; i += 1)
+      for (let j = j0; j <= j1; j += 1) {
+        const here = this.cells.get(key(i, j));
+        if (here)
+          for (const b of here)
+            if (a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h) return false;
+      }
     return true;
   }
 }
@@ -43,6 +48,8 @@ export const rising = (box, steps, by) => Array.from({ length: steps }, (_, i) =
 /** Closer than this in pixels, monsters share a mark; how many it takes depends on how full the field is. */
 const NEAR_X = 46;
 const NEAR_Y = 38;
+/** Marks closer than this share of that become one. */
+const JOIN = 0.9;
 const least = (n) => (n > 100 ? 2 : n > 40 ? 4 : 6);
 
 /** `{single, groups}` of monsters; `alone(m)` says who never joins. Distances decide, so moving the view changes nothing.
@@ -73,17 +80,39 @@ export function clusters(list, cam, alone) {
       continue;
     }
     for (const o of of) grid.get(key(...cell(o))).delete(o);
-    const sum = (pick) => of.reduce((n, o) => n + pick(o), 0);
-    groups.push({
-      key: `c${m.id}`,
-      of,
-      x: sum((o) => o.x) / of.length,
-      y: sum((o) => o.y) / of.length,
-      hp: sum((o) => o.hp),
-      maxHp: sum((o) => o.maxHp),
-    });
+    groups.push(gather(of));
   }
-  return { single, groups };
+  return joined(single, groups, alone, w * JOIN, h * JOIN);
+}
+
+function gather(of) {
+  const sum = (pick) => of.reduce((n, o) => n + pick(o), 0);
+  return {
+    key: `c${of[0].id}`,
+    of,
+    x: sum((o) => o.x) / of.length,
+    y: sum((o) => o.y) / of.length,
+    hp: sum((o) => o.hp),
+    maxHp: sum((o) => o.maxHp),
+  };
+}
+
+/** Groups stand in the middle of their members: those that came close become one, and take who stands under them. */
+function joined(single, groups, alone, w, h) {
+  const near = (a, b) => Math.abs(a.x - b.x) < w && Math.abs(a.y - b.y) < h;
+  const out = [];
+  for (const g of groups) {
+    const other = out.findIndex((o) => near(o, g));
+    if (other < 0) out.push(g);
+    else out[other] = gather([...out[other].of, ...g.of]);
+  }
+  const left = [];
+  for (const m of single) {
+    const g = alone(m) ? -1 : out.findIndex((o) => near(o, m));
+    if (g < 0) left.push(m);
+    else out[g] = gather([...out[g].of, m]);
+  }
+  return { single: left, groups: out };
 }
 
 /** The view that shows the members of a group apart. */
