@@ -70,6 +70,9 @@ pub enum SkillCheck {
     /// Nobody defined this skill and level.
     #[error("no such skill and level is defined")]
     Unknown,
+    /// Its template does not have this skill at this level.
+    #[error("the monster's template does not have this skill at this level")]
+    NotItsOwn,
     /// It was used a moment ago.
     #[error("the skill is on cooldown")]
     Cooldown,
@@ -96,6 +99,7 @@ impl SkillCheck {
         match self {
             SkillCheck::Sealed => "sealed",
             SkillCheck::Unknown => "unknown_skill",
+            SkillCheck::NotItsOwn => "not_its_skill",
             SkillCheck::Cooldown => "on_cooldown",
             SkillCheck::Threshold => "hp_threshold",
             SkillCheck::Mp => "not_enough_mp",

@@ -58,6 +58,7 @@ struct Body {
     damage: Option<u32>,
     damages: Vec<u32>,
     attack_type: u8,
+    life: Option<u64>,
     attacker_monster_id: u32,
     hidden: bool,
     x: i16,
@@ -130,6 +131,7 @@ impl Monsters {
                     damages,
                     attack_type: body.attack_type,
                     from: None,
+                    life: body.life,
                 };
                 let hit = Hit { attack, ..Hit::default() };
                 self.hit(tenant.id, id, hit, answers).await?;

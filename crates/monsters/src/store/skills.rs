@@ -226,7 +226,7 @@ fn check(monster: &Monster, template: Option<&Template>, skill: &Skill) -> Resul
     // Only what the template has: then a kill can clear every cooldown by its name.
     let has = |t: &Template| t.skills.iter().any(|s| (s.id, s.level) == (skill.id, skill.level));
     if !template.is_some_and(has) {
-        return refuse(SkillCheck::Unknown);
+        return refuse(SkillCheck::NotItsOwn);
     }
     if skill.hp > 0 && monster.hp_percent() > u64::from(skill.hp) {
         return refuse(SkillCheck::Threshold);
