@@ -248,7 +248,7 @@ test('five hundred monsters are few marks; moving the view changes none, the cho
 });
 
 test('who did it and to whom it happened: events of one, damage of one player', async () => {
-  const { about, damageBy } = await load('follow.js');
+  const { about, damageBy, dealt } = await load('follow.js');
   const hit = (id, actorId, damage) => ({
     module: 'monsters',
     type: 'DAMAGED',
@@ -259,6 +259,12 @@ test('who did it and to whom it happened: events of one, damage of one player', 
   assert.equal(events.filter((e) => about('m7', e)).length, 2);
   assert.equal(events.filter((e) => about('r7', e)).length, 0, 'ids of monsters and reactors overlap');
   assert.equal(events.filter((e) => about('p4', e)).length, 3);
+  const born = { module: 'monsters', type: 'CREATED', id: '7', body: { body: {} } };
+  assert.deepEqual(
+    dealt([born, ...events.slice(0, 3)]).map((e) => e.dealt),
+    [undefined, 10, 20, undefined],
+    'the first known hit of one that was not seen to appear tells nothing',
+  );
   const living = [{ id: '8', monsterId: 1, damageEntries: [{ characterId: 4, damage: 45 }] }];
   assert.deepEqual(
     damageBy(4, events, living).map((d) => [d.id, d.damage]),
@@ -490,7 +496,12 @@ test('a monster and who hit it can be followed, by click, by address and by Back
   const list = await page.locator('.listing').boundingBox();
   assert.ok(list.y + list.height <= 900, `what is here ends at ${list.y + list.height}`);
   await options(page).filter({ hasText: 'Moss Slime' }).click();
-  await shows('its story', new RegExp(`Monster ${slime} .*What happened to it.* was hit by Player 4.* appeared`));
+  await shows(
+    'its story',
+    new RegExp(
+      `Monster ${slime} .*What happened to it.* was hit by Player 4 · 30 .* was hit by Player 4 · 20 .* appeared`,
+    ),
+  );
   await panel.locator('.barlist a', { hasText: 'Player 4' }).click();
   await shows(
     'the player',
