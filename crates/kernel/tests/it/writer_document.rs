@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kernel::{Decision, Document, Documents, Effects as _, Fault, Step, Store, Writer, Written};
+use kernel::{Decision, Document, Documents, Effects as _, Fault, Step, Writer, Written};
 use testkit::on_every_store;
 
 use crate::support::{ask, int, soon, text};
