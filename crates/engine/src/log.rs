@@ -72,7 +72,7 @@ pub enum OpenError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         error: io::Error,
     },
     /// The log cannot be loaded.
@@ -80,7 +80,7 @@ pub enum OpenError {
     Load(#[from] LoadError),
 }
 
-/// What opening found.
+/// The numbers found on opening.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Opened {
@@ -229,7 +229,8 @@ impl Log {
         match self.fsync {
             Fsync::Always => {
                 if let Err(error) = self.file.sync() {
-                    // What a failed sync left on the disk is unknown; only new files can be trusted.
+                    // The state of the disk after a failed sync is unknown; only new files can be
+                    // trusted.
                     self.syncer.failed.store(true, Ordering::Release);
                     return Err(error);
                 }

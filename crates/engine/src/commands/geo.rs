@@ -157,7 +157,7 @@ impl GeoVerb {
         matches!(self, GeoVerb::Radius { read_only: false } | GeoVerb::Member { read_only: false })
     }
 
-    /// Where the source key stands.
+    /// The index of the source key among the arguments.
     fn source(self) -> usize {
         if self == GeoVerb::SearchStore { 2 } else { 1 }
     }

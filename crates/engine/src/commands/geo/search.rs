@@ -8,14 +8,14 @@ use crate::data::Zset;
 use crate::data::geohash::{Cell, EARTH_RADIUS, GeoPoint, STEP_MAX, to_degrees, to_radians};
 use crate::data::zset::ScoreBound;
 
-/// What is searched, in the caller's unit.
+/// The form of the searched area, in the caller's unit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Form {
     Circle { radius: f64 },
     Box { width: f64, height: f64 },
 }
 
-/// What is searched and where.
+/// The searched area: its form around a centre.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) center: GeoPoint,
