@@ -60,7 +60,7 @@ pub(super) fn run(global: &Global, flags_given: &Serve) -> Result<(), Failure> {
         .build()
         .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
     let ended = runtime.block_on(serve(global, settings));
-    // What still runs after the wait is cut off; the store's log is on disk already.
+    // Tasks that still run after the wait are cut off; the store's log is on disk already.
     runtime.shutdown_timeout(Duration::from_millis(200));
     ended
 }
@@ -231,7 +231,7 @@ async fn check_exposure(
     )))
 }
 
-/// What was found, what will hurt, and the three lines.
+/// Prints the store's facts, its warnings, and the addresses to use.
 fn announce(listener: Option<&TcpListener>, door: Option<&link::RespListener>, status: &Status) {
     let kind = match status.kind {
         Kind::Embedded => "embedded engine",
