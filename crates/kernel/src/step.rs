@@ -3,8 +3,9 @@
 //! `scripts/swap.lua`, or natively on the embedded engine. Either all of it happens or nothing. A step
 //! never recreates a key that is gone unless it says [`Step::absent`].
 
+use std::any::Any;
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use redis::Value;
 
@@ -113,13 +114,18 @@ pub struct Step {
     guards: Vec<Guard>,
     document: Option<Op>,
     ops: Vec<Op>,
+    /// The document as this step leaves it, where the writer is to write its text.
+    becomes: Option<Becomes>,
 }
+
+/// A document of whatever type its module gives it.
+type Becomes = Arc<dyn Any + Send + Sync>;
 
 impl Step {
     /// A step on this document, which must exist unless something else is said.
     pub fn new(document: impl AsRef<[u8]>) -> Self {
         let guard = Guard { key: document.as_ref().to_vec(), condition: Condition::Exists };
-        Step { guards: vec![guard], document: None, ops: Vec::new() }
+        Step { guards: vec![guard], document: None, ops: Vec::new(), becomes: None }
     }
 
     /// The guards, in the order they are checked: the document's own first.
@@ -140,6 +146,16 @@ impl Step {
     /// The write to the document, if there is one.
     pub(crate) fn document_write(&self) -> Option<&Op> {
         self.document.as_ref()
+    }
+
+    /// Leaves its document like this; the writer writes the text.
+    pub(crate) fn becoming(mut self, document: Becomes) -> Self {
+        self.becomes = Some(document);
+        self
+    }
+
+    pub(crate) fn becomes(&self) -> Option<Becomes> {
+        self.becomes.clone()
     }
 
     /// The writes beside the document.

@@ -63,6 +63,15 @@ impl TimerKeys {
         Vec::new().zadd(&self.due, due_ms, member).hset(&self.data, member, free(payload))
     }
 
+    /// The same for a timer that runs at its own pace: one that is armed already stays as it is, also in
+    /// the hands of a server, whose step compares the document before it ends or moves the timer.
+    pub fn arm_if_absent(&self, member: &str, due_ms: u64, payload: &str) -> Vec<Op> {
+        let due = due_ms.to_string();
+        let due = Op::on("ZADD", &self.due, &[b"NX", due.as_bytes(), member.as_bytes()]);
+        let data = Op::on("HSETNX", &self.data, &[member.as_bytes(), free(payload).as_bytes()]);
+        vec![due, data]
+    }
+
     /// The writes that take a timer away, whoever has it.
     pub fn cancel(&self, member: &str) -> Vec<Op> {
         Vec::new().zrem(&self.due, member).hdel(&self.data, member)

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use super::Source;
 use crate::effects::Op;
+use crate::fault::Fault;
 use crate::step::{Condition, Guard, Step};
 
 /// A state, and how new it is.
@@ -101,6 +102,16 @@ impl<S: Source> Batch<S> {
             Some(earlier) => earlier.join(step),
             None => source.guard(&self.known.state, step),
         });
+    }
+
+    /// Adds what is written once for all its changes.
+    pub(super) fn seal(&mut self, source: &S) -> Result<(), Fault> {
+        if let Some(after) = &mut self.after
+            && let Some(step) = self.step.take()
+        {
+            self.step = Some(source.seal(&self.known.state, after, step)?);
+        }
+        Ok(())
     }
 
     /// Whose the failed guard is: the number of the change, and of the guard among its own.

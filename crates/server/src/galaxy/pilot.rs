@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::ws::Utf8Bytes;
-use galaxy::accounts::{Fleet, Player};
-use galaxy::engine::Seen;
-use galaxy::text;
-use galaxy::tokens::Claims;
+use galaxy::{Claims, Fleet, Player, Seen, text};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 use uuid::Uuid;

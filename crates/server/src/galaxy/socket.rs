@@ -118,7 +118,7 @@ async fn fly(app: &Arc<App>, gateway: &Arc<Gateway>, socket: &Socket, pilot: Pil
         Ok(online) => online.connect(id).await.ok(),
         Err(_) => None,
     };
-    if joined == Some(galaxy::online::Change::Came) {
+    if joined == Some(galaxy::OnlineChange::Came) {
         gateway.announce(app, JOINED, id, Some(&username)).await;
     }
     let (said, replies) = mpsc::channel(REPLIES);
@@ -137,7 +137,7 @@ async fn fly(app: &Arc<App>, gateway: &Arc<Gateway>, socket: &Socket, pilot: Pil
         end
     };
     if let Ok(online) = gateway.online(app).await
-        && let Ok(galaxy::online::Change::Left) = online.disconnect(id).await
+        && let Ok(galaxy::OnlineChange::Left) = online.disconnect(id).await
     {
         gateway.announce(app, LEFT, id, Some(&username)).await;
     }

@@ -1,7 +1,7 @@
 //! The words of a pilot's socket: what a client may say, and how errors are spelled.
 
 use axum::extract::ws::Utf8Bytes;
-use galaxy::orders::Order;
+use galaxy::Order;
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;

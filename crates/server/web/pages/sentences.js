@@ -29,7 +29,7 @@ const inField = (kind) => (e) => {
   const said = who === '0' && has(`${key}.self`) ? `${key}.self` : key;
   return rich(said, {
     id: nameTag(kind, e, fieldAt(e, kind + e.id)),
-    who: who === '0' ? '–' : h('a', { href: fieldAt(e, `p${who}`) }, h('b', {}, who)),
+    who: who === '0' ? '–' : h('a', { href: fieldAt(e, `p${who}`) }, h('b', {}, t('world.who', { id: who }))),
     fx,
     state: body.state ?? '',
   });
