@@ -1,5 +1,6 @@
-//! The handle: a store, a clock, the keys of one namespace, and how it behaves. What it can do stands in the
-//! files of `store/`: `produce`, `work`, `read`, `act`, `dlq`, `recover` and others, by concern.
+//! The handle of a queue: a store, a clock, the keys of one namespace, and its options. The verbs
+//! are in the files of `store/`: `produce`, `work`, `read`, `act`, `dlq`, `recover` and others, by
+//! concern.
 
 pub(crate) mod act;
 pub(crate) mod batch;
@@ -38,7 +39,7 @@ use crate::store::counts::Counts;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-/// Where results are not kept, why a job failed stays that long.
+/// The life of a job's failure where results are not kept.
 const FAILURE_TTL_S: u64 = 86_400;
 
 type Switch = (char, &'static str, fn(&Options) -> bool);
@@ -101,7 +102,7 @@ impl Jobs {
         })))
     }
 
-    /// Its namespace, as it was given.
+    /// The queue's namespace, as it was given.
     pub fn namespace(&self) -> &str {
         &self.0.space.ns
     }
@@ -121,7 +122,7 @@ impl Jobs {
         &self.0.store
     }
 
-    /// Its clock.
+    /// The queue's clock.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.0.clock
     }

@@ -14,9 +14,9 @@ use crate::store::{Jobs, cmd};
 /// Jobs to be counted together.
 #[derive(Debug, Clone, Default)]
 pub struct NewBatch {
-    /// Its id; made when absent.
+    /// The batch's id; made when absent.
     pub id: Option<String>,
-    /// Its jobs.
+    /// The batch's jobs.
     pub jobs: Vec<NewJob>,
     /// Runs when all of them have ended.
     pub callback: Option<NewJob>,
@@ -26,7 +26,7 @@ pub struct NewBatch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Batch {
-    /// Its id.
+    /// The batch's id.
     pub id: String,
     /// How many jobs it has.
     pub total: u64,

@@ -15,7 +15,7 @@ const RECONCILE_MAX: u64 = 5_000;
 pub struct Miscount {
     /// The type.
     pub kind: String,
-    /// What the counter said.
+    /// The counter's value.
     pub counter: String,
     /// How many are active.
     pub active: i64,

@@ -20,9 +20,9 @@ use crate::store::{Jobs, cmd};
 pub enum Pick {
     /// These.
     Ids(Vec<String>),
-    /// Those of a type.
+    /// The dead letters of a type.
     Type(String),
-    /// Those whose last error has this name.
+    /// The dead letters whose last error has this name.
     Error(String),
     /// All of them.
     All,
@@ -127,7 +127,7 @@ impl Jobs {
             let mut jobs: Vec<(&str, &str, String)> = Vec::new();
             for (id, text) in chunk.iter().zip(&texts) {
                 let Some(text) = text else { continue };
-                // What nobody can read stays dead.
+                // A job that nobody can read stays dead.
                 let Ok(job) = Job::read(&**id, &**text) else { continue };
                 jobs.push((id, text, job.with_attempts(0)));
             }

@@ -20,7 +20,7 @@ const HELD: usize = 4;
 /// How long the others wait behind one that runs.
 const PATIENCE: Duration = Duration::from_millis(2);
 
-/// What is held and does not run yet.
+/// The jobs that are held and do not run yet.
 struct Behind<F: Future> {
     work: VecDeque<Work>,
     /// Each writes an end and claims the next job.

@@ -20,7 +20,7 @@ use crate::model::outcome::{Claimed, Done, Ending, Wrote};
 const POLL: Duration = Duration::from_secs(1);
 /// The first wait after a failed call, and the longest: the store is served again within 250 ms of its return.
 const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(160));
-/// So many quick jobs in a row before the next are claimed ahead.
+/// The number of quick jobs in a row before the next are claimed ahead.
 const QUICK_ROW: u32 = 3;
 /// A store in the process answers at once, so the loop itself must let others run now and then.
 const YIELD_EVERY: u32 = 32;

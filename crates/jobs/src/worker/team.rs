@@ -88,7 +88,7 @@ impl Shared {
                 biased;
                 Some(one) = team.attempts.join_next() => {
                     team.note(one);
-                    // Those that finish at the same time go out together.
+                    // Attempts that finish at the same time go out together.
                     tokio::task::yield_now().await;
                 }
                 () = self.wake.notified(), if claiming && team.free > 0 => look = true,
