@@ -30,7 +30,7 @@ mod retain;
 pub(crate) const EVERY: Duration = Duration::from_mins(1);
 /// A failed one is tried again after this.
 pub(crate) const AGAIN: Duration = Duration::from_secs(5);
-/// So many failures in a row deserve an alarm.
+/// The number of failures in a row that deserve an alarm.
 pub const ALARM_AFTER: u32 = 3;
 
 /// New systems are looked for this often: it is a walk over all keys of the store.
@@ -66,7 +66,7 @@ pub struct SnapshotState {
 const VERSION: u32 = 1;
 
 impl SnapshotState {
-    /// Its tick, as the game spells it.
+    /// The snapshot's tick, as the game spells it.
     pub fn tick(&self) -> Option<u64> {
         self.game.get("game:tick")?.parse().ok()
     }

@@ -31,8 +31,8 @@ impl Accounts {
         })
     }
 
-    /// What a token says, if it is ours and its day is not over. The login may have ended, and the player may be gone
-    /// meanwhile: see [`Accounts::whose`].
+    /// The claims of a token, if it is ours and its day is not over. The login may have ended, and
+    /// the player may be gone meanwhile: see [`Accounts::whose`].
     pub fn verify(&self, token: &str) -> Result<Claims, BadToken> {
         self.signer.verify(token, self.clock.now_ms() / 1_000)
     }

@@ -57,7 +57,7 @@ impl Orders {
         }
     }
 
-    /// Where snapshots are, for an order about them to a world that nobody ticks.
+    /// Sets the snapshots, for an order about them to a world that nobody ticks.
     pub fn keep_in(&self, snapshots: &Arc<Snapshots>) {
         let _ = self.snapshots.set(Arc::clone(snapshots));
     }

@@ -14,7 +14,7 @@ use crate::store::write;
 use crate::world::orders::{Command, Effect, Order};
 
 impl Engine {
-    /// Where a new leader goes on in the stream of orders.
+    /// The entry of the stream of orders after which a new leader goes on.
     pub(super) async fn begin_to_hear(&self) -> Result<String, Fault> {
         let get = cmd(&["GET", self.keys.heard().as_str()]);
         let heard = self.store.call(&get, Deadline::after(PATIENCE)).await?;
@@ -92,7 +92,7 @@ impl Engine {
         }
     }
 
-    /// What an effect adds to the next batch, and who hears of it.
+    /// Adds an effect's writes to the next batch, and its asker to those who hear of it.
     fn note(&self, turn: &mut Turn, effect: Effect, asker: Option<Asker>) {
         turn.extra.extend(write::effect(&turn.world, self.keys, &effect, self.clock.now_ms()));
         match &effect {

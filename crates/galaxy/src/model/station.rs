@@ -17,7 +17,7 @@ pub struct StationRecord {
     pub mass: f64,
     /// Room to keep around it, m.
     pub radius: f64,
-    /// What it goes round.
+    /// The body that the station orbits.
     pub parent_body: String,
     /// Which system it is in.
     pub system_id: String,

@@ -22,11 +22,11 @@ pub struct Alert {
     pub ship_id: Uuid,
     /// Which rule.
     pub rule_id: Uuid,
-    /// What.
+    /// The message.
     pub message: String,
 }
 
-/// What the rules of a tick did beyond setting controls.
+/// The effects of a tick's rules beyond setting controls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Automated {
     pub(crate) alerts: Vec<Alert>,
