@@ -273,7 +273,7 @@ impl Log {
         self.retry.is_none_or(|(at, _)| Instant::now() >= at)
     }
 
-    /// A rewrite begins to write to new files. What failed before concerns the old ones.
+    /// Notes that a rewrite begins to write to new files. Earlier failures concern the old ones.
     pub(crate) fn leave_old_files(&mut self) {
         self.untrusted |= self.syncer.failed.swap(false, Ordering::AcqRel);
     }

@@ -32,7 +32,7 @@ pub trait Template: DeserializeOwned + Send + Sync + 'static {
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Which file.
+    /// The file.
     pub file: String,
     /// Counted from 1; 0 when it is about the file as a whole.
     pub line: usize,
@@ -102,7 +102,7 @@ impl<T: Template> Catalogue<T> {
         self.set().values().cloned().collect()
     }
 
-    /// How many there are.
+    /// The number of templates.
     pub fn len(&self) -> usize {
         self.set().len()
     }

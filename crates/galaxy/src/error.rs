@@ -139,9 +139,9 @@ pub enum OrderError {
     /// A value cannot be.
     #[error("{field} {reason}")]
     Invalid {
-        /// Which.
+        /// The field.
         field: &'static str,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The ship is somebody else's.

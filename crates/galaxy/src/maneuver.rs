@@ -1,7 +1,7 @@
 //! Maneuvers that a ship flies by itself, as `maneuver:{ship}` holds them.
 //!
 //! Always true: a ship flies at most one; it only sets controls; whatever ends it leaves the engine
-//! off. Its hash says how far it is and stays for a minute after the end.
+//! off. The hash of a maneuver says how far it is and stays for a minute after the end.
 
 use uuid::Uuid;
 
@@ -112,9 +112,9 @@ impl Phase {
 pub struct Maneuver {
     /// The plan.
     pub plan: Plan,
-    /// How far.
+    /// The phase.
     pub phase: Phase,
-    /// How it stands.
+    /// The status.
     pub status: ManeuverStatus,
     /// The body a circle is about.
     pub body: Option<usize>,
@@ -126,7 +126,7 @@ pub struct Maneuver {
     pub updated_tick: u64,
     /// The rule that began it.
     pub rule_id: Option<Uuid>,
-    /// Why it failed.
+    /// The reason of a failure.
     pub error: String,
     /// Transfers begun: one that never arrives is given up.
     pub(crate) rounds: u8,

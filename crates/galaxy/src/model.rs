@@ -32,9 +32,9 @@ pub(crate) const HOME_SYSTEM: &str = "sol";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("field {field} is unusable: {reason}")]
 pub struct Unusable {
-    /// Which field.
+    /// The field.
     pub field: &'static str,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 

@@ -96,7 +96,7 @@ pub struct Rule {
     pub name: String,
     /// Whether it acts.
     pub enabled: bool,
-    /// How often.
+    /// How often the rule acts.
     pub mode: RuleMode,
     /// Lower ones act first.
     pub priority: u8,

@@ -58,7 +58,7 @@ pub struct Ship {
     pub target: Option<Target>,
     /// The station at which the ship is docked.
     pub docked: Option<Uuid>,
-    /// Since which tick.
+    /// The tick since which it is docked.
     pub docked_at_tick: u64,
     /// The body it stands on.
     pub landed: Option<usize>,

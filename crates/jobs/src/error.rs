@@ -41,7 +41,7 @@ pub enum Error {
     /// Back-pressure: too many jobs wait already.
     #[error("{waiting} jobs wait already, at most {max} may; try again later")]
     Full {
-        /// How many wait.
+        /// The number of waiting jobs.
         waiting: u64,
         /// The limit, `max_waiting`.
         max: u64,

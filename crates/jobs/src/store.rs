@@ -112,7 +112,7 @@ impl Jobs {
         self.0.layout
     }
 
-    /// How it behaves.
+    /// The queue's options.
     pub fn options(&self) -> &Options {
         &self.0.options
     }
@@ -183,10 +183,11 @@ impl Jobs {
         }
     }
 
-    /// A script. Its first key is always `waiting`, from whose name it has the names of all others. On a Cluster a key
-    /// that never is comes with it: while the slot is on its way, some keys here and some there, the nodes refuse a step
-    /// that names a missing key, and it is asked again. Without, it would begin, and end at the first key that is not
-    /// here, or go on without what the other node still has.
+    /// Runs a script. Its first key is always `waiting`, from whose name it has the names of all
+    /// others. On a Cluster a key that never exists comes with it. While a slot is on its way, some
+    /// keys here and some there, the nodes refuse a step that names a missing key, and it is asked
+    /// again. Without that key the step would begin, and end at the first key that is not here, or
+    /// go on without the keys that the other node still has.
     pub(crate) async fn script(
         &self,
         script: &'static Script,

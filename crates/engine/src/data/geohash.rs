@@ -176,7 +176,7 @@ fn gather(bits: u64) -> u32 {
     bits as u32
 }
 
-/// The bits of a score. What no place has as its score becomes what an x86-64 processor makes of it.
+/// The bits of a score. A number that is no place's score is converted as an x86-64 processor does.
 fn whole_bits(score: f64) -> u64 {
     const HALF: f64 = 9_223_372_036_854_775_808.0;
     let signed = |value: f64| if (-HALF..HALF).contains(&value) { value as i64 } else { i64::MIN };

@@ -35,8 +35,8 @@ impl Bounds {
 }
 
 const INLINE_MAX: usize = 64 * 1024;
-/// Bytes of an empty argument. Who waits for that many per argument still to come parses a long call a few
-/// times, not once per packet.
+/// The bytes of an empty argument. A parser that waits for that many per argument still to come
+/// parses a long call a few times, not once per packet.
 const LEAST: usize = 6;
 
 /// Parses the call at the front of `buf`.

@@ -100,7 +100,8 @@ pub(crate) fn run_calls(
     used > 0 || !client.out.buf.is_empty()
 }
 
-/// Moves what the client is owed to `output`, which is empty. What it changed is in the log.
+/// Moves the replies that the client is owed to `output`, which is empty. Its changes are in the
+/// log.
 pub(crate) fn take_replies(
     shared: &Shared,
     inner: &mut Inner,

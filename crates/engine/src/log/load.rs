@@ -150,8 +150,8 @@ impl LogReader<'_> {
         }
     }
 
-    /// The grammar is broken. Where no checksum of ours follows, a real server wrote this part, and every whole
-    /// command before the place is as good as it ever was.
+    /// The grammar is broken. When no checksum of ours follows, a real server wrote this part, and
+    /// every whole command before the broken one is good.
     fn broken(&mut self, why: String) -> LoadError {
         let checked = self.rest_has_mark().unwrap_or(true);
         let offset = if checked { self.batch_start } else { self.whole };

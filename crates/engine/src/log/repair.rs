@@ -62,7 +62,7 @@ pub struct Aside {
     pub from: PathBuf,
     /// From this byte on; 0 for the whole file.
     pub offset: u64,
-    /// How many.
+    /// The number of bytes.
     pub bytes: u64,
     /// The file that holds them now.
     pub kept_in: PathBuf,

@@ -87,7 +87,8 @@ impl Watch {
         u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)
     }
 
-    /// A script starts. Its time begins with its first look at the clock, see [`Watch::elapsed`].
+    /// Begins the watch over a script. The script's time begins with its first look at the clock,
+    /// see [`Watch::elapsed`].
     pub(crate) fn begin(&self, eval: bool, loading: bool) {
         self.stop.store(false, Relaxed);
         self.wrote.store(false, Relaxed);

@@ -24,7 +24,7 @@ pub(super) const INSERT: &str =
 pub struct ShipRow {
     /// For ever; also of its hash.
     pub id: Uuid,
-    /// Whose.
+    /// The player who owns it.
     pub player_id: Uuid,
     /// Unique among the player's ships.
     pub name: String,

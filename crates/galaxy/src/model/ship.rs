@@ -12,7 +12,7 @@ use crate::physics::{Hull, Quat, ShipClass, Vec3};
 pub struct Target {
     /// Body name, ship id, station id or Lagrange key.
     pub id: String,
-    /// Which of those.
+    /// The kind of thing that the id names.
     pub kind: TargetKind,
 }
 
@@ -64,7 +64,7 @@ pub struct ShipRecord {
     pub target: Option<Target>,
     /// The station at which the ship is docked.
     pub docked: Option<Uuid>,
-    /// Since which tick.
+    /// The tick since which it is docked.
     pub docked_at_tick: u64,
     /// The body on which the ship stands.
     pub landed: Option<String>,

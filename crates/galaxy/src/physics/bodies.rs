@@ -147,7 +147,7 @@ impl Bodies {
 }
 
 impl Track {
-    /// How many steps.
+    /// The number of steps.
     pub fn steps(&self) -> usize {
         self.frames.len() - 1
     }

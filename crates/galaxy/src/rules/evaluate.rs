@@ -18,9 +18,9 @@ const WORTH_SHARING: usize = 512;
 /// Something a pilot is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alert {
-    /// Whose ship.
+    /// The ship.
     pub ship_id: Uuid,
-    /// Which rule.
+    /// The rule.
     pub rule_id: Uuid,
     /// The message.
     pub message: String,

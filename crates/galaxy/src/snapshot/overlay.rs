@@ -111,8 +111,8 @@ fn automation(state: &mut SnapshotState, world: &World, id: Uuid, name: &str) {
     }
 }
 
-/// Ships and stations that came after the tick are in no snapshot of it. What the engine cannot read stays: it is not
-/// in the copy either, and somebody may mend it.
+/// Removes ships and stations that came after the tick: they are in no snapshot of it. A hash that
+/// the engine cannot read stays: it is not in the copy either, and somebody may mend it.
 fn later_ones(state: &mut SnapshotState, world: &World) {
     use crate::model::{HOME_SYSTEM, ShipRecord, StationKind, StationRecord};
     let ours = |fields: &Fields| {

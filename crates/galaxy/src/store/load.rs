@@ -94,7 +94,8 @@ pub async fn load(
     Ok(Some(Loaded { world, aside }))
 }
 
-/// A new world: bodies and `game:*`, written in one step. What exists already of `game:*` is kept.
+/// Makes a new world: bodies and `game:*`, written in one step. Keys of `game:*` that exist already
+/// are kept.
 pub async fn create(
     store: &Arc<dyn Store>,
     keys: Keys,

@@ -236,7 +236,7 @@ impl Online {
         Ok(players)
     }
 
-    /// How many are online.
+    /// The number of players online.
     pub async fn count(&self) -> Result<u64, Fault> {
         let answer = self.store.call(&cmd(&["SCARD", self.keys.online().as_str()]), by()).await?;
         Ok(reply::int(&answer).and_then(|n| u64::try_from(n).ok()).unwrap_or(0))

@@ -150,7 +150,7 @@ pub enum Effect {
     Spawned(Uuid),
     /// A ship is gone, and its rules with it.
     Despawned {
-        /// Which.
+        /// The ship.
         ship: Uuid,
         /// The ship's rules.
         rules: Vec<Uuid>,

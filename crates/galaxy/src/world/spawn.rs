@@ -18,7 +18,7 @@ const FREE_M: f64 = 500.0;
 pub enum Placement {
     /// A circle about a body, that high above its mean radius.
     Orbit {
-        /// Which body.
+        /// The name of the body.
         body: String,
         /// m.
         altitude: f64,

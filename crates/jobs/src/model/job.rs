@@ -28,7 +28,7 @@ pub struct Job {
     pub id: String,
     /// The job's type, which chooses the handler.
     pub kind: String,
-    /// When it runs.
+    /// The time to run it.
     pub schedule: Schedule,
     /// The rules after a failure.
     pub retry: Retry,

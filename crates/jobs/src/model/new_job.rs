@@ -52,7 +52,7 @@ pub struct NewJob {
     pub kind: String,
     /// Raw JSON; `{}` when absent.
     pub payload: Option<String>,
-    /// When it runs.
+    /// The time to run it.
     pub schedule: Schedule,
     /// The rules after a failure.
     pub retry: Retry,

@@ -26,7 +26,7 @@ pub enum Ending {
     },
     /// It runs again.
     Retry {
-        /// Why.
+        /// The reason.
         failure: Failure,
         /// Unix milliseconds; 0 is at once.
         run_at: u64,
@@ -37,12 +37,12 @@ pub enum Ending {
     },
     /// It goes to the dead letters.
     Dead {
-        /// Why.
+        /// The reason.
         failure: Failure,
     },
     /// It ends as `failed` and is in no list: discarded, cancelled, expired.
     Failed {
-        /// Why.
+        /// The reason.
         failure: Failure,
     },
     /// It was not run to its end and goes back to the front, as if it had not been claimed.
@@ -68,7 +68,7 @@ impl Ending {
 pub struct Done {
     /// The job as it was claimed.
     pub job: Job,
-    /// How it ended.
+    /// The ending.
     pub ending: Ending,
     /// Milliseconds in the handler.
     pub took_ms: u64,

@@ -96,7 +96,8 @@ impl Route {
         }
     }
 
-    /// Reads a job's stored text: its target, its type, and who must not run it. What cannot be read has none.
+    /// Reads a job's stored text: its target, its type, and the workers that must not run it. A
+    /// text that cannot be read has none of them.
     pub fn of_job(text: &str) -> Route {
         let job: Value = serde_json::from_str(text).unwrap_or_default();
         let target = job.get("target").map(Route::of).unwrap_or_default();

@@ -28,13 +28,13 @@ pub struct NewBatch {
 pub struct Batch {
     /// The batch's id.
     pub id: String,
-    /// How many jobs it has.
+    /// The number of jobs.
     pub total: u64,
-    /// How many have not ended.
+    /// The number of jobs that have not ended.
     pub pending: u64,
-    /// How many completed.
+    /// The number of jobs that completed.
     pub completed: u64,
-    /// How many failed or are dead.
+    /// The number of jobs that failed or are dead.
     pub failed: u64,
     /// Unix milliseconds of its end.
     pub ended_at: Option<u64>,

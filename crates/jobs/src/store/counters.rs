@@ -17,7 +17,7 @@ pub struct Miscount {
     pub kind: String,
     /// The counter's value.
     pub counter: String,
-    /// How many are active.
+    /// The number of active jobs.
     pub active: i64,
     /// Whether it was put right.
     pub repaired: bool,

@@ -34,7 +34,7 @@ pub enum Pick {
 pub struct ErrorGroup {
     /// The error's name; `unknown` where the result is gone.
     pub error: String,
-    /// How many.
+    /// The number of dead letters.
     pub count: u64,
     /// Their types, with how many each.
     pub types: BTreeMap<String, u64>,
@@ -76,7 +76,7 @@ impl Jobs {
         .await
     }
 
-    /// How many there are.
+    /// The number of dead letters.
     pub async fn dlq_len(&self) -> Result<u64, Error> {
         let value = self.call(&cmd("LLEN", self.space().deadletter.as_str())).await?;
         Ok(reply::int(&value).and_then(|n| u64::try_from(n).ok()).unwrap_or(0))

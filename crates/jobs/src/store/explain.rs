@@ -178,8 +178,8 @@ impl Jobs {
         Ok(())
     }
 
-    /// A claim goes by the counter. What really runs is counted beside it, so that a counter that drifted is told
-    /// apart from a limit that is reached.
+    /// A claim goes by the counter. The jobs that really run are counted beside it, so that a
+    /// counter that drifted is told apart from a limit that is reached.
     async fn explain_concurrent(
         &self,
         kind: &str,

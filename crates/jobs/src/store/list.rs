@@ -18,7 +18,7 @@ const LOOKED_AT: usize = 2_000;
 /// Ids in one trip.
 const TRIP: u64 = 200;
 
-/// Which jobs.
+/// The jobs that a page shows.
 #[derive(Debug, Clone, Default)]
 pub struct ListQuery {
     /// Only of this state.

@@ -30,7 +30,7 @@ pub struct JobView {
     pub job: Box<RawValue>,
     /// The job's state; `None` when no word is stored.
     pub status: Option<String>,
-    /// How far it is.
+    /// The progress.
     pub progress: Option<Box<RawValue>>,
     /// The result of the last attempt.
     pub result: Option<Box<RawValue>>,

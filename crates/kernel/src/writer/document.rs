@@ -17,7 +17,8 @@ pub trait Document: Sized + Send + Sync + 'static {
     /// Reads the text of a key. The fault is [`Fault::Corrupt`].
     fn read(key: &[u8], text: &[u8]) -> Result<Self, Fault>;
 
-    /// The text to be stored. What differs from `before` is put into its text; a new document has none.
+    /// The text to be stored. Members that differ from `before` are put into its text; a new
+    /// document has none before it.
     fn text(&self, before: Option<(&Self, &[u8])>) -> Result<Vec<u8>, Fault>;
 }
 

@@ -275,8 +275,8 @@ fn notify(state: &str) {
     }
 }
 
-/// The first signal stops in good order, the second at once. They are heard by a thread that does nothing else: whatever
-/// keeps the others busy, a stop is heard.
+/// Stops in good order at the first signal, at once at the second. A thread that does nothing else
+/// hears the signals, so a stop is heard however busy the others are.
 fn signals(stop: CancellationToken) -> Result<(), Failure> {
     let cannot = |error| Failure::failed(format!("cannot listen for signals: {}", plain(&error)));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -161,8 +161,8 @@ pub(crate) fn sort(hits: &mut [Hit<'_>], far_first: bool, wanted: usize) {
     }
 }
 
-/// Quicksort that leaves alone what is behind the first `wanted`. Where equals end up, and hence which of them are
-/// among the first, follows from its pivots: they are those of Redis.
+/// Quicksort of the first `wanted` items alone. The order of equal items, and hence which of them
+/// are among the first, follows from the pivots, which are those of Redis.
 fn sort_first<T>(items: &mut [T], wanted: usize, order: impl Fn(&T, &T) -> Ordering) {
     let mut todo = vec![(0, items.len())];
     while let Some((start, end)) = todo.pop() {
