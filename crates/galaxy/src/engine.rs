@@ -1,9 +1,11 @@
-//! The engine: takes the lock, reads the world, ticks it at its rate, writes each tick in one batch.
+//! The engine: takes the lock, reads the world, ticks it at its rate, writes each tick in one
+//! batch.
 //!
-//! Always true: at most one engine writes; orders take effect between ticks, in the order they came; whoever gave an
-//! order that is a write of its own hears of it when that is in the store; a batch that fails is tried again with the
-//! newest state and the writes of its orders; at most one batch may happen at a time; after five seconds of failing the
-//! engine pauses the world in memory until the store is back.
+//! Always true: at most one engine writes. Orders take effect between ticks, in the order they
+//! came. An asker whose order is a write of its own hears of it when that write is in the store. A
+//! batch that fails is tried again with the newest state and the writes of its orders; at most one
+//! batch may happen at a time. After five seconds of failing the engine pauses the world in memory
+//! until the store is back.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

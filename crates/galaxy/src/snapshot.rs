@@ -1,7 +1,9 @@
-//! Snapshots: the whole world at one tick, as the exact strings that were stored, kept in the database.
+//! Snapshots: the whole world at one tick, as the exact strings that were stored, kept in the
+//! database.
 //!
-//! Always true: every entity of a snapshot is as it was at its tick; who is online is never in one; a restore that was
-//! cut short is repeated, because `game:restoring` names it until it is done.
+//! Always true: every entity of a snapshot is as it was at its tick; the players online are never
+//! in one; a restore that was cut short is repeated, because `game:restoring` names it until it is
+//! done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

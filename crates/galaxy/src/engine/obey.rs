@@ -1,7 +1,8 @@
 //! Orders reach the world: those of this process directly, those of other servers by the stream.
 //!
-//! Always true: who gave an order hears that it is done when the batch that holds it is stored; an order of the stream
-//! is carried out once, because the entry it came by is written with what it did.
+//! Always true: an asker hears that an order is done when the batch that holds it is stored. An
+//! order of the stream is carried out once, because the id of its entry is written together with
+//! its effects.
 
 use kernel::{Deadline, Fault, reply};
 

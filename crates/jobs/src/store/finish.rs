@@ -1,5 +1,5 @@
-//! The end of an attempt as the script takes it: the outcome and the new text; also a job that was
-//! edited meanwhile, and one that nobody can read.
+//! The end of an attempt as the script takes it: the outcome and the new text. A job that was
+//! edited meanwhile is decided anew; one that nobody can read is buried.
 
 use kernel::reply;
 
