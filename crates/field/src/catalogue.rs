@@ -33,7 +33,7 @@ pub trait Template: DeserializeOwned + JsonSchema + Send + Sync + 'static {
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Which file.
+    /// The file.
     pub file: String,
     /// Counted from 1; 0 when it is about the file as a whole.
     pub line: usize,
@@ -103,7 +103,7 @@ impl<T: Template> Catalogue<T> {
         self.set().values().cloned().collect()
     }
 
-    /// How many there are.
+    /// The number of templates.
     pub fn len(&self) -> usize {
         self.set().len()
     }

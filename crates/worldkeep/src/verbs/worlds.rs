@@ -1,5 +1,6 @@
-//! What the verbs of reactors and monsters share: headers that choose the tenant, paths of fields, lists of
-//! JSON:API that are followed over their pages, destroying, teardown and showing a catalogue.
+//! Helpers that the verbs of reactors and monsters share: headers that choose the tenant, paths of
+//! fields, lists of JSON:API that are followed over their pages, destroying, teardown and showing a
+//! catalogue.
 
 use field::{Catalogue, CatalogueError, Field, FileKind, Template};
 use serde::Serialize;
@@ -83,7 +84,7 @@ pub(super) fn done(
     Ok(())
 }
 
-/// What a module keeps, in the words of its paths and sentences.
+/// The things that a module keeps, in the words of its paths and sentences.
 #[derive(Clone, Copy)]
 pub(super) struct Things {
     /// Such as `monster`.
