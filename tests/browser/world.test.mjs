@@ -215,7 +215,7 @@ test('names, bars, discs and numbers lie on nothing of each other, however close
       );
       // A number keeps its place while it rises.
       const { draw } = await load('draw.js');
-      const at = (all) => all.filter((b) => b.what === 'number').map((b) => [b.text, b.x, b.y]);
+      const at = (all) => all.filter((b) => b.what === 'number').map((b) => [b.text, b.x.toFixed(3), b.y.toFixed(3)]);
       const later = draw(blank(), { ...size, color: () => '' }, { ...see, now: 1500 });
       assert.deepEqual(at(later.boxes), at(boxes));
       assert.ok(model.numbers.length > 0);
@@ -248,7 +248,7 @@ test('five hundred monsters are few marks; moving the view changes none, the cho
 });
 
 test('who did it and to whom it happened: events of one, damage of one player', async () => {
-  const { about, damageBy } = await load('follow.js');
+  const { about, damageBy, dealt } = await load('follow.js');
   const hit = (id, actorId, damage) => ({
     module: 'monsters',
     type: 'DAMAGED',
@@ -259,6 +259,12 @@ test('who did it and to whom it happened: events of one, damage of one player', 
   assert.equal(events.filter((e) => about('m7', e)).length, 2);
   assert.equal(events.filter((e) => about('r7', e)).length, 0, 'ids of monsters and reactors overlap');
   assert.equal(events.filter((e) => about('p4', e)).length, 3);
+  const born = { module: 'monsters', type: 'CREATED', id: '7', body: { body: {} } };
+  assert.deepEqual(
+    dealt([born, ...events.slice(0, 3)]).map((e) => e.dealt),
+    [undefined, 10, 20, undefined],
+    'the first known hit of one that was not seen to appear tells nothing',
+  );
   const living = [{ id: '8', monsterId: 1, damageEntries: [{ characterId: 4, damage: 45 }] }];
   assert.deepEqual(
     damageBy(4, events, living).map((d) => [d.id, d.damage]),
@@ -490,7 +496,12 @@ test('a monster and who hit it can be followed, by click, by address and by Back
   const list = await page.locator('.listing').boundingBox();
   assert.ok(list.y + list.height <= 900, `what is here ends at ${list.y + list.height}`);
   await options(page).filter({ hasText: 'Moss Slime' }).click();
-  await shows('its story', new RegExp(`Monster ${slime} .*What happened to it.* was hit by Player 4.* appeared`));
+  await shows(
+    'its story',
+    new RegExp(
+      `Monster ${slime} .*What happened to it.* was hit by Player 4 · 30 .* was hit by Player 4 · 20 .* appeared`,
+    ),
+  );
   await panel.locator('.barlist a', { hasText: 'Player 4' }).click();
   await shows(
     'the player',
@@ -536,7 +547,10 @@ test('a field with five hundred monsters is drawn in little time', async () => {
       const [{ draw }, { Model }, { fit }] = await Promise.all(
         ['draw', 'model', 'camera'].map((name) => import(`/pages/world/${name}.js`)),
       );
-      const c = Object.assign(document.createElement('canvas'), { width: 1660, height: 880 }).getContext('2d');
+      // On the page, so that each frame is shown before the next is drawn.
+      const canvas = Object.assign(document.createElement('canvas'), { width: 830, height: 440 });
+      document.body.append(canvas);
+      const c = canvas.getContext('2d');
       const model = new Model();
       const color = (token) => getComputedStyle(document.documentElement).getPropertyValue(token);
       const known = new Map();
@@ -549,7 +563,8 @@ test('a field with five hundred monsters is drawn in little time', async () => {
         name: (key) => `Moss Slime ${key.slice(1)}`,
       };
       const out = [];
-      for (let i = 0; i < 240; i += 1) {
+      for (let i = 0; i < 150; i += 1) {
+        await new Promise(requestAnimationFrame);
         // Lists come five times a second, each with a tenth of them hit; the view moves with every frame.
         if (i % 12 === 0)
           model.showMonsters(

@@ -281,8 +281,8 @@ impl Step {
         self.op(Op::on("SPLICE", key, &[from.as_bytes(), to.as_bytes(), text.as_ref()]))
     }
 
-    /// A document without a life gets one until then, in Unix milliseconds. Those of these keys that
-    /// have none get what is left of the document's. Say this after the writes that make them.
+    /// A document without a life gets one until then, in Unix milliseconds. Each of these keys that
+    /// has none gets the rest of the document's. Say this after the writes that make them.
     pub fn life<K: AsRef<[u8]>>(self, until_ms: u64, keys: impl IntoIterator<Item = K>) -> Self {
         let until = Op::on("LIFE", self.document(), &[until_ms.to_string().as_bytes()]);
         let step = self.op(until);

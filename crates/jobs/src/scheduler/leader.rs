@@ -1,5 +1,5 @@
-//! Who leads: `scheduler:lock` with a life of 30 seconds, renewed every 10 (seed). A leader that dies is
-//! followed after at most that life; one that stops gives the lock back.
+//! The leader: it holds `scheduler:lock` with a life of 30 seconds, renewed every 10 (seed). A
+//! leader that dies is followed after at most that life; one that stops gives the lock back.
 
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ use crate::model::Reactor;
 /// A strike of a character.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Hit {
-    /// Which character.
+    /// The character that strikes.
     pub character_id: u32,
     /// Which skill; 0 is a plain attack.
     pub skill_id: u32,

@@ -24,6 +24,7 @@ export default {
   'world.legend.angry': 'controls, angry',
   'world.legend.controls': 'controls',
   'world.legend.reactor': 'reactor, its state',
+  'world.legend.group': 'several, click to spread',
   'world.key.in': 'Zoom in',
   'world.key.out': 'Zoom out',
   'world.key.follow': 'Follow it: the view goes with it',

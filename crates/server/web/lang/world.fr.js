@@ -24,6 +24,7 @@ export default {
   'world.legend.angry': 'contrôle, en colère',
   'world.legend.controls': 'contrôle',
   'world.legend.reactor': 'réacteur, son état',
+  'world.legend.group': 'plusieurs, cliquez pour écarter',
   'world.key.in': 'Agrandir',
   'world.key.out': 'Réduire',
   'world.key.follow': 'Suivre : la vue l’accompagne',

@@ -15,9 +15,10 @@ const told = new Map(); // tenant and reactor → its name
 const overview = () =>
   state.overview ? null : new Promise((done) => state.addEventListener('overview', done, { once: true }));
 
-/** The templates of a module by id; none while it does not run.
+/** The templates of a module by id; none while it does not run. `anew` asks again: catalogues are read again by the server.
  *  @param {'monsters' | 'reactors'} module @returns {Promise<Map<number, any>>} */
-export function templates(module) {
+export function templates(module, anew = false) {
+  if (anew) asked[module] = null;
   asked[module] ||= (async () => {
     await overview();
     const { data } = state.running.includes(module) ? await get(`/api/${module}/templates`) : { data: [] };

@@ -1,6 +1,6 @@
 // What events say in a feed, by module: objects are links to their pages. Loaded with the feed; words are in `lang/events`.
 import { h } from '../base/dom.js';
-import { shortId } from '../base/format.js';
+import { num, shortId } from '../base/format.js';
 import { has, rich, t } from '../base/i18n.js';
 import { learn, nameTag } from './names.js';
 
@@ -27,12 +27,13 @@ const inField = (kind) => (e) => {
   const who = String(body.actorId ?? body.characterId ?? 0);
   // What nobody did has words of its own.
   const said = who === '0' && has(`${key}.self`) ? `${key}.self` : key;
-  return rich(said, {
+  const line = rich(said, {
     id: nameTag(kind, e, fieldAt(e, kind + e.id)),
     who: who === '0' ? '–' : h('a', { href: fieldAt(e, `p${who}`) }, h('b', {}, t('world.who', { id: who }))),
     fx,
     state: body.state ?? '',
   });
+  return e.dealt ? [line, ' · ', h('b', {}, num(e.dealt))] : line;
 };
 
 /** module → (event) → nodes or text, null for the plain sentence. */

@@ -10,6 +10,8 @@ import { Boxes, clusters, rising, standing, take } from './place.js';
 const MOBS = ['--mob-1', '--mob-2', '--mob-3', '--mob-4'];
 const MOST_PLAYERS = 24;
 const RISE = 24;
+/** How much higher a number is tried, in pixels. */
+const STEPS = [0, 18, 36, 54, 72, 90, 108, -18, -36];
 
 const tint = (m, boss) => (boss ? '--mob-boss' : MOBS[Math.abs(m.monsterId) % MOBS.length]);
 /** Half the width of a monster's body in pixels, by rank. */
@@ -293,29 +295,23 @@ class Scene extends Pen {
   /** Damage rises beside its bar. Each number keeps the free place it found first; one that finds none is left out. */
   numbers() {
     const { see, c } = this;
-    const live = see.model.numbers.filter((n) => see.now >= n.at && see.now - n.at <= NUMBER_MS);
-    const box = (n, b) => ({ x: b.x + n.dx, y: b.y + n.dy, w: n.w, h: n.px + 2 + RISE, what: 'number', text: n.text });
     const shown = [];
-    for (const n of live) {
+    const fresh = [];
+    for (const n of see.model.numbers) {
+      if (see.now < n.at || see.now - n.at > NUMBER_MS || n.left) continue;
       const b = this.where.get(n.id) || { ...this.at(n), r: 18 };
-      if (n.dx !== undefined) shown.push([n, this.said.add(box(n, b))]);
+      if (n.dx === undefined) fresh.push([n, b]);
+      else shown.push([n, this.said.add(rise(n, b.x + n.dx, b.y + n.dy))]);
     }
-    for (const n of live) {
-      if (n.dx !== undefined || n.lost) continue;
-      const b = this.where.get(n.id) || { ...this.at(n), r: 18 };
+    for (const [n, b] of fresh) {
       n.px = n.heavy ? 19 : 15;
       n.w = this.width(n.text, n.px, 750) + 6;
-      const top = -b.r * 1.62 - 10 - n.px - RISE;
-      const sides = [b.r + 6, -b.r - 6 - n.w, -n.w / 2, b.r + 10 + n.w, -b.r - 10 - 2 * n.w];
-      const tries = [0, 1, 2, 3, 4, 5, 6, -1, -2]
-        .flatMap((i) => sides.map((dx) => ({ ...n, dx, dy: top - i * 18 })))
-        .map((at) => ({ ...box(at, b), at }))
-        .filter((at) => at.y >= 0 && at.x >= 0 && at.x + at.w <= this.w);
-      const found = take(this.said, tries);
-      n.lost = !found;
-      if (!found) continue;
-      Object.assign(n, { dx: found.at.dx, dy: found.at.dy });
-      shown.push([n, found]);
+      const box = this.beside(n, b);
+      n.left = !box;
+      if (!box) continue;
+      n.dx = box.x - b.x;
+      n.dy = box.y - b.y;
+      shown.push([n, this.said.add(box)]);
     }
     for (const [n, at] of shown) {
       const f = (see.now - n.at) / NUMBER_MS;
@@ -325,4 +321,19 @@ class Scene extends Pen {
       c.globalAlpha = 1;
     }
   }
+
+  /** A free place for a number: beside its body or above it, then higher, at last lower. */
+  beside(n, b) {
+    const top = b.y - b.r * 1.62 - 10 - n.px - RISE;
+    const sides = [b.r + 6, -b.r - 6 - n.w, -n.w / 2, b.r + 10 + n.w, -b.r - 10 - 2 * n.w];
+    for (const step of STEPS)
+      for (const side of sides) {
+        const box = rise(n, b.x + side, top - step);
+        if (box.y >= 0 && box.x >= 0 && box.x + box.w <= this.w && this.said.free(box)) return box;
+      }
+    return null;
+  }
 }
+
+/** All that a rising number crosses. */
+const rise = (n, x, y) => ({ x, y, w: n.w, h: n.px + 2 + RISE, what: 'number', text: n.text });

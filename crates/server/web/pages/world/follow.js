@@ -29,6 +29,21 @@ export function damageBy(player, events, monsters) {
   return [...by.values()].sort((a, b) => b.damage - a.damage);
 }
 
+/** Events, oldest first, each hit with the damage it did: events tell what everybody has done so far. */
+export function dealt(events) {
+  const before = new Map();
+  return events.map((e) => {
+    if (e.module === 'monsters' && e.type === 'CREATED') before.set(e.id, 0);
+    const entries = e.module === 'monsters' && e.body?.body?.damageEntries;
+    if (!entries) return e;
+    const now = entries.reduce((sum, d) => sum + d.damage, 0);
+    const had = before.get(e.id);
+    before.set(e.id, now);
+    // A line is drawn once: with its damage it is another.
+    return now > had ? { ...e, dealt: now - had, key: `${e.key} ${now - had}` } : e;
+  });
+}
+
 export class Story {
   /** @param {any} o as the panel has it */
   constructor(o) {
@@ -83,7 +98,8 @@ export class Story {
     if (!this.key) return [];
     const all = new Map(this.older);
     for (const e of ctx.live.events) all.set(e.key, e);
-    return [...all.values()].filter((e) => about(this.key, e) && here(e)).sort((a, b) => a.at - b.at);
+    const told = [...all.values()].filter(here).sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1));
+    return dealt(told).filter((e) => about(this.key, e));
   }
 
   controlled() {

@@ -5,8 +5,6 @@ import { toScreen } from './camera.js';
 const CELL = 48;
 const key = (x, y) => (x + 2048) * 8192 + y + 2048;
 
-const span = ({ x, y, w, h }) => [x, x + w, y, y + h].map((v) => Math.floor(v / CELL));
-
 /** Boxes `{x, y, w, h}` that are taken. */
 export class Boxes {
   all = [];
@@ -14,9 +12,9 @@ export class Boxes {
 
   add(box) {
     this.all.push(box);
-    const [i0, i1, j0, j1] = span(box);
-    for (let i = i0; i <= i1; i += 1)
-      for (let j = j0; j <= j1; j += 1) {
+    const [right, bottom] = [(box.x + box.w) / CELL, (box.y + box.h) / CELL];
+    for (let i = Math.floor(box.x / CELL); i <= right; i += 1)
+      for (let j = Math.floor(box.y / CELL); j <= bottom; j += 1) {
         const here = this.cells.get(key(i, j));
         if (here) here.push(box);
         else this.cells.set(key(i, j), [box]);
@@ -24,9 +22,9 @@ export class Boxes {
     return box;
   }
   free(a) {
-    const [i0, i1, j0, j1] = span(a);
-    for (let i = i0; i <= i1; i += 1)
-      for (let j = j0; j <= j1; j += 1) {
+    const [right, bottom] = [(a.x + a.w) / CELL, (a.y + a.h) / CELL];
+    for (let i = Math.floor(a.x / CELL); i <= right; i += 1)
+      for (let j = Math.floor(a.y / CELL); j <= bottom; j += 1) {
         const here = this.cells.get(key(i, j));
         if (here)
           for (const b of here)

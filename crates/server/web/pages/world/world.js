@@ -96,7 +96,10 @@ class World {
   }
 
   async templates() {
-    [this.mobs, this.things] = await Promise.all([names.templates('monsters'), names.templates('reactors')]);
+    [this.mobs, this.things] = await Promise.all([
+      names.templates('monsters', true),
+      names.templates('reactors', true),
+    ]);
   }
 
   async findFields() {
@@ -126,12 +129,14 @@ class World {
       click: (key, place) => this.clicked(key, place),
     });
     this.counts = h('div.counts2');
+    this.grouped = h('li', { hidden: true }, h('i.several', {}, '7'), t('world.legend.group'));
     this.legend = h(
       'ul.legend',
       {},
       this.runs.monsters && h('li', {}, h('i.solid'), t('world.legend.angry')),
       this.runs.monsters && h('li', {}, h('i.dots'), t('world.legend.controls')),
       this.runs.reactors && h('li', {}, h('i.diamond'), t('world.legend.reactor')),
+      this.grouped,
     );
     this.none = h('div.none');
     this.fault = h('div');
@@ -370,6 +375,8 @@ class World {
     const drawn = draw(c, o, { ...this.see, model, cam, now, still, selected, hover, mark });
     this.places = drawn.places;
     this.groups = drawn.groups;
+    // It stays: a legend that comes and goes would move the picture.
+    if (drawn.groups.size) this.grouped.hidden = false;
     clearTimeout(this.tick);
     if (this.ctx.live.paused) return;
     if (far || model.moving(now)) this.canvas.touch();
