@@ -172,7 +172,7 @@ on_every_store!(many_who_replace_one_definition_at_once_are_all_served, |store| 
     let all: Vec<_> = (0..40)
         .map(|n| {
             let jobs = bed.jobs.clone();
-            let new = job("tick", "c").cron(&format!("{n} 3 * * *"), None);
+            let new = job("tick", "c").cron(format!("{n} 3 * * *"), None);
             tokio::spawn(async move { jobs.put_cron(new).await })
         })
         .collect();
