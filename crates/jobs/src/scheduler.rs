@@ -17,7 +17,6 @@ use crate::jobs::Jobs;
 use crate::metrics::{Metrics, bump};
 use crate::sweep::Sightings;
 use crate::worker::{default_id, hostname};
-pub(crate) use leader::LEAD;
 use leader::Leader;
 use rounds::Rounds;
 
