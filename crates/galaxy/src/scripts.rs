@@ -2,11 +2,11 @@
 
 kernel::scripts! {
     /// How many sockets a player has on one server.
-    pub SOCKETS = "online_sockets";
+    pub(crate) SOCKETS = "online_sockets";
     /// Takes back the sockets of a server that is gone.
-    pub REAP = "online_reap";
+    pub(crate) REAP = "online_reap";
     /// Removes leftovers when no server lives.
-    pub START = "online_start";
+    pub(crate) START = "online_start";
     /// Counts everybody's sockets anew.
-    pub RECOUNT = "online_recount";
+    pub(crate) RECOUNT = "online_recount";
 }

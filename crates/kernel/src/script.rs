@@ -88,6 +88,7 @@ macro_rules! scripts {
             $crate::Script::with($file, include_str!(concat!("../scripts/", $file, ".lua")), $parts);)*
 
         /// All of them.
+        #[allow(dead_code, unreachable_pub)] // a module may keep them to itself
         pub const SCRIPTS: &[&$crate::Script] = &[$(&$name),*];
 
         #[cfg(test)]

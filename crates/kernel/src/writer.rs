@@ -1,13 +1,16 @@
-//! One writer per document. The changes of a document queue up inside the process, are decided in order
-//! by pure functions on the last known text, and leave as one [`Step`]; each caller gets its own answer.
-//! Where the state is several values, a [`Source`] reads them together at the beginning of each batch.
+//! One writer per document. The changes of a document queue up inside the process, are decided in
+//! order by pure functions on the last known text, and leave as one [`Step`]; each caller gets its
+//! own answer. When the state is several values, a [`Source`] reads them together at the beginning
+//! of each batch.
 //!
-//! Optimistic concurrency control: the step compares what the batch was decided on, and a conflict with
-//! another process is decided anew on what is there now, until the callers' deadlines. A known text is a
-//! guess: a stale one costs a round trip, never truth.
+//! This is optimistic concurrency: the step compares the text that the batch was decided on. After
+//! a conflict with another process the batch is decided anew on the current text, until the
+//! callers' deadlines. The last known text is a guess: a stale one costs a round trip and never
+//! gives a wrong answer.
 
 mod batch;
 mod change;
+mod document;
 mod memory;
 mod source;
 mod worker;
@@ -26,13 +29,14 @@ use crate::store::{Deadline, Store};
 use change::Change;
 use worker::Worker;
 
+pub use document::{Document, Documents};
 pub use source::{Source, Texts};
 
 /// A call of the store that applies a change by itself, such as a script. `None`: what the change was
 /// decided on is not so any more, and nothing was written.
 pub type Call<T> = Box<dyn FnOnce(Deadline) -> BoxFuture<'static, Result<Option<T>, Fault>> + Send>;
 
-/// What a rule makes of the current state.
+/// The decision of a rule on the current state.
 #[must_use = "a decision does nothing until it is returned to the writer"]
 pub enum Decision<T> {
     /// The step to take, and the answer once it has happened. The writer sets the document's own guard;

@@ -91,7 +91,7 @@ impl App {
             check_admin_token(token)?;
         }
         if modules.iter().any(|module| module.name == "jobs") {
-            crate::routes::jobs::check_settings(&settings)?;
+            crate::jobs::check_settings(&settings)?;
         }
         let (_, api) = api_router(&modules).split_for_parts();
         let rows = || ACCESS.iter().chain(modules.iter().flat_map(|module| module.access));
@@ -258,7 +258,6 @@ pub fn router(app: &Arc<App>) -> Router {
         .layer(CompressionLayer::new())
         .with_state(Arc::clone(app));
     routed
-        .merge(routes::docs())
         .fallback_service(pages)
         .method_not_allowed_fallback(|| async { Refusal::from(reply::METHOD_NOT_ALLOWED) })
         .layer(DefaultBodyLimit::max(app.settings.size("limits.body_bytes")))

@@ -13,7 +13,7 @@ use crate::access::{Access, Need, Scope};
 use crate::app::App;
 use crate::caller::{Caller, Player, Who, bearer};
 use crate::reply::{self, Refusal};
-use crate::{routes, worlds};
+use crate::worlds;
 
 /// Lets a request through, or answers it.
 pub(crate) async fn authorise(
@@ -100,7 +100,7 @@ fn within_tenants(caller: &Caller, headers: &HeaderMap) -> Result<(), Refusal> {
 
 /// The namespace that the query names must be held; when it names none, one of this server's.
 fn within_namespaces(app: &App, caller: &Caller, uri: &Uri) -> Result<(), Refusal> {
-    let held = match routes::jobs::namespace_of(uri) {
+    let held = match crate::jobs::namespace_of(uri) {
         Ok(Some(namespace)) => caller.may_namespace(&namespace),
         Ok(None) => app.settings.list("jobs.namespaces").iter().any(|ns| caller.may_namespace(ns)),
         // The handler refuses the same query.

@@ -196,11 +196,11 @@ pub fn tables() -> Vec<&'static Table> {
 
 /// All modules, in the order of the dashboard.
 pub const MODULES: &[Module] = &[
-    crate::routes::jobs::MODULE,
-    crate::routes::rooms::MODULE,
-    crate::routes::monsters::MODULE,
-    crate::routes::reactors::MODULE,
-    crate::routes::galaxy::MODULE,
+    crate::jobs::MODULE,
+    crate::rooms::MODULE,
+    crate::monsters::MODULE,
+    crate::reactors::MODULE,
+    crate::galaxy::MODULE,
 ];
 
 impl Module {

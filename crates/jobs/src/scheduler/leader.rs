@@ -6,8 +6,8 @@ use std::time::Duration;
 use kernel::{Deadline, reply};
 
 use crate::error::Error;
-use crate::jobs::Jobs;
 use crate::scripts::LEAD;
+use crate::store::Jobs;
 use crate::worker::hostname;
 
 /// The lock's life (seed).

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use super::Source;
 use crate::effects::Op;
+use crate::fault::Fault;
 use crate::step::{Condition, Guard, Step};
 
 /// A state, and how new it is.
@@ -18,7 +19,7 @@ pub(super) struct Known<S: Source> {
 
 /// One change of the batch that writes.
 struct Member {
-    /// Its place among the changes in the worker's hand.
+    /// The change's place among those in the worker's hand.
     place: usize,
     /// How many guards it brought.
     guards: usize,
@@ -26,9 +27,9 @@ struct Member {
 
 /// Changes that leave together.
 pub(super) struct Batch<S: Source> {
-    /// What the first of them is decided on.
+    /// The state on which the first change is decided.
     pub(super) known: Known<S>,
-    /// What they make of it, where something is written.
+    /// The state after the changes, when something is written.
     after: Option<S::State>,
     /// Whether a further change may be added: not behind one whose result nobody can foresee.
     pub(super) is_open: bool,
@@ -103,6 +104,16 @@ impl<S: Source> Batch<S> {
         });
     }
 
+    /// Adds what is written once for all its changes.
+    pub(super) fn seal(&mut self, source: &S) -> Result<(), Fault> {
+        if let Some(after) = &mut self.after
+            && let Some(step) = self.step.take()
+        {
+            self.step = Some(source.seal(&self.known.state, after, step)?);
+        }
+        Ok(())
+    }
+
     /// Whose the failed guard is: the number of the change, and of the guard among its own.
     pub(super) fn whose(&self, guard: usize) -> Option<(usize, usize)> {
         let mut left = guard.checked_sub(1)?;
@@ -116,7 +127,7 @@ impl<S: Source> Batch<S> {
     }
 }
 
-/// What the earlier changes of a batch write.
+/// The writes of the earlier changes of a batch.
 struct Writes {
     /// Whether guards on what was written before hold as foreseen.
     foreseen: bool,
@@ -126,7 +137,7 @@ struct Writes {
     deleted: bool,
 }
 
-/// What is written under one key.
+/// The writes under one key.
 #[derive(Default)]
 struct Touched {
     /// The type that the writes need, where they need one.

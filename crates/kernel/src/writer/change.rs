@@ -20,7 +20,7 @@ enum Phase {
     Waiting,
     /// It is part of a step whose outcome is not known yet.
     Sent,
-    /// Its caller does not wait for it any more.
+    /// The caller does not wait for it any more.
     Left,
 }
 
@@ -43,7 +43,7 @@ impl Progress {
     }
 }
 
-/// What a rule decided, without its answer.
+/// The decision of a rule, without its answer.
 pub(super) enum Decided {
     Write(Step),
     Call,
@@ -67,7 +67,7 @@ where
 pub(super) struct Change<S: Source> {
     rule: Box<dyn Rule<S::State>>,
     progress: Shared,
-    /// What the rule wants to know.
+    /// The part of the state that the rule wants to know.
     pub(super) need: S::Need,
     /// The caller's deadline.
     pub(super) by: Deadline,
@@ -95,7 +95,7 @@ impl<S: Source> Change<S> {
         Progress::send(&self.progress)
     }
 
-    /// Its step was refused and wrote nothing: it waits again.
+    /// Puts the change back in line after its step was refused and wrote nothing.
     pub(super) fn wait_again(&self, conflict: bool) {
         let mut progress = self.progress.lock();
         if progress.phase == Phase::Sent {
@@ -135,7 +135,7 @@ trait Rule<State>: Send {
     fn tell(self: Box<Self>, outcome: Result<Option<usize>, Fault>);
 }
 
-/// What goes back to the caller. A rule that panics has its panic for an answer.
+/// The outcome that goes back to the caller. A rule that panics has its panic for an answer.
 type Outcome<T> = Result<Written<std::thread::Result<T>>, Fault>;
 
 struct Typed<T, R> {

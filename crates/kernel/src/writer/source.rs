@@ -1,4 +1,4 @@
-//! Where the state comes from that the changes of one key are decided on: the text of a document, or
+//! Sources of the state that the changes of one key are decided on: the text of a document, or
 //! several values that a module reads together.
 
 use std::future::Future;
@@ -13,9 +13,9 @@ use crate::store::{Deadline, Store};
 
 /// Reads what changes are decided on, and foresees what a step makes of it.
 pub trait Source: Send + Sync + 'static {
-    /// What the rules decide on.
+    /// The state on which the rules decide.
     type State: Send + Sync + 'static;
-    /// What one change wants to know of it.
+    /// The part of the state that one change wants to know.
     type Need: Clone + Send + Sync + 'static;
 
     /// Whether a state is a good guess after its batch. If not, every batch begins with a look.
@@ -42,6 +42,16 @@ pub trait Source: Send + Sync + 'static {
     /// The state after a step. `None`: only a look can tell, so the batch ends with this step.
     fn foresee(&self, key: &[u8], state: &Self::State, step: &Step) -> Option<Self::State>;
 
+    /// The step of a whole batch right before it is sent, with what is written once for all its changes.
+    fn seal(
+        &self,
+        _before: &Self::State,
+        _after: &mut Self::State,
+        step: Step,
+    ) -> Result<Step, Fault> {
+        Ok(step)
+    }
+
     /// The state that a refused step brought back.
     fn found(&self, _refused: Refused) -> Option<Self::State> {
         None
@@ -57,7 +67,7 @@ pub trait Source: Send + Sync + 'static {
 }
 
 /// The usual source: the key is a document, and the state its text.
-pub struct Texts(Mutex<Memory>);
+pub struct Texts(Mutex<Memory<Vec<u8>>>);
 
 impl Texts {
     /// Remembers at most so many texts.
@@ -80,18 +90,7 @@ impl Source for Texts {
         _: &[()],
         by: Deadline,
     ) -> Result<Self::State, Fault> {
-        let mut get = redis::cmd("GET");
-        get.arg(key);
-        match store.call(&get, by).await {
-            Ok(redis::Value::Nil) => Ok(None),
-            Ok(redis::Value::BulkString(text)) => Ok(Some(text)),
-            Ok(other) => Err(reply::unexpected(key, "text", &other)),
-            Err(Fault::Refused { code, .. }) if code == "WRONGTYPE" => {
-                let key = String::from_utf8_lossy(key).into_owned();
-                Err(Fault::Corrupt { key, detail: "holds no text".to_owned() })
-            }
-            Err(fault) => Err(fault),
-        }
+        text_of(store, key, by).await
     }
 
     fn guard(&self, state: &Self::State, step: Step) -> Step {
@@ -119,7 +118,27 @@ impl Source for Texts {
 
     fn keep(&self, key: &[u8], state: Self::State) {
         if let Some(text) = state {
-            self.0.lock().keep(key.to_vec(), text);
+            self.0.lock().keep(key.to_vec(), text.len(), text);
         }
+    }
+}
+
+/// The text of a document; `None` where there is none.
+pub(super) async fn text_of(
+    store: &dyn Store,
+    key: &[u8],
+    by: Deadline,
+) -> Result<Option<Vec<u8>>, Fault> {
+    let mut get = redis::cmd("GET");
+    get.arg(key);
+    match store.call(&get, by).await {
+        Ok(redis::Value::Nil) => Ok(None),
+        Ok(redis::Value::BulkString(text)) => Ok(Some(text)),
+        Ok(other) => Err(reply::unexpected(key, "text", &other)),
+        Err(Fault::Refused { code, .. }) if code == "WRONGTYPE" => {
+            let key = String::from_utf8_lossy(key).into_owned();
+            Err(Fault::Corrupt { key, detail: "holds no text".to_owned() })
+        }
+        Err(fault) => Err(fault),
     }
 }

@@ -140,8 +140,11 @@ impl<S: Source> Worker<S> {
         batch
     }
 
-    async fn send(&mut self, batch: Batch<S>) {
+    async fn send(&mut self, mut batch: Batch<S>) {
         let as_of = self.taken;
+        if let Err(fault) = batch.seal(&self.shared.source) {
+            return self.fail(batch.len, &fault);
+        }
         let Some(step) = batch.step() else {
             if batch.has_calls {
                 return self.call(batch.len).await;

@@ -296,8 +296,8 @@ async fn the_last_server_to_stop_tears_monsters_down_unless_it_is_told_to_keep()
 async fn the_demo_field_lives_and_stays_bounded() {
     let store: Arc<dyn Store> = testkit::open("memory").await;
     let running = start(store, &[("demo", "on")]).await;
-    let tenant = server::demo_worlds::TENANT.to_string();
-    let list = format!("/api/{}/monsters", server::demo_worlds::FIELD.path());
+    let tenant = server::worlds::demo::TENANT.to_string();
+    let list = format!("/api/{}/monsters", server::worlds::demo::FIELD.path());
     for _ in 0..200 {
         let (_, shown) = send(of(&tenant, running.ask(Method::GET, &list))).await;
         let total = shown["meta"]["total"].as_u64().unwrap_or(0);

@@ -2,22 +2,22 @@
 
 use clap::Args;
 use field::Field;
-use server::demo_worlds;
+use server::worlds::demo;
 
 /// Whose.
 #[derive(Debug, Clone, Args)]
 pub struct TenantFlags {
     /// Tenant, a UUID
-    #[arg(long, value_name = "UUID", env = "WORLDKEEP_TENANT", default_value_t = demo_worlds::TENANT.to_string())]
+    #[arg(long, value_name = "UUID", env = "WORLDKEEP_TENANT", default_value_t = demo::TENANT.to_string())]
     pub tenant: String,
     /// Region of the tenant
-    #[arg(long, env = "WORLDKEEP_REGION", default_value_t = demo_worlds::tenant().region)]
+    #[arg(long, env = "WORLDKEEP_REGION", default_value_t = demo::tenant().region)]
     pub region: String,
     /// Major version of the tenant's game
-    #[arg(long, env = "WORLDKEEP_MAJOR_VERSION", default_value_t = demo_worlds::tenant().major_version)]
+    #[arg(long, env = "WORLDKEEP_MAJOR_VERSION", default_value_t = demo::tenant().major_version)]
     pub major: u16,
     /// Minor version of the tenant's game
-    #[arg(long, env = "WORLDKEEP_MINOR_VERSION", default_value_t = demo_worlds::tenant().minor_version)]
+    #[arg(long, env = "WORLDKEEP_MINOR_VERSION", default_value_t = demo::tenant().minor_version)]
     pub minor: u16,
 }
 
@@ -28,7 +28,7 @@ pub struct FieldFlags {
     #[command(flatten)]
     pub tenant: TenantFlags,
     /// World, channel and map, and the instance where there is one: 0:1:1000000
-    #[arg(long, value_name = "FIELD", default_value_t = demo_worlds::FIELD)]
+    #[arg(long, value_name = "FIELD", default_value_t = demo::FIELD)]
     pub field: Field,
 }
 

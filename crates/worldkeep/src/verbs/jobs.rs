@@ -1,4 +1,4 @@
-//! `worldkeep jobs …`: each verb is a request to the API of `routes/jobs` and a way to show its answer.
+//! `worldkeep jobs …`: each verb is a request to the API of `server/src/jobs` and a way to show its answer.
 
 use serde_json::{Value, json};
 

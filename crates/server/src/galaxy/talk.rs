@@ -1,0 +1,256 @@
+//! What a pilot's socket says: `auth` first, then orders for the own ship. Inputs are clamped by the engine; what is
+//! malformed is answered, and three of it within ten seconds end the socket. Silence of a minute ends it too.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::Utf8Bytes;
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use galaxy::{Order, REFRESH_BEFORE_S};
+use serde_json::json;
+use tokio::sync::{mpsc, watch};
+use tokio_tungstenite::tungstenite::Message;
+
+use super::pilot::{Pilot, away, rename, switch};
+use super::socket::code;
+use super::words::{Said, error};
+use crate::app::App;
+use crate::galaxy::accounts::account;
+use crate::galaxy::errors;
+use crate::galaxy::frame::SHIPS_MOST;
+use crate::galaxy::gateway::Gateway;
+use crate::galaxy::orders::Asker;
+use crate::galaxy::seats::Seat;
+use crate::outbox::End;
+use crate::pipe::{self, Socket};
+use crate::reply::{self, Refusal};
+use crate::rooms::rates::{Bucket, Taken};
+
+/// Silence that ends a socket.
+const IDLE: Duration = Duration::from_mins(1);
+/// So many malformed messages within that time end it.
+const MALFORMED: (usize, Duration) = (3, Duration::from_secs(10));
+/// Orders of one socket that may wait for the engine.
+const ORDERS: usize = 128;
+/// How long to wait before another try to renew a token, and how often.
+const RENEW_AGAIN_MS: u64 = 5 * 60 * 1_000;
+const RENEW_TRIES: u32 = 3;
+
+/// The reading half.
+pub(super) struct Talk<'a> {
+    app: &'a Arc<App>,
+    gateway: &'a Arc<Gateway>,
+    pilot: &'a Pilot,
+    seat: &'a Seat,
+    said: mpsc::Sender<Utf8Bytes>,
+    nudge: watch::Sender<u64>,
+    bucket: Bucket,
+    malformed: VecDeque<Duration>,
+    heard: Duration,
+    token: String,
+    ends_ms: u64,
+    renew_at_ms: u64,
+    tries: u32,
+}
+
+type Pending<'a> = FuturesUnordered<BoxFuture<'a, Option<Utf8Bytes>>>;
+
+impl<'a> Talk<'a> {
+    pub(super) fn new(
+        app: &'a Arc<App>,
+        gateway: &'a Arc<Gateway>,
+        pilot: &'a Pilot,
+        seat: &'a Seat,
+        said: mpsc::Sender<Utf8Bytes>,
+        nudge: watch::Sender<u64>,
+    ) -> Self {
+        let now = app.clock.monotonic();
+        let per_second = app.settings.number("galaxy.messages_per_second");
+        Talk {
+            app,
+            gateway,
+            pilot,
+            seat,
+            said,
+            nudge,
+            bucket: Bucket::new(per_second, now),
+            malformed: VecDeque::new(),
+            heard: now,
+            token: pilot.token.clone(),
+            ends_ms: pilot.ends_ms,
+            renew_at_ms: pilot.ends_ms.saturating_sub(REFRESH_BEFORE_S * 1_000),
+            tries: 0,
+        }
+    }
+
+    /// Reads until the end.
+    pub(super) async fn listen(&mut self, socket: &Socket) -> End {
+        let mut pending: Pending<'a> = FuturesUnordered::new();
+        let clock = Arc::clone(&self.app.clock);
+        let mut idle = clock.sleep(IDLE);
+        let mut renew = clock.sleep_until(self.renew_at_ms);
+        loop {
+            let outcome = tokio::select! {
+                frame = socket.next() => {
+                    self.heard = clock.monotonic();
+                    match frame {
+                        Some(Ok(Message::Text(text))) => self.hear(&text, &mut pending),
+                        Some(Ok(Message::Binary(_))) => self.bad("frames must be text"),
+                        Some(Ok(Message::Close(_))) | None => Err(End::gone()),
+                        Some(Ok(_)) => Ok(()),
+                        Some(Err(broken)) => Err(pipe::broken(&broken)),
+                    }
+                }
+                Some(reply) = pending.next() => reply.map_or(Ok(()), |text| self.say(text)),
+                () = &mut idle => {
+                    let silent = clock.monotonic().saturating_sub(self.heard);
+                    idle = clock.sleep(IDLE.saturating_sub(silent));
+                    if silent >= IDLE { Err(End(code::IDLE, "a minute of silence")) } else { Ok(()) }
+                }
+                () = &mut renew => {
+                    let outcome = self.renew().await;
+                    renew = clock.sleep_until(self.renew_at_ms);
+                    outcome
+                }
+                () = self.app.stopping.cancelled() => Err(away()),
+            };
+            if let Err(end) = outcome {
+                return end;
+            }
+        }
+    }
+
+    fn say(&self, text: Utf8Bytes) -> Result<(), End> {
+        // A client that sends and does not read.
+        self.said.try_send(text).map_err(|_| End(1013, "too slow: answers were waiting"))
+    }
+
+    /// Something that is no message of the protocol.
+    fn bad(&mut self, why: &str) -> Result<(), End> {
+        let now = self.app.clock.monotonic();
+        self.malformed.push_back(now);
+        while self.malformed.front().is_some_and(|at| now.saturating_sub(*at) > MALFORMED.1) {
+            self.malformed.pop_front();
+        }
+        metrics::counter!("worldkeep_galaxy_malformed_total").increment(1);
+        self.say(error(&Refusal::new(reply::BAD_REQUEST, why), None))?;
+        if self.malformed.len() >= MALFORMED.0 {
+            return Err(End(code::POLICY, "too many malformed messages"));
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, text: &str, pending: &mut Pending<'a>) -> Result<(), End> {
+        match self.bucket.take(self.app.clock.monotonic()) {
+            Taken::Yes => {}
+            Taken::Dropped(wait) => {
+                let mut refusal = Refusal::from(reply::TOO_MANY_REQUESTS);
+                refusal.retry_after_s = Some(wait.as_secs() + 1);
+                return self.say(error(&refusal, None));
+            }
+            Taken::Enough => return Err(End(code::POLICY, "too many messages")),
+        }
+        let said = match Said::read(text) {
+            Ok(said) => said,
+            Err(why) => return self.bad(&why),
+        };
+        let kind = said.word();
+        match said {
+            Said::Auth { .. } => self.bad("you are logged in already"),
+            Said::Ping {} => {
+                let pong = json!({ "type": "pong", "server_time": self.app.now_ms() });
+                self.say(pong.to_string().into())
+            }
+            Said::View { rate, ships } => self.look(rate, ships),
+            said => {
+                if pending.len() >= ORDERS {
+                    return self.say(error(&reply::TOO_MANY_REQUESTS.into(), Some(kind)));
+                }
+                pending.push(self.act(said, kind));
+                Ok(())
+            }
+        }
+    }
+
+    fn look(&mut self, rate: Option<f64>, ships: Option<usize>) -> Result<(), End> {
+        if rate.is_some_and(|rate| !(0.01..=100.0).contains(&rate)) {
+            return self.bad("rate goes from 0.01 to 100 states per second");
+        }
+        self.seat.change(|view| {
+            if let Some(rate) = rate {
+                view.gap = Duration::from_secs_f64(1.0 / rate);
+            }
+            if let Some(ships) = ships {
+                view.ships = ships.min(SHIPS_MOST);
+            }
+        });
+        self.nudge.send_modify(|n| *n += 1);
+        Ok(())
+    }
+
+    /// An order or a wish; answers only when it is refused.
+    fn act(&self, said: Said, kind: &'static str) -> BoxFuture<'a, Option<Utf8Bytes>> {
+        let (app, gateway, seat) = (self.app, self.gateway, self.seat);
+        let player = self.pilot.player.id;
+        let nudge = self.nudge.clone();
+        Box::pin(async move {
+            let ship = seat.view().ship;
+            let asker = Asker { player: Some(player), ship };
+            let outcome = match said {
+                Said::SwitchShip { ship_id } => {
+                    switch(app, gateway, player, ship_id).await.map(|()| {
+                        seat.fly(ship_id);
+                        nudge.send_modify(|n| *n += 1);
+                    })
+                }
+                Said::Rename { name } => rename(app, gateway, player, ship, &name).await,
+                said => match (said.order(), ship) {
+                    (_, None) => Err(Refusal::from(errors::NO_SHIP)),
+                    (Ok(order @ Order::Control { .. }), _) => {
+                        gateway.tell(app, &asker, order).await
+                    }
+                    (Ok(order), _) => gateway.order(app, &asker, order).await,
+                    (Err(why), _) => Err(Refusal::new(reply::BAD_FIELD, why)),
+                },
+            };
+            outcome.err().map(|refusal| error(&refusal, Some(kind)))
+        })
+    }
+
+    /// A new token an hour before the old one ends; without one the socket ends with it.
+    async fn renew(&mut self) -> Result<(), End> {
+        let now = self.app.now_ms();
+        if now >= self.ends_ms {
+            return Err(End(code::AUTH, "the token has ended; log in again"));
+        }
+        let renewed = match self.gateway.fleets(self.app).await {
+            Ok(fleets) => fleets.accounts().refresh(&self.token).await.map_err(account),
+            Err(refusal) => Err(refusal),
+        };
+        match renewed {
+            Ok((_, token)) => {
+                let fleets = self.gateway.fleets(self.app).await;
+                let claims = fleets.ok().and_then(|fleets| fleets.accounts().verify(&token).ok());
+                self.ends_ms = claims.map_or(self.ends_ms, |claims| claims.exp * 1_000);
+                self.renew_at_ms = self.ends_ms.saturating_sub(REFRESH_BEFORE_S * 1_000);
+                self.tries = 0;
+                let text =
+                    json!({ "type": "token_refresh", "token": token, "token_ends": self.ends_ms });
+                self.token = token;
+                self.say(text.to_string().into())
+            }
+            Err(refusal) if refusal.def.status < 500 => {
+                Err(End(code::AUTH, "the token is not good any more; log in again"))
+            }
+            Err(_) => {
+                self.tries += 1;
+                let again = now + RENEW_AGAIN_MS;
+                self.renew_at_ms = if self.tries >= RENEW_TRIES { self.ends_ms } else { again };
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The reactors module on HTTP: its routes, access, errors, settings, loops and tile (see `modules.rs`). What
+//! it does is in the `reactors` crate; here is how it is asked for and how it answers.
+
+mod attributes;
+mod commands;
+mod routes;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use reactors::keys::{TABLE, def};
+use reactors::{HitPolicy, PersistRule, ReactorError, Reactors, Rules, SHIPPED, Templates};
+use tokio_util::sync::CancellationToken;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes as paths;
+
+use crate::access::{Access, Need, Role, Scope, row, server, tenant};
+use crate::app::App;
+use crate::modules::{Loop, Module, State, Streams};
+use crate::overview::Tile;
+use crate::reply::{self, ErrorDef, Refusal};
+use crate::settings::{SettingDef, Shape, Source};
+use crate::worlds;
+
+/// What reactors adds to the server.
+pub(crate) const MODULE: Module = Module {
+    streams: Streams::Tenants { scopes: &def::scopes, stream: &def::events },
+    timers: Some((&def::due, &def::due_data)),
+    routes: router,
+    access: ACCESS,
+    errors: ERRORS,
+    settings: SETTINGS,
+    loops: LOOPS,
+    tile: Some(|app| tile(app).boxed()),
+    start: Some(|app| async move { handle(&app).map(|_| ()).map_err(|told| told.message) }.boxed()),
+    stop: Some(|app| stop(app).boxed()),
+    ..Module::named("reactors", "breakable, timed, item-triggered objects of a map", &TABLE)
+};
+
+const IN_FIELD: &str =
+    "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/reactors";
+const ONE_IN_FIELD: &str =
+    "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/reactors/{id}";
+const DROPS: &str = "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/drops";
+
+const ACCESS: &[Access] = &[
+    row("GET", "/api/reactors/templates", Need::Role(Role::Reader), Scope::Public),
+    tenant("GET", "/api/reactors/{id}", Role::Reader),
+    tenant("DELETE", "/api/reactors/{id}", Role::Operator),
+    tenant("POST", "/api/reactors/{id}/hits", Role::Operator),
+    server("DELETE", "/api/reactors", Role::Admin),
+    tenant("GET", IN_FIELD, Role::Reader),
+    tenant("POST", IN_FIELD, Role::Operator),
+    tenant("DELETE", IN_FIELD, Role::Operator),
+    tenant("GET", ONE_IN_FIELD, Role::Reader),
+    tenant("POST", DROPS, Role::Operator),
+];
+
+fn router() -> OpenApiRouter<State> {
+    OpenApiRouter::new()
+        .routes(paths!(routes::templates))
+        .routes(paths!(routes::show, routes::destroy))
+        .routes(paths!(routes::hit))
+        .routes(paths!(routes::teardown))
+        .routes(paths!(routes::list, routes::create, routes::clear))
+        .routes(paths!(routes::show_in_field))
+        .routes(paths!(routes::drop_item))
+}
+
+const NO_REACTOR: ErrorDef = ErrorDef {
+    code: "reactor_not_found",
+    status: 404,
+    says: "this tenant has no such reactor, or it stands in another field",
+};
+const CLASSIFICATION_REQUIRED: ErrorDef = ErrorDef {
+    code: "classification_required",
+    status: 400,
+    says: "a reactor needs a classification, and 0 is none",
+};
+const UNKNOWN_CLASSIFICATION: ErrorDef = ErrorDef {
+    code: "unknown_classification",
+    status: 400,
+    says: "the catalogue has no such template; send `data`, or add one to `reactors.catalogue`",
+};
+const ON_COOLDOWN: ErrorDef = ErrorDef {
+    code: "on_cooldown",
+    status: 409,
+    says: "a reactor of this kind was destroyed on this spot not long ago; `meta.remainingMs` says how long to wait",
+};
+const SPOT_TAKEN: ErrorDef = ErrorDef {
+    code: "spot_taken",
+    status: 409,
+    says: "a reactor of this kind stands on this spot; `meta.reactorId` says which",
+};
+const ID_SPACE_BUSY: ErrorDef = ErrorDef {
+    code: "id_space_busy",
+    status: 503,
+    says: "64 ids in a row belong to living reactors; repeat it",
+};
+const BAD_CATALOGUE: ErrorDef = ErrorDef {
+    code: "bad_catalogue",
+    status: 503,
+    says: "the files of `reactors.catalogue` cannot be used; the message says where they are wrong",
+};
+const ERRORS: &[ErrorDef] = &[
+    NO_REACTOR,
+    CLASSIFICATION_REQUIRED,
+    UNKNOWN_CLASSIFICATION,
+    ON_COOLDOWN,
+    SPOT_TAKEN,
+    ID_SPACE_BUSY,
+    BAD_CATALOGUE,
+];
+
+const SETTINGS: &[SettingDef] = &[
+    SettingDef {
+        name: "reactors.catalogue",
+        shape: Shape::Text,
+        default: "",
+        says: "file or directory of reactor templates, read again when it changes; empty is the shipped set",
+    },
+    SettingDef {
+        name: "reactors.hit_policy",
+        shape: Shape::Choice(&["upstream", "strict"]),
+        default: "upstream",
+        says: "whether a hit that fits no reaction destroys (upstream) or does nothing (strict)",
+    },
+    SettingDef {
+        name: "reactors.persist_rule",
+        shape: Shape::Choice(&["matched", "any"]),
+        default: "matched",
+        says: "which ends leave a reactor standing: by the reaction that matched, or by any of its reactions",
+    },
+    SettingDef {
+        name: "reactors.item_delay_ms",
+        shape: Shape::Number,
+        default: "5000",
+        says: "how long an item lies on a reactor before it is taken; also ITEM_REACTOR_ACTIVATION_DELAY_MS",
+    },
+];
+
+const LOOPS: &[Loop] = &[
+    Loop { name: "reactor timers", run: timers },
+    Loop { name: "reactor commands", run: commands::serve },
+    Loop { name: "reactor catalogue", run: catalogue },
+    Loop { name: "reactors of the demo field", run: crate::worlds::demo::reactors_part },
+];
+
+impl From<ReactorError> for Refusal {
+    fn from(error: ReactorError) -> Self {
+        let def = match &error {
+            ReactorError::Fault(fault) => return fault.clone().into(),
+            ReactorError::NotFound(_) => NO_REACTOR,
+            ReactorError::ClassificationRequired => CLASSIFICATION_REQUIRED,
+            ReactorError::UnknownClassification(_) => UNKNOWN_CLASSIFICATION,
+            ReactorError::IdSpaceBusy => ID_SPACE_BUSY,
+            _ => reply::CONFLICT,
+        };
+        let refusal = Refusal::new(def, error.to_string());
+        match def {
+            CLASSIFICATION_REQUIRED | UNKNOWN_CLASSIFICATION => {
+                refusal.field("/data/attributes/classification")
+            }
+            ID_SPACE_BUSY => refusal.retry_after(1),
+            _ => refusal,
+        }
+    }
+}
+
+/// Kept as long as the server lives; a catalogue that was wrong at the start is told to whoever asks.
+struct Kept(Result<Arc<Reactors>, String>);
+
+/// The reactors of this server's store.
+pub(crate) fn handle(app: &App) -> Result<Arc<Reactors>, Refusal> {
+    let kept = app.kept(|| Kept(open(app).map(Arc::new)));
+    kept.0.clone().map_err(|told| Refusal::new(BAD_CATALOGUE, told))
+}
+
+fn open(app: &App) -> Result<Reactors, String> {
+    let path = app.settings.text("reactors.catalogue").map(std::path::Path::new);
+    let templates = Templates::open(path, SHIPPED)
+        .map_err(|error| format!("reactors.catalogue cannot be used:\n{error}"))?;
+    let rules = Rules {
+        hit: match app.settings.text("reactors.hit_policy") {
+            Some("strict") => HitPolicy::Strict,
+            _ => HitPolicy::Upstream,
+        },
+        persist: match app.settings.text("reactors.persist_rule") {
+            Some("any") => PersistRule::Any,
+            _ => PersistRule::Matched,
+        },
+    };
+    let layout = app.keyspace.layout;
+    let reactors =
+        Reactors::new(app.shared_store(), app.clock.clone(), layout, Arc::new(templates));
+    Ok(reactors.rules(rules).item_delay_ms(item_delay_ms(app)))
+}
+
+/// Other services of this family are told by a variable of their own; what is no number there means the default.
+fn item_delay_ms(app: &App) -> u64 {
+    let setting = app.settings.get("reactors.item_delay_ms");
+    let theirs = std::env::var("ITEM_REACTOR_ACTIVATION_DELAY_MS").ok();
+    match theirs.and_then(|text| text.trim().parse().ok()) {
+        Some(ms) if setting.source == Source::Default => ms,
+        _ => app.settings.number("reactors.item_delay_ms"),
+    }
+}
+
+fn timers(app: State, stop: CancellationToken) -> BoxFuture<'static, ()> {
+    async move {
+        if let Ok(reactors) = handle(&app) {
+            reactors.serve_timers(stop.cancelled()).await;
+        }
+    }
+    .boxed()
+}
+
+/// Reads the templates again when their files change.
+fn catalogue(app: State, stop: CancellationToken) -> BoxFuture<'static, ()> {
+    async move {
+        let Ok(reactors) = handle(&app) else { return };
+        let templates = Arc::clone(reactors.templates());
+        worlds::keep_fresh("reactors", move || templates.refresh(), Duration::from_secs(2), stop)
+            .await;
+    }
+    .boxed()
+}
+
+async fn tile(app: State) -> Result<Tile, Refusal> {
+    let reactors = handle(&app)?;
+    let (number, tenants) = (reactors.count().await?, reactors.tenants().await?.len());
+    let waiting = reactors.waiting().await?;
+    let sentence = match (number, waiting) {
+        (0, _) => "no reactor stands anywhere".to_owned(),
+        (_, 0) => format!("of {tenants} tenants, and no timer runs"),
+        (_, 1) => format!("of {tenants} tenants, one timer runs"),
+        _ => format!("of {tenants} tenants, {waiting} timers run"),
+    };
+    Ok(Tile {
+        module: "reactors",
+        number,
+        unit: if number == 1 { "reactor" } else { "reactors" }.into(),
+        sentence: sentence.replace("of 1 tenants", "of one tenant"),
+        link: "/world".into(),
+        looks: Vec::new(),
+    })
+}
+
+/// Their service calls them volatile: the last server to stop takes them away, if the settings say so.
+async fn stop(app: State) {
+    if !worlds::tears_down(&app) {
+        return;
+    }
+    let Ok(reactors) = handle(&app) else { return };
+    match reactors.teardown().await {
+        Ok(gone) => tracing::info!(gone, "reactors were torn down"),
+        Err(error) => tracing::warn!(%error, "reactors were not torn down"),
+    }
+}
