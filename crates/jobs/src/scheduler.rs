@@ -19,7 +19,6 @@ use crate::model::dice::Dice;
 use crate::store::Jobs;
 use crate::store::sweep::Sightings;
 use crate::worker::{default_id, hostname};
-pub(crate) use leader::LEAD;
 use leader::Leader;
 use rounds::Rounds;
 
