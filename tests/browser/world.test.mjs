@@ -524,7 +524,7 @@ test('a monster and who hit it can be followed, by click, by address and by Back
   await until('it is followed', async () => /follow=1/.test(page.url()));
   await call('POST', `/api/monsters/${slime}/movement`, { x: 900, y: 0, stance: 2 });
   await until('the view goes with it', () =>
-    page.evaluate(() => document.querySelector('.listing .twin').textContent.includes('at 900, 0')),
+    page.evaluate(() => document.querySelector('.listing .twin').textContent.includes('at\u00a0900,\u00a00')),
   );
   assert.equal(await panel.locator('[aria-pressed=true]').count(), 1);
   await clean(page);

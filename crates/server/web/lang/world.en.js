@@ -36,7 +36,7 @@ export default {
   'world.emptysay': 'Spawn a monster or a reactor, from here or from your program.',
   'world.spawn': 'Spawn',
   'world.spawned': '{name} is there.',
-  'world.at': 'at {x}, {y}',
+  'world.at': 'at {x}, {y}',
   'world.happened': 'What happened to it',
   'world.did': 'What it did',
   'world.allevents': 'All its events',

@@ -36,7 +36,7 @@ export default {
   'world.emptysay': 'Faites apparaître un monstre ou un réacteur, d’ici ou depuis votre programme.',
   'world.spawn': 'Faire apparaître',
   'world.spawned': '{name} est là.',
-  'world.at': 'en {x}, {y}',
+  'world.at': 'en {x}, {y}',
   'world.happened': 'Ce qui lui est arrivé',
   'world.did': 'Ce qu’il a fait',
   'world.allevents': 'Tous ses événements',

@@ -54,8 +54,11 @@ class Scene extends Pen {
   word(texts, spots, { px = 11, weight = 400, tone = '--ink-2', what = 'label' } = {}) {
     for (const text of [texts].flat()) {
       const w = this.width(text, px, weight) + 4;
-      const inside = (b) => b.x >= 0 && b.x + b.w <= this.w && b.y >= 0 && b.y + b.h <= this.h;
-      const tries = spots.map((s) => ({ x: s.x - w / 2, y: s.y - px, w, h: px + 3, text, what })).filter(inside);
+      // Close to an edge it moves in, as far as it still stands over its body.
+      const aside = (x) => Math.max(2, Math.min(this.w - w - 2, x - w / 2));
+      const tries = spots
+        .filter((s) => Math.abs(aside(s.x) + w / 2 - s.x) < w / 2 && s.y >= px && s.y + 3 <= this.h)
+        .map((s) => ({ x: aside(s.x), y: s.y - px, w, h: px + 3, text, what }));
       const box = take(this.said, tries, this.bodies);
       if (!box) continue;
       this.label(text, box.x + w / 2, box.y + px, { px, weight, tone });
