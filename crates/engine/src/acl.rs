@@ -14,7 +14,7 @@ use crate::commands::table::{Spec, TABLE, flag};
 use crate::data::glob;
 use crate::error::ReplyError;
 
-pub(crate) use log::{AclLog, Entry};
+pub(crate) use log::{AclLog, AclLogEntry};
 pub(crate) use rules::{has_spaces, hash_password, merge_selectors};
 
 /// Categories of commands, in the order of `ACL CAT`.

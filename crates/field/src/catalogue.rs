@@ -1,7 +1,7 @@
-//! What things are like, from JSON files: `{"format":1,"reactors":[…]}`. A catalogue is read whole or not at
-//! all; when a file changes it is read again, and one that became wrong leaves the old catalogue in force and
-//! says where it is wrong, with file and line. Which files: one file, or all `*.json` of a directory by name;
-//! without either, the set that is shipped with the program.
+//! Catalogues: templates of things, read from JSON files such as `{"format":1,"reactors":[…]}`. A
+//! catalogue is read whole or not at all, and read again when a file changes. A file that became
+//! wrong leaves the old catalogue in force and is reported with file and line. The source is one
+//! file, or all `*.json` of a directory by name, or the set that is shipped with the program.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,8 @@ pub trait Template: DeserializeOwned + Send + Sync + 'static {
     /// By what it is looked up.
     fn id(&self) -> u32;
 
-    /// What its shape cannot say: ranges that depend on each other, states that lead nowhere.
+    /// Checks the rules that the template's shape cannot express: ranges that depend on each other,
+    /// states that lead nowhere.
     fn check(&self) -> Result<(), String>;
 }
 
@@ -35,7 +36,7 @@ pub struct Problem {
     pub file: String,
     /// Counted from 1; 0 when it is about the file as a whole.
     pub line: usize,
-    /// What is wrong, and what to do.
+    /// The problem, and what to do.
     pub says: String,
 }
 
@@ -111,7 +112,7 @@ impl<T: Template> Catalogue<T> {
         self.set().is_empty()
     }
 
-    /// Where they come from; `None` for the shipped set.
+    /// The file or directory of the templates; `None` for the shipped set.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }

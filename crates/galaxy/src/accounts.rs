@@ -11,26 +11,25 @@ use serde::Serialize;
 use sqlx::Row as _;
 use uuid::Uuid;
 
-use crate::database::{self, Database, DatabaseError, Place, on};
-use crate::tokens::{ShortKey, Signer};
+use crate::accounts::tokens::{ShortKey, Signer};
+use crate::error::AccountError;
+use crate::store::database::{self, Database, DatabaseAddress, DatabaseError, on};
 
-mod error;
 mod fleet;
 mod logins;
 mod passwords;
 mod ships;
 mod tie;
+pub(crate) mod tokens;
 mod unfinished;
 
-pub use error::AccountError;
-pub use fleet::{Fleet, FleetError, Fleets};
-pub use ships::{SHIPS_MOST, ShipRow};
-pub use tie::TieError;
+pub use fleet::{Fleet, Fleets};
+pub use ships::ShipRow;
 
 use passwords::Passwords;
 
 /// The most that one page lists.
-pub const PAGE_MOST: u32 = 500;
+pub(crate) const PAGE_MOST: u32 = 500;
 const KEY_NAME: &str = "jwt_key";
 
 /// A player.
@@ -48,7 +47,7 @@ pub struct Player {
 
 /// Which part of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Page {
+pub struct PlayerPage {
     /// How many; 0 is 50, and no more than [`PAGE_MOST`].
     pub limit: u32,
     /// The cursor of the page before.
@@ -75,7 +74,7 @@ pub struct Accounts {
 impl Accounts {
     /// Opens the accounts. The key for tokens is the one given, or the database's own, made when it has none.
     pub async fn open(
-        place: Place,
+        place: DatabaseAddress,
         clock: Arc<dyn Clock>,
         jwt_key: Option<&str>,
     ) -> Result<Accounts, AccountError> {
@@ -245,7 +244,7 @@ impl Accounts {
     }
 
     /// Players, oldest account first.
-    pub async fn players(&self, page: &Page) -> Result<Paged<Player>, AccountError> {
+    pub async fn players(&self, page: &PlayerPage) -> Result<Paged<Player>, AccountError> {
         let limit = if page.limit == 0 { 50 } else { page.limit.min(PAGE_MOST) };
         let (after, id) = match &page.after {
             None => ("0001-01-01T00:00:00.000000Z", Uuid::nil().to_string()),

@@ -13,14 +13,16 @@ use kernel::{Clock, Cmd, Fault, Session, Store};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::batch::{Batch, Born};
+use crate::error::OrderError;
 use crate::keys::Keys;
-use crate::load::Epoch;
-use crate::orders::{Command, Effect, OrderError};
-use crate::pace::{self, Beat};
 use crate::physics::solar::{SOL, System};
 use crate::snapshot::Snapshots;
+use crate::store::batch::{Batch, Born};
+use crate::store::load::Epoch;
+use crate::store::write;
+use crate::world::orders::{Command, Effect};
 use crate::world::{Placement, World};
+use pace::Beat;
 
 mod alone;
 mod asker;
@@ -33,15 +35,16 @@ mod keep;
 mod lock;
 mod mend;
 mod obey;
+pub mod pace;
 mod seen;
 mod send;
 mod show;
 mod standing;
-mod write;
 
-pub use commands::{Answer, Told, read_entry, send, send_asking};
-pub use give::{GiveError, Orders};
-pub use seen::{Numbers, Seen, ShipSeen, StationSeen};
+pub use commands::{Answer, Told, send, send_asking};
+pub use give::Orders;
+pub(crate) use seen::Numbers;
+pub use seen::{Seen, ShipSeen, StationSeen};
 pub use standing::Standing;
 
 use asker::{Asker, Outcome};
@@ -96,7 +99,7 @@ impl Options {
 }
 
 /// An order with somebody who waits for what becomes of it.
-pub struct Ask {
+pub(crate) struct Ask {
     /// What is asked.
     pub command: Command,
     /// Told once the order is stored, or why it was refused.

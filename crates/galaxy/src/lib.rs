@@ -3,22 +3,35 @@
 //! Always true: one engine ticks a world; `game:tick` is written last of each tick; an entity is in the index
 //! of the system its hash names exactly while the hash exists.
 
-pub mod accounts;
-pub mod batch;
-pub mod check;
-pub mod database;
-pub mod engine;
+mod accounts;
+mod engine;
+mod error;
+mod events;
 pub mod keys;
-pub mod load;
-pub mod maneuver;
-pub mod model;
-pub mod online;
-pub mod orders;
-pub mod pace;
+mod maneuver;
+mod model;
 pub mod physics;
-pub mod rules;
-pub mod scripts;
-pub mod snapshot;
-pub mod text;
-pub mod tokens;
-pub mod world;
+mod rules;
+mod scripts;
+mod snapshot;
+mod store;
+mod world;
+
+pub use accounts::tokens::{BadToken, Claims, REFRESH_BEFORE_S, Signer};
+pub use accounts::{Accounts, Fleet, Fleets, Player, PlayerPage, ShipRow};
+pub use engine::{
+    Answer, Engine, Handle, Options, Orders, Seen, ShipSeen, Standing, StationSeen, Told, pace,
+    send, send_asking,
+};
+pub use error::{AccountError, DockError, FleetError, GiveError, OrderError, SnapshotError};
+pub use maneuver::{Maneuver, ManeuverStatus};
+pub use model::{Fields, StationKind, Target, TargetKind, text};
+pub use rules::{Rule, RuleDraft};
+pub use snapshot::{ALARM_AFTER, SnapshotRow, SnapshotState, Snapshots};
+pub use store::check::{check, reconcile};
+pub use store::database::{Database, DatabaseAddress};
+pub use store::fields;
+pub use store::load::{Epoch, create, load};
+pub use store::online::{ONLINE_BEAT, Online, OnlineChange};
+pub use world::orders::{Command, Effect, Order};
+pub use world::{Pace, Placement, Service, World};

@@ -5,16 +5,13 @@
 
 use uuid::Uuid;
 
+use crate::model::text;
 use crate::model::{Fields, Target, TargetKind, Unusable, Written};
 use crate::physics::hull::Mode;
 use crate::rules::bad;
-use crate::text;
 
 mod fly;
 mod guide;
-mod store;
-
-pub(crate) use store::writes;
 
 /// What is flown.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,19 +53,19 @@ impl Plan {
 /// How a maneuver stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the words of the field `status`")]
-pub enum Status {
+pub enum ManeuverStatus {
     Active,
     Done,
     Failed,
     Cancelled,
 }
 
-impl Status {
-    const WORDS: [(Status, &str); 4] = [
-        (Status::Active, "active"),
-        (Status::Done, "done"),
-        (Status::Failed, "failed"),
-        (Status::Cancelled, "cancelled"),
+impl ManeuverStatus {
+    const WORDS: [(ManeuverStatus, &str); 4] = [
+        (ManeuverStatus::Active, "active"),
+        (ManeuverStatus::Done, "done"),
+        (ManeuverStatus::Failed, "failed"),
+        (ManeuverStatus::Cancelled, "cancelled"),
     ];
 
     /// The stored word.
@@ -79,7 +76,6 @@ impl Status {
 
 /// What it is doing right now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the words of the field `phase`")]
 pub enum Phase {
     Align,
     Burn,
@@ -119,7 +115,7 @@ pub struct Maneuver {
     /// How far.
     pub phase: Phase,
     /// How it stands.
-    pub status: Status,
+    pub status: ManeuverStatus,
     /// The body a circle is about.
     pub body: Option<usize>,
     /// Speed won by the main engine for it, m/s.
@@ -141,7 +137,7 @@ impl Maneuver {
         Maneuver {
             plan,
             phase,
-            status: Status::Active,
+            status: ManeuverStatus::Active,
             body: None,
             delta_v_done: 0.0,
             started_tick: tick,
@@ -154,10 +150,10 @@ impl Maneuver {
 
     /// Whether it still flies.
     pub fn active(&self) -> bool {
-        self.status == Status::Active
+        self.status == ManeuverStatus::Active
     }
 
-    pub(crate) fn end(&mut self, status: Status, error: &str, tick: u64) {
+    pub(crate) fn end(&mut self, status: ManeuverStatus, error: &str, tick: u64) {
         (self.status, self.phase, self.updated_tick) = (status, Phase::Ended, tick);
         error.clone_into(&mut self.error);
     }
@@ -242,7 +238,7 @@ impl Maneuver {
             _ => return Err(bad("type", "it is not a maneuver")),
         };
         let find = |word: Option<&str>| Phase::WORDS.iter().find(|(_, known)| Some(*known) == word);
-        let status = Status::WORDS.iter().find(|(_, known)| Some(*known) == word("status"));
+        let status = ManeuverStatus::WORDS.iter().find(|(_, known)| Some(*known) == word("status"));
         let mut read = Maneuver::new(plan, Phase::Align, tick("started_tick")?, None);
         read.status = status.ok_or_else(|| bad("status", "it is not a status"))?.0;
         read.phase = find(word("phase")).ok_or_else(|| bad("phase", "it is not a phase"))?.0;

@@ -6,23 +6,25 @@
 use std::collections::BTreeMap;
 
 use crate::physics::Vec3;
-use crate::text;
 
 mod controls;
 mod ship;
 mod station;
+pub mod text;
 
-pub use controls::Controls;
-pub use ship::{ShipRecord, Target, TargetKind};
-pub use station::{StationKind, StationRecord, write_motion};
+pub(crate) use controls::Controls;
+pub(crate) use ship::ShipRecord;
+pub use ship::{Target, TargetKind};
+pub use station::StationKind;
+pub(crate) use station::{StationRecord, write_motion};
 
 /// A hash as read.
 pub type Fields = BTreeMap<String, String>;
 /// What a hash gets: field and value.
-pub type Written = Vec<(&'static str, String)>;
+pub(crate) type Written = Vec<(&'static str, String)>;
 
 /// The system of an entity that names none.
-pub const HOME_SYSTEM: &str = "sol";
+pub(crate) const HOME_SYSTEM: &str = "sol";
 
 /// A stored hash that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,6 +59,6 @@ fn optional<T>(
 }
 
 /// Place and velocity of a body.
-pub fn read_body(fields: &Fields) -> Result<(Vec3, Vec3), Unusable> {
+pub(crate) fn read_body(fields: &Fields) -> Result<(Vec3, Vec3), Unusable> {
     Ok((required(fields, "position")?, required(fields, "velocity")?))
 }

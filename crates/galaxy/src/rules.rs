@@ -10,22 +10,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::model::text;
 use crate::model::{Fields, Unusable, Written};
-use crate::text;
 
 mod action;
 mod evaluate;
 mod trigger;
 
 pub(crate) use action::{Action, read_plan};
-pub use evaluate::Alert;
+pub(crate) use evaluate::Alert;
 pub(crate) use evaluate::Automated;
 pub(crate) use trigger::Trigger;
 
 /// Rules of one ship at most.
-pub const MOST_RULES: usize = 32;
+pub(crate) const MOST_RULES: usize = 32;
 /// Conditions of a rule at most; actions too.
-pub const MOST_PARTS: usize = 5;
+pub(crate) const MOST_PARTS: usize = 5;
 /// Characters of a name at most.
 const LONGEST_NAME: usize = 64;
 /// Bytes of the trigger or of the actions at most: five of the longest parts, and room for what others keep there.

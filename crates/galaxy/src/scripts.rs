@@ -3,18 +3,21 @@
 use kernel::Script;
 
 /// How many sockets a player has on one server.
-pub static SOCKETS: Script =
+pub(crate) static SOCKETS: Script =
     Script::new("online_sockets", include_str!("../scripts/online_sockets.lua"));
 /// Takes back the sockets of a server that is gone.
-pub static REAP: Script = Script::new("online_reap", include_str!("../scripts/online_reap.lua"));
+pub(crate) static REAP: Script =
+    Script::new("online_reap", include_str!("../scripts/online_reap.lua"));
 /// Removes leftovers when no server lives.
-pub static START: Script = Script::new("online_start", include_str!("../scripts/online_start.lua"));
+pub(crate) static START: Script =
+    Script::new("online_start", include_str!("../scripts/online_start.lua"));
 /// Counts everybody's sockets anew.
-pub static RECOUNT: Script =
+pub(crate) static RECOUNT: Script =
     Script::new("online_recount", include_str!("../scripts/online_recount.lua"));
 
 /// All of them.
-pub const SCRIPTS: &[&Script] = &[&SOCKETS, &REAP, &START, &RECOUNT];
+#[cfg(test)]
+const SCRIPTS: &[&Script] = &[&SOCKETS, &REAP, &START, &RECOUNT];
 
 #[cfg(test)]
 mod tests {

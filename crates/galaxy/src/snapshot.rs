@@ -14,10 +14,11 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sqlx::Row as _;
 
-use crate::database::{self, Database, DatabaseError, on};
+use crate::error::SnapshotError;
 use crate::keys::Keys;
 use crate::model::Fields;
-use crate::text;
+use crate::model::text;
+use crate::store::database::{self, Database, on};
 use crate::world::World;
 
 mod overlay;
@@ -26,9 +27,9 @@ pub(crate) mod restore;
 mod retain;
 
 /// How often one is taken, wall time.
-pub const EVERY: Duration = Duration::from_mins(1);
+pub(crate) const EVERY: Duration = Duration::from_mins(1);
 /// A failed one is tried again after this.
-pub const AGAIN: Duration = Duration::from_secs(5);
+pub(crate) const AGAIN: Duration = Duration::from_secs(5);
 /// So many failures in a row deserve an alarm.
 pub const ALARM_AFTER: u32 = 3;
 
@@ -36,11 +37,11 @@ pub const ALARM_AFTER: u32 = 3;
 const SURE_FOR: Duration = Duration::from_mins(10);
 
 /// Entities by their name or id, each with its fields.
-pub type Entities = BTreeMap<String, Fields>;
+pub(crate) type Entities = BTreeMap<String, Fields>;
 
 /// The world at one tick. Values are the stored strings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
+pub struct SnapshotState {
     /// The version of this form.
     pub v: u32,
     /// `game:…` keys, by their whole names.
@@ -64,7 +65,7 @@ pub struct State {
 /// The only form there is.
 const VERSION: u32 = 1;
 
-impl State {
+impl SnapshotState {
     /// Its tick, as the game spells it.
     pub fn tick(&self) -> Option<u64> {
         self.game.get("game:tick")?.parse().ok()
@@ -87,29 +88,6 @@ impl State {
             return Err(unusable("it has no bodies"));
         }
         Ok((tick, time))
-    }
-}
-
-/// Why there is no snapshot.
-#[derive(Debug, thiserror::Error)]
-pub enum SnapshotError {
-    /// Not in the database.
-    #[error("there is no snapshot {0}")]
-    Missing(i64),
-    /// Nothing to keep, or nothing to go back to.
-    #[error("the snapshot is unusable: {0}")]
-    Unusable(String),
-    /// The database failed.
-    #[error(transparent)]
-    Database(#[from] DatabaseError),
-    /// The store failed.
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-impl From<sqlx::Error> for SnapshotError {
-    fn from(error: sqlx::Error) -> Self {
-        SnapshotError::Database(error.into())
     }
 }
 
@@ -177,7 +155,7 @@ impl Snapshots {
     }
 
     /// The world as it is at the tick of this copy.
-    pub async fn read(&self, world: &World) -> Result<State, SnapshotError> {
+    pub async fn read(&self, world: &World) -> Result<SnapshotState, SnapshotError> {
         let mut systems = self.systems().await?;
         systems.insert(world.system.id.to_owned());
         Ok(read::read(&self.store, self.keys, &systems, world, &self.odd).await?)
@@ -195,7 +173,7 @@ impl Snapshots {
     }
 
     /// Keeps a state.
-    pub async fn save(&self, state: &State) -> Result<i64, SnapshotError> {
+    pub async fn save(&self, state: &SnapshotState) -> Result<i64, SnapshotError> {
         let (tick, time) = state.check()?;
         let text = serde_json::to_string(state).expect("maps of strings");
         let tick = i64::try_from(tick).unwrap_or(i64::MAX);
@@ -237,7 +215,7 @@ impl Snapshots {
     }
 
     /// One of them, whole.
-    pub async fn get(&self, id: i64) -> Result<State, SnapshotError> {
+    pub async fn get(&self, id: i64) -> Result<SnapshotState, SnapshotError> {
         let statement =
             self.database.sql("SELECT state::text AS state FROM snapshots WHERE id = $1");
         let text: Option<String> = on!(self.database, pool => sqlx::query(statement)
@@ -247,7 +225,7 @@ impl Snapshots {
             .map(|row| row.try_get("state"))
             .transpose()?);
         let text = text.ok_or(SnapshotError::Missing(id))?;
-        let state: State = serde_json::from_str(&text)
+        let state: SnapshotState = serde_json::from_str(&text)
             .map_err(|error| SnapshotError::Unusable(error.to_string()))?;
         state.check()?;
         Ok(state)

@@ -17,13 +17,14 @@ use crate::rules::Rule;
 
 mod anew;
 mod dock;
+pub(crate) mod orders;
 mod spawn;
 mod step;
 
-pub use anew::Cleared;
-pub use dock::{Refused, Service};
+pub(crate) use anew::Cleared;
+pub use dock::Service;
 pub use spawn::Placement;
-pub use step::Stepped;
+pub(crate) use step::Stepped;
 
 /// How fast game time goes.
 #[derive(Debug, Clone, PartialEq)]

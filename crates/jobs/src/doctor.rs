@@ -10,11 +10,11 @@ use kernel::keyspace::KeyDef;
 use kernel::{Effects as _, Step, reply};
 
 use crate::error::Error;
-use crate::jobs::{Jobs, cmd};
 use crate::keys::def;
 use crate::model::Job;
 use crate::scripts::RECHECK_DEPENDENCIES;
-use crate::wire::{escape_glob, scanned};
+use crate::store::wire::{escape_glob, scanned};
+use crate::store::{Jobs, cmd};
 
 /// Ids in one trip.
 const TRIP: u64 = 200;
@@ -212,6 +212,7 @@ impl Visit<'_> {
 /// When a definition fires next, if it can be read.
 fn next_firing(id: &str, text: Option<&str>, now_ms: u64) -> Option<u64> {
     let job = Job::read(id, text?).ok()?;
-    let cron = crate::definitions::parse(&job.schedule.cron?, job.schedule.timezone.as_deref());
+    let cron =
+        crate::store::definitions::parse(&job.schedule.cron?, job.schedule.timezone.as_deref());
     cron.ok()?.next_after(now_ms)
 }

@@ -1,37 +1,11 @@
 //! What happened, as it is told on `{ns}:events:stream`: one word per fact, the job's id (or a type, or a
-//! worker), and a small body. Steps append their events themselves; here are the words and the bodies that are
-//! made outside of them. Payloads and results are never told.
+//! worker), and a small body. Steps append their events themselves; here are the bodies that are made outside
+//! of them. Payloads and results are never told.
 
 use serde_json::json;
 
+use crate::model::outcome::{Done, Ending};
 use crate::model::{WorkerFacts, quote};
-use crate::outcome::{Done, Ending};
-
-/// Every word, in the order of a job's life.
-pub const EVENTS: &[&str] = &[
-    "dispatched",
-    "claimed",
-    "retried",
-    "completed",
-    "failed",
-    "dead",
-    "cancelled",
-    "recovered",
-    "requeued",
-    "removed",
-    "promoted",
-    "fired",
-    "coalesced",
-    "paused",
-    "resumed",
-    "worker_joined",
-    "worker_left",
-    "leader_changed",
-    "malformed",
-    "orphan_requeued",
-    "rotated",
-    "result_too_large",
-];
 
 /// The body of the event about an attempt that ended.
 pub(crate) fn outcome_body(facts: &WorkerFacts, done: &Done) -> String {

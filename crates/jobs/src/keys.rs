@@ -1,6 +1,8 @@
 //! Keys of the job queue (seed 004). `ns` is the namespace, `bridge` in the seed; tagged, it is the hash tag,
 //! unless it brings one. Own keys are the names that the seed's program reserved, and `{ns}:x:`.
 
+pub(crate) mod space;
+
 use kernel::keyspace::{Belongs, Held, Index, Life, Named, Placed, Secrecy};
 
 /// What an ended job leaves behind.

@@ -2,12 +2,17 @@
 //! readers take what other programs wrote and treat a member of the wrong type as absent. Payload and
 //! metadata stay raw text from end to end.
 
+pub(crate) mod backoff;
 mod body;
+pub(crate) mod dice;
 mod job;
 mod new_job;
+pub(crate) mod options;
+pub(crate) mod outcome;
 mod parts;
 mod raw;
 mod results;
+pub mod routing;
 mod rules;
 mod text;
 mod validate;
@@ -16,11 +21,10 @@ mod worker;
 pub use job::{Job, Malformed};
 pub use new_job::{NewJob, OnConflict, Unique};
 pub use parts::{Extras, Schedule, Status};
-pub use raw::compact;
 pub use results::{Failure, JobResult, Progress};
 pub use rules::{Backoff, BackoffKind, Mode, RateLimit, Retry, Target};
-pub use validate::{check_id, check_type};
 pub use worker::{Registration, Worker, WorkerFacts};
 
-pub(crate) use raw::quote;
+pub(crate) use raw::{compact, quote};
+pub(crate) use validate::check_type;
 pub(crate) use worker::Memory;

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::dice::Dice;
 use crate::error::Error;
-use crate::jobs::Jobs;
 use crate::metrics::{Metrics, bump};
-use crate::sweep::Sightings;
+use crate::model::dice::Dice;
+use crate::store::Jobs;
+use crate::store::sweep::Sightings;
 use crate::worker::{default_id, hostname};
 pub(crate) use leader::LEAD;
 use leader::Leader;

@@ -1,6 +1,8 @@
 //! The scripts, one constant per Lua file, with the shared parts of `scripts/includes/` in place (`build.rs`). Each takes
 //! `waiting` as its first key and has the names of the namespace's other keys from it, which share its slot.
 
+pub mod export;
+
 use kernel::Script;
 
 macro_rules! script {

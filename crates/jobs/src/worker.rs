@@ -34,12 +34,12 @@ pub use failure::JobError;
 pub use handler::{Attempt, Call, Job, JobType, Layer, Next, layer_fn, timeout};
 pub(crate) use trace::mark;
 
-use crate::dice::Dice;
 use crate::error::Error;
-use crate::jobs::Jobs;
 use crate::metrics::Metrics;
+use crate::model::dice::Dice;
 use crate::model::{Registration, WorkerFacts};
 use crate::scheduler::Scheduler;
+use crate::store::Jobs;
 use handler::Handler;
 use phase::{Phase, Phases};
 

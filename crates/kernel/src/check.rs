@@ -80,13 +80,14 @@ struct Run<'a> {
     report: Report,
     /// SCAN may return a key twice; a finding counts once.
     reported: HashSet<(Trouble, Vec<u8>, Vec<u8>)>,
-    /// What each list held when it was first asked about, as hashes: a position is O(n) on the server.
+    /// The elements of each list when it was first asked about, as hashes: `LPOS` is O(n) on the
+    /// server.
     lists: HashMap<Vec<u8>, HashSet<u64>>,
     /// A value that could not be read was removed.
     dropped: bool,
 }
 
-/// What a walk looks at.
+/// The keys that a walk looks at.
 #[derive(Clone, Copy)]
 enum Look {
     /// Everything.

@@ -239,7 +239,7 @@ impl Node {
                     sleep(FIRST_DELAY).await;
                 }
                 Err(_) => {
-                    // What the server said before says more than that time is over.
+                    // An earlier answer of the server tells more than a timeout.
                     let late =
                         || format!("{} did not open a connection in time", multiplexer.address());
                     let why = told.as_ref().map_or_else(late, |told| told.reason().to_owned());

@@ -46,7 +46,7 @@ impl Sentinels {
         Err(last)
     }
 
-    /// What the first one named was of no use: ask another one first.
+    /// Moves the first Sentinel to the end, because the primary it named was of no use.
     pub(crate) fn doubt(&self) {
         self.addresses.lock().rotate_left(1);
     }

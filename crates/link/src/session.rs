@@ -14,7 +14,7 @@ use crate::error::ConnectError;
 use crate::node::LentConnection;
 use crate::reply;
 
-/// Where sessions and subscriptions get their connections.
+/// A source of connections for sessions and subscriptions.
 pub(crate) trait Source: Send + Sync + 'static {
     /// A connection to the server that owns `key`; `idle`: one that was used before will do.
     fn hold<'a>(

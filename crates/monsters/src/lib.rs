@@ -16,7 +16,7 @@ mod template;
 
 pub use effects::{NewEffect, Reflect};
 pub use error::{Immunity, MonsterError, Result, SkillCheck};
-pub use model::{DropTimer, Effect, Element, Entry, Monster, SourceType, leader};
+pub use model::{DropTimer, Effect, Element, Entries, Entry, Monster, SourceType, leader};
 pub use scripts::SCRIPTS;
 pub use store::{
     Cleared, CommandError, Dice, EffectBody, Entered, Listed, Monsters, Move, Options, Picked,

@@ -1,5 +1,6 @@
-//! What the reactors of a classification are like, from catalogue files. The format is ours, smaller than what
-//! is stored: states with their reactions, and a timeout where a state ends by itself.
+//! Templates of the reactors of a classification, from catalogue files. The format is ours and
+//! smaller than the stored one: states with their reactions, and a timeout for a state that ends by
+//! itself.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +22,12 @@ pub type Templates = Catalogue<ReactorTemplate>;
 pub struct ReactorTemplate {
     /// By which it is looked up; not 0.
     pub classification: u32,
-    /// What its reactors are called when nobody says otherwise.
+    /// The name of its reactors when a creation gives none.
     pub name: String,
     /// For people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
-    /// Where an item must lie, relative to the reactor.
+    /// The box in which an item must lie, relative to the reactor.
     #[serde(default)]
     pub area: Area,
     /// By state.
@@ -59,7 +60,7 @@ pub struct TemplateReaction {
     /// Skills it answers to; all when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<u32>,
-    /// Where it leads; a state that is not in `states` is an end.
+    /// The state it leads to; one that is not in `states` is an end.
     pub next: i8,
 }
 
@@ -69,7 +70,7 @@ pub struct TemplateReaction {
 pub struct Timeout {
     /// After so many milliseconds.
     pub after_ms: i32,
-    /// Where it leads.
+    /// The state it leads to.
     pub next: i8,
 }
 

@@ -65,7 +65,7 @@ pub(crate) const MODULE: Module = Module {
     check: Some(|at| {
         async move {
             let keys = galaxy::keys::Keys::new(at.layout);
-            galaxy::check::check(&at.store, keys, at.repair).await
+            galaxy::check(&at.store, keys, at.repair).await
         }
         .boxed()
     }),

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use galaxy::accounts::{Accounts, Player, ShipRow};
-use galaxy::database::Place;
+use galaxy::{Accounts, DatabaseAddress, Player, ShipRow};
 use kernel::{Cmd, Deadline, SystemClock};
 
 use super::super::crowd::Crowd;
@@ -63,7 +62,7 @@ async fn accounts(data: &std::path::Path) -> Result<Vec<String>, String> {
     let place = own_server::place(data);
     std::fs::create_dir_all(&place).map_err(|error| error.to_string())?;
     let clock = Arc::new(SystemClock::new());
-    let accounts = Accounts::open(Place::choose(None, Some(&place)), clock, None).await;
+    let accounts = Accounts::open(DatabaseAddress::choose(None, Some(&place)), clock, None).await;
     let accounts = accounts.map_err(|error| error.to_string())?;
     let created_at = jiff::Timestamp::now();
     let crew: Vec<_> = (0..SOCKETS)

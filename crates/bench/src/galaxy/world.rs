@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use galaxy::engine::{Engine, Handle, Options};
 use galaxy::keys::Keys;
-use galaxy::load::{Epoch, create};
-use galaxy::orders::{Command, Order};
 use galaxy::physics::ShipClass;
 use galaxy::physics::solar::SOL;
-use galaxy::rules::{Rule, RuleDraft};
-use galaxy::world::{Placement, World};
+use galaxy::{
+    Command, Engine, Epoch, Handle, Options, Order, Placement, Rule, RuleDraft, World, create,
+};
 use kernel::keyspace::Layout;
 use kernel::{Clock as _, Cmd, Deadline, Store, SystemClock};
 use serde_json::json;

@@ -150,7 +150,7 @@ struct Cut {
     at: usize,
 }
 
-struct Options {
+struct AddArgs {
     no_make: bool,
     cut: Option<Cut>,
     id: NewId,
@@ -158,8 +158,8 @@ struct Options {
     id_at: usize,
 }
 
-fn options(core: &Core, argv: &[&[u8]], add: bool) -> Result<Options, ReplyError> {
-    let mut found = Options { no_make: false, cut: None, id: NewId::Made, id_at: argv.len() };
+fn options(core: &Core, argv: &[&[u8]], add: bool) -> Result<AddArgs, ReplyError> {
+    let mut found = AddArgs { no_make: false, cut: None, id: NewId::Made, id_at: argv.len() };
     let mut limit = None;
     let mut at = 2;
     while at < argv.len() {

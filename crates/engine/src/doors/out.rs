@@ -2,7 +2,7 @@
 //! direct door and the Lua bridge read them back. A handler writes its reply here; what it wrote before
 //! failing is cut by the dispatcher.
 
-use crate::data::geohash::Place;
+use crate::data::geohash::GeoPoint;
 use crate::data::num;
 
 /// A reply being written, in RESP2 or RESP3.
@@ -118,7 +118,7 @@ impl Out {
     }
 
     /// Longitude and latitude, with up to 17 decimals.
-    pub(crate) fn place(&mut self, place: Place) {
+    pub(crate) fn place(&mut self, place: GeoPoint) {
         self.array(2);
         for degrees in [place.longitude, place.latitude] {
             let mut text = Vec::with_capacity(24);

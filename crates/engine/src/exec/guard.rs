@@ -1,6 +1,6 @@
 //! What surrounds a call: rights, slots, memory, pauses, monitors, and the notes taken afterwards.
 
-use crate::acl::Entry;
+use crate::acl::AclLogEntry;
 use crate::commands::ctx::is;
 use crate::commands::table::{Spec, flag};
 use crate::core::Core;
@@ -37,12 +37,12 @@ impl Core {
         } else {
             "toplevel"
         };
-        let entry = Entry {
+        let entry = AclLogEntry {
             context,
             username: client.user.name.clone(),
             time_ms: self.now,
             client_info: self.client_info(client).into_bytes(),
-            ..Entry::denied(denial, spec, argv)
+            ..AclLogEntry::denied(denial, spec, argv)
         };
         self.admin.acl_log.add(entry, self.config.acllog_max_len);
         Err(denial.error(spec))

@@ -70,7 +70,7 @@ pub(crate) struct Loaded {
     pub(crate) claimed: Option<u64>,
 }
 
-struct Reader<'a> {
+struct LogReader<'a> {
     path: &'a Path,
     file: File,
     len: u64,
@@ -105,7 +105,7 @@ pub(crate) fn load(
     let len = len.map_err(|error| unreadable(path, &error))?;
     client.db = 0;
     client.multi = None;
-    let mut reader = Reader {
+    let mut reader = LogReader {
         path,
         file,
         len,
@@ -137,7 +137,7 @@ fn fresh(offset: u64) -> crc32fast::Hasher {
     crc
 }
 
-impl Reader<'_> {
+impl LogReader<'_> {
     fn offset(&self) -> u64 {
         self.start + self.at as u64
     }

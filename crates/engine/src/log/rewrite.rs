@@ -14,7 +14,7 @@ use crate::core::Core;
 use crate::exec::Inner;
 use crate::log::dump::dump;
 use crate::log::file::LogFile;
-use crate::log::manifest::{Entry, Manifest, sync_directory};
+use crate::log::manifest::{Manifest, ManifestEntry, sync_directory};
 use crate::log::pending::encode;
 use crate::log::{Fsync, Log, file_len};
 use crate::shared::{Shared, disown};
@@ -220,7 +220,7 @@ impl Shared {
         }
     }
 
-    fn copy_all(&self, dir: &Path, head: &[u8]) -> io::Result<Entry> {
+    fn copy_all(&self, dir: &Path, head: &[u8]) -> io::Result<ManifestEntry> {
         let path = dir.join(TEMPORARY);
         let _ = fs::remove_file(&path);
         let mut file = LogFile::open(&path)?;
@@ -267,11 +267,11 @@ impl Shared {
         Ok(base)
     }
 
-    fn finish(&self, dir: &Path, base: Entry, next: &Entry) -> io::Result<()> {
+    fn finish(&self, dir: &Path, base: ManifestEntry, next: &ManifestEntry) -> io::Result<()> {
         let (old, manifest) = {
             let inner = self.lock();
             let log = inner.log.as_ref().ok_or_else(|| io::Error::other("the log was closed"))?;
-            let old: Vec<Entry> =
+            let old: Vec<ManifestEntry> =
                 log.manifest.files().filter(|entry| *entry != next).cloned().collect();
             let manifest =
                 Manifest { base: Some(base), incr: vec![next.clone()], history: Vec::new() };

@@ -10,12 +10,13 @@ const DEEPEST: usize = 250;
 
 /// Whether a compiled function, or one inside it, assigns to a global.
 pub(super) fn sets_globals(dump: &[u8]) -> bool {
-    dump.strip_prefix(&HEADER).is_none_or(|body| Reader(body).function(0).is_none_or(|sets| sets))
+    dump.strip_prefix(&HEADER)
+        .is_none_or(|body| BytecodeReader(body).function(0).is_none_or(|sets| sets))
 }
 
-struct Reader<'a>(&'a [u8]);
+struct BytecodeReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> BytecodeReader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;

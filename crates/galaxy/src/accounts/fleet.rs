@@ -11,44 +11,15 @@ use kernel::keyspace::{BadId, Key};
 use kernel::{Clock, Cmd, Deadline, Fault, Packed, Store, reply};
 use uuid::Uuid;
 
-use crate::accounts::{AccountError, Accounts, Player, ShipRow};
-use crate::engine::{GiveError, Orders, Told};
+use crate::accounts::{Accounts, Player, ShipRow};
+use crate::engine::Orders;
+use crate::error::{AccountError, FleetError};
 use crate::keys::Keys;
-use crate::load::cmd;
-use crate::orders::{Command, Order};
-use crate::text;
+use crate::model::text;
+use crate::store::cmd;
+use crate::world::orders::{Command, Order};
 
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Why it did not work.
-#[derive(Debug, thiserror::Error)]
-pub enum FleetError {
-    /// The accounts say no.
-    #[error(transparent)]
-    Account(#[from] AccountError),
-    /// The engine says no.
-    #[error("{}", .0.message)]
-    Order(Told),
-    /// The store failed.
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-impl FleetError {
-    /// Whether the world does not have what the order was about.
-    fn is_missing(&self) -> bool {
-        matches!(self, FleetError::Order(told) if told.code == "not_found")
-    }
-}
-
-impl From<GiveError> for FleetError {
-    fn from(error: GiveError) -> Self {
-        match error {
-            GiveError::Refused(told) => FleetError::Order(told),
-            GiveError::Fault(fault) => FleetError::Fault(fault),
-        }
-    }
-}
 
 /// A player as the game welcomes them.
 #[derive(Debug, Clone, PartialEq, Eq)]

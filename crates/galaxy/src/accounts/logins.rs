@@ -8,9 +8,10 @@ use sha2::{Digest as _, Sha256};
 use sqlx::Row as _;
 use uuid::Uuid;
 
-use super::{AccountError, Accounts, Player, passwords, read_player};
-use crate::database::on;
-use crate::tokens::{BadToken, Claims, LIFE_S};
+use super::{Accounts, Player, passwords, read_player};
+use crate::accounts::tokens::{BadToken, Claims, LIFE_S};
+use crate::error::AccountError;
+use crate::store::database::on;
 
 impl Accounts {
     /// A token that says who the player is, for a day: a new login.

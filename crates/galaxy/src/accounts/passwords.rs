@@ -2,6 +2,7 @@
 //! kept and used again, so that a flood of logins leaves no more behind than two of them; so many more may wait, and
 //! whoever comes then is told to come back.
 
+use crate::error::AccountError;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +10,6 @@ use argon2::password_hash::phc::{Output, PasswordHash, Salt};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
-
-use crate::accounts::AccountError;
 
 const AT_ONCE: usize = 2;
 /// How many may wait for a place: about two seconds' worth.

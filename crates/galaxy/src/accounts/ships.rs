@@ -5,14 +5,15 @@ use serde::Serialize;
 use sqlx::Row as _;
 use uuid::Uuid;
 
-use crate::accounts::{AccountError, Accounts, Player, read_id};
-use crate::database::{self, DatabaseError, on};
+use crate::accounts::{Accounts, Player, read_id};
+use crate::error::AccountError;
 use crate::model::HOME_SYSTEM;
-use crate::orders;
 use crate::physics::ShipClass;
+use crate::store::database::{self, DatabaseError, on};
+use crate::world::orders;
 
 /// The most ships of one player.
-pub const SHIPS_MOST: i64 = 8;
+pub(crate) const SHIPS_MOST: i64 = 8;
 
 pub(super) const INSERT: &str =
     "INSERT INTO ships (id, player_id, name, ship_class, system_id, created_at)

@@ -10,45 +10,13 @@ use sqlx::Row as _;
 use uuid::Uuid;
 
 use crate::accounts::Accounts;
-use crate::database::{Database, DatabaseError, Place, on};
+use crate::error::TieError;
 use crate::keys::Keys;
-use crate::load::cmd;
+use crate::store::cmd;
+use crate::store::database::{Database, DatabaseAddress, on};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 const NAME: &str = "store_id";
-
-/// Why a database cannot be used with a store.
-#[derive(Debug, thiserror::Error)]
-pub enum TieError {
-    /// The store's accounts are somewhere else.
-    #[error(
-        "the accounts of this store are in another database (last used: {last}), not in {here}; name the \
-         directory of that one with --data, or use one PostgreSQL for all servers with galaxy.database_url"
-    )]
-    Elsewhere {
-        /// Where the store was used with last.
-        last: String,
-        /// The database that was named.
-        here: String,
-    },
-    /// The database's ships are somewhere else.
-    #[error(
-        "the database {here} belongs to another store than this one, whose accounts are in {last}; name the \
-         database of this store with --data or galaxy.database_url, or the store of this database with --redis"
-    )]
-    Foreign {
-        /// Where the store was used with last.
-        last: String,
-        /// The database that was named.
-        here: String,
-    },
-    /// The database failed.
-    #[error(transparent)]
-    Database(#[from] DatabaseError),
-    /// The store failed.
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
 
 impl From<sqlx::Error> for TieError {
     fn from(error: sqlx::Error) -> Self {
@@ -66,7 +34,7 @@ impl Accounts {
         let last = last.unwrap_or_else(|| "a place that is not known".to_owned());
         let known = name(&self.database).await?;
         // A database in memory ends with the process, so it fits every store.
-        let passing = *self.database.place() == Place::Memory;
+        let passing = *self.database.place() == DatabaseAddress::Memory;
         let id = match (known, stored) {
             (Some(known), Some(stored)) if known == stored => known,
             (_, Some(stored)) if passing => stored,

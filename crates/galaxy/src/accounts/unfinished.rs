@@ -4,8 +4,9 @@
 use sqlx::Row as _;
 use uuid::Uuid;
 
-use crate::accounts::{AccountError, Accounts, Player, read_id};
-use crate::database::on;
+use crate::accounts::{Accounts, Player, read_id};
+use crate::error::AccountError;
+use crate::store::database::on;
 
 pub(super) const INSERT: &str = "INSERT INTO worldkeep_unfinished (player_id) VALUES ($1::uuid)";
 

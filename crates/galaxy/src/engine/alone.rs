@@ -5,8 +5,8 @@ use tokio::sync::oneshot;
 
 use super::lock::Lock;
 use super::{Asker, Engine};
-use crate::orders::{Command, Effect, Order, OrderError};
-use crate::snapshot::SnapshotError;
+use crate::error::{OrderError, SnapshotError};
+use crate::world::orders::{Command, Effect, Order};
 
 impl Engine {
     /// Carries out one order and ends; `None` when somebody ticks this world, who must be asked instead.

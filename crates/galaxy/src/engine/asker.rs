@@ -2,7 +2,8 @@
 
 use tokio::sync::oneshot;
 
-use crate::orders::{Effect, OrderError};
+use crate::error::OrderError;
+use crate::world::orders::Effect;
 
 /// What became of an order.
 pub(super) type Outcome = Result<Effect, OrderError>;

@@ -6,9 +6,10 @@ use kernel::{Cmd, Deadline, Fault, Store, Value, reply};
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
+use crate::error::OrderError;
 use crate::keys::Keys;
-use crate::load::cmd;
-use crate::orders::{Command, Order, OrderError};
+use crate::store::cmd;
+use crate::world::orders::{Command, Order};
 
 /// Older orders are dropped: their pilot has long seen that nothing happened.
 const TOO_OLD_MS: u64 = 10_000;
@@ -103,7 +104,7 @@ pub(super) async fn read(store: &dyn Store, keys: Keys, after: &str) -> Result<V
         for entry in reply::list(entries).unwrap_or_default() {
             let Some([id, fields]) = reply::list(entry) else { continue };
             let Some(entry) = reply::text(id).map(str::to_owned) else { continue };
-            let ask = crate::load::fields(fields).remove("ask");
+            let ask = crate::store::fields(fields).remove("ask");
             sent.push(Sent { entry, command: read_entry(fields), ask });
         }
     }
@@ -111,8 +112,8 @@ pub(super) async fn read(store: &dyn Store, keys: Keys, after: &str) -> Result<V
 }
 
 /// One entry of the stream.
-pub fn read_entry(fields: &Value) -> Option<Command> {
-    let fields = crate::load::fields(fields);
+pub(crate) fn read_entry(fields: &Value) -> Option<Command> {
+    let fields = crate::store::fields(fields);
     let mut body: Map<String, serde_json::Value> =
         serde_json::from_str(fields.get("body").map_or("{}", String::as_str)).ok()?;
     body.insert("type".to_owned(), fields.get("type")?.as_str().into());

@@ -7,10 +7,11 @@ use std::collections::HashSet;
 use kernel::{Cmd, Deadline, Fault, reply};
 use uuid::Uuid;
 
-use super::{Engine, PATIENCE, Standing, Turn, keep, write};
+use super::{Engine, PATIENCE, Standing, Turn, keep};
 use crate::keys::of_station;
-use crate::load::cmd;
-use crate::orders::Effect;
+use crate::store::cmd;
+use crate::store::write;
+use crate::world::orders::Effect;
 
 /// Keys asked for in one trip.
 const AT_ONCE: usize = 1_000;

@@ -5,11 +5,11 @@ use kernel::{Deadline, Fault};
 
 use super::alone::restored;
 use super::lock::Lock;
-use super::{Asker, Engine, PATIENCE, Standing, Turn, keep, mend, write};
-use crate::load;
-use crate::load::cmd;
-use crate::orders::OrderError;
-use crate::snapshot::SnapshotError;
+use super::{Asker, Engine, PATIENCE, Standing, Turn, keep, mend};
+use crate::error::{OrderError, SnapshotError};
+use crate::store::cmd;
+use crate::store::load;
+use crate::store::write;
 use crate::world::World;
 
 impl Engine {

@@ -15,9 +15,10 @@ use tokio::task::JoinHandle;
 use super::seen::Seen;
 use super::send::{Arrived, Landed, Sender};
 use super::show::look;
-use super::{Engine, PATIENCE, Turn, asker, write};
-use crate::batch::{Batch, Born};
-use crate::load::cmd;
+use super::{Engine, PATIENCE, Turn, asker};
+use crate::store::batch::{Batch, Born};
+use crate::store::cmd;
+use crate::store::write;
 
 /// Threads from which on several are at work while the store is too.
 const MANY_THREADS: usize = 3;

@@ -14,31 +14,11 @@ use tokio::sync::oneshot;
 
 use super::commands::{self, Answer, Told};
 use super::{Engine, Handle, ORDER_WAIT, Options, PATIENCE, Standing};
+use crate::error::{GiveError, OrderError};
 use crate::keys::Keys;
-use crate::load::cmd;
-use crate::orders::{Command, Effect, Order, OrderError};
 use crate::snapshot::Snapshots;
-
-/// Why an order is not done.
-#[derive(Debug, thiserror::Error)]
-pub enum GiveError {
-    /// The engine says no.
-    #[error("{}", .0.message)]
-    Refused(Told),
-    /// The store failed, or nobody confirmed the order in time: the fault says whether it may have happened.
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-impl From<OrderError> for GiveError {
-    fn from(why: OrderError) -> Self {
-        match why {
-            OrderError::Unconfirmed => Fault::Unknown(why.to_string()).into(),
-            OrderError::Away => Fault::Unavailable(why.to_string()).into(),
-            why => GiveError::Refused(Told::from(&why)),
-        }
-    }
-}
+use crate::store::cmd;
+use crate::world::orders::{Command, Effect, Order};
 
 /// The way to whichever engine leads.
 pub struct Orders {

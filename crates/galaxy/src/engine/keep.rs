@@ -12,11 +12,12 @@ use tokio::task::JoinHandle;
 use super::PATIENCE;
 use super::asker::{Asker, Told};
 use super::lock::Lock;
+use crate::error::{OrderError, SnapshotError};
 use crate::keys::Keys;
-use crate::load::cmd;
-use crate::orders::{Effect, Order, OrderError};
-use crate::snapshot::{AGAIN, ALARM_AFTER, EVERY, SnapshotError, Snapshots, State, restore};
+use crate::snapshot::{AGAIN, ALARM_AFTER, EVERY, SnapshotState, Snapshots, restore};
+use crate::store::cmd;
 use crate::world::World;
+use crate::world::orders::{Effect, Order};
 
 /// The last one before the end may take this long.
 const LAST: Duration = Duration::from_secs(10);
@@ -170,7 +171,7 @@ pub(super) async fn put_back(
     keys: Keys,
     lock: &mut Lock,
     id: i64,
-    state: &State,
+    state: &SnapshotState,
 ) -> Result<(), Fault> {
     let mut writer = Writer { store, lock };
     writer.send(&restore::begin(keys, id)).await?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use kernel::{Clock, Deadline, Fault, Store, reply};
 
-use crate::load::cmd;
+use crate::store::cmd;
 
 const LIFE_MS: &str = "5000";
 const RENEW_EVERY: Duration = Duration::from_millis(1_500);

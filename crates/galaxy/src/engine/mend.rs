@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 
 use super::keep;
 use super::lock::Lock;
-use crate::check;
 use crate::keys::Keys;
 use crate::physics::solar::SOL;
+use crate::store::check;
 
 const EVERY: Duration = Duration::from_mins(10);
 /// A walk over a large store takes longer than the lock is trusted.

@@ -6,10 +6,12 @@
 use kernel::{Deadline, Fault, reply};
 
 use super::commands;
-use super::{Asker, Engine, PATIENCE, Turn, write};
+use super::{Asker, Engine, PATIENCE, Turn};
+use crate::error::OrderError;
 use crate::keys::of_station;
-use crate::load::cmd;
-use crate::orders::{Command, Effect, Order, OrderError};
+use crate::store::cmd;
+use crate::store::write;
+use crate::world::orders::{Command, Effect, Order};
 
 impl Engine {
     /// Where a new leader goes on in the stream of orders.

@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 use super::standing::Standing;
 use crate::keys::Keys;
-use crate::load::load;
 use crate::maneuver::Maneuver;
 use crate::model::{StationKind, StationRecord, Target};
 use crate::physics::solar::System;
 use crate::physics::{Hull, Vec3};
 use crate::rules::Rule;
+use crate::store::load::load;
 use crate::world::{Pace, Ship, World};
 
 /// How the engine is doing.

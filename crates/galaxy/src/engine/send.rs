@@ -13,9 +13,9 @@ use tokio::time::timeout_at;
 use super::PATIENCE;
 use super::examine::exists;
 use super::keep;
-use crate::batch::Batch;
 use crate::keys::Keys;
-use crate::load::cmd;
+use crate::store::batch::Batch;
+use crate::store::cmd;
 
 /// What became of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

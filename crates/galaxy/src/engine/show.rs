@@ -9,7 +9,7 @@ use kernel::Deadline;
 use super::asker::{self, Asker};
 use super::commands::{Answer, Told};
 use super::{Engine, PATIENCE, Seen, Turn};
-use crate::pace;
+use crate::engine::pace;
 
 /// The world as it is now, for those who only look.
 pub(super) fn look(turn: &mut Turn) -> Box<Seen> {

@@ -3,8 +3,8 @@
 use uuid::Uuid;
 
 use super::guide::{self, Helm, Verdict};
-use super::{Maneuver, Phase, Plan, Status};
-use crate::orders::OrderError;
+use super::{Maneuver, ManeuverStatus, Phase, Plan};
+use crate::error::OrderError;
 use crate::physics::hull::Mode;
 use crate::world::{Service, World};
 
@@ -80,7 +80,7 @@ impl World {
         let Some(maneuver) = ship.maneuver.as_mut().filter(|maneuver| maneuver.active()) else {
             return false;
         };
-        maneuver.end(Status::Cancelled, "", tick);
+        maneuver.end(ManeuverStatus::Cancelled, "", tick);
         if let Some(hull) = self.hull_mut(id) {
             (hull.thrust_level, hull.cutoff) = (0.0, None);
         }
@@ -131,16 +131,16 @@ impl World {
         let tick = self.tick + 1;
         match verdict {
             Verdict::GoOn => {}
-            Verdict::Failed(why) => maneuver.end(Status::Failed, why, tick),
+            Verdict::Failed(why) => maneuver.end(ManeuverStatus::Failed, why, tick),
             Verdict::Done => {
-                maneuver.end(Status::Done, "", tick);
+                maneuver.end(ManeuverStatus::Done, "", tick);
                 if let Plan::Rendezvous { target, dock_on_arrival: true } = &maneuver.plan {
                     return target.id.parse().ok();
                 }
             }
         }
         if maneuver.active() && self.hull(id).is_none_or(|hull| hull.fuel <= 0.0) {
-            maneuver.end(Status::Failed, "the tanks are empty", tick);
+            maneuver.end(ManeuverStatus::Failed, "the tanks are empty", tick);
         }
         None
     }
@@ -174,7 +174,7 @@ impl World {
             if let Plan::Burn { delta_v, .. } = maneuver.plan
                 && maneuver.delta_v_done >= delta_v - 1e-9 * delta_v.max(1.0)
             {
-                maneuver.end(Status::Done, "", tick);
+                maneuver.end(ManeuverStatus::Done, "", tick);
                 ended.push(*id);
                 (hull.thrust_level, hull.cutoff) = (0.0, None);
                 if hull.mode != Mode::Hold {

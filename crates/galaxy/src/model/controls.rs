@@ -2,13 +2,13 @@
 //! one of them changed.
 
 use super::{Target, Written};
+use crate::model::text;
 use crate::physics::hull::Mode;
 use crate::physics::{Hull, Quat, Vec3};
-use crate::text;
 
 /// The control fields of a ship's hash.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Controls {
+pub(crate) struct Controls {
     rotation_input: Vec3,
     translation_input: Vec3,
     thrust_level: f64,
@@ -20,7 +20,7 @@ pub struct Controls {
 
 impl Controls {
     /// Of a ship as it is.
-    pub fn of(hull: &Hull, target: Option<&Target>) -> Self {
+    pub(crate) fn of(hull: &Hull, target: Option<&Target>) -> Self {
         Controls {
             rotation_input: hull.rotation_input,
             translation_input: hull.translation_input,
@@ -34,7 +34,7 @@ impl Controls {
 
     /// Whether they are still those of the ship.
     #[expect(clippy::float_cmp, reason = "what is written is what is compared")]
-    pub fn are(&self, hull: &Hull, target: Option<&Target>) -> bool {
+    pub(crate) fn are(&self, hull: &Hull, target: Option<&Target>) -> bool {
         self.thrust_level == hull.thrust_level
             && self.mode == hull.mode
             && self.hold == hull.hold
@@ -45,12 +45,12 @@ impl Controls {
     }
 
     /// Whether the thrusters shift the ship: only then there is a field for it.
-    pub fn shift(&self) -> bool {
+    pub(crate) fn shift(&self) -> bool {
         self.translation_input != Vec3::ZERO
     }
 
     /// The fields of the hash.
-    pub fn write(&self) -> Written {
+    pub(crate) fn write(&self) -> Written {
         let mut out = vec![
             ("rotation_input", text::vector(self.rotation_input)),
             ("thrust_level", text::float(self.thrust_level)),

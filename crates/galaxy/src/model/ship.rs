@@ -3,9 +3,9 @@
 use uuid::Uuid;
 
 use super::{Controls, Fields, HOME_SYSTEM, Unusable, Written, optional, required, unusable};
+use crate::model::text;
 use crate::physics::hull::Mode;
 use crate::physics::{Hull, Quat, ShipClass, Vec3};
-use crate::text;
 
 /// What a ship looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Hashes of stations and jump gates: one field per number.
 
 use super::{Fields, HOME_SYSTEM, Unusable, Written, optional, unusable};
+use crate::model::text;
 use crate::physics::Vec3;
-use crate::text;
 
 /// A station's or a jump gate's hash.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,7 +96,7 @@ impl StationRecord {
 }
 
 /// Place and velocity of a station, one field each.
-pub fn write_motion(position: Vec3, velocity: Vec3) -> Written {
+pub(crate) fn write_motion(position: Vec3, velocity: Vec3) -> Written {
     let names =
         ["position_x", "position_y", "position_z", "velocity_x", "velocity_y", "velocity_z"];
     let values = position.to_array().into_iter().chain(velocity.to_array());

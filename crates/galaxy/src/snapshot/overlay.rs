@@ -3,9 +3,9 @@
 
 use uuid::Uuid;
 
+use crate::model::text;
 use crate::model::{Fields, Written, write_motion};
-use crate::snapshot::State;
-use crate::text;
+use crate::snapshot::SnapshotState;
 use crate::world::World;
 
 /// Written by every tick, so surely in the store.
@@ -15,7 +15,7 @@ const NOT_THE_TICKS: [&str; 6] =
     ["player_id", "name", "ship_class", "system_id", "fuel_capacity", "dry_mass"];
 
 /// The state as it was at the tick of `world`.
-pub(super) fn overlay(state: &mut State, world: &World) {
+pub(super) fn overlay(state: &mut SnapshotState, world: &World) {
     game(state, world);
     let now = world.bodies.now();
     for (index, body) in world.system.bodies().iter().enumerate() {
@@ -43,7 +43,7 @@ pub(super) fn overlay(state: &mut State, world: &World) {
     later_ones(state, world);
 }
 
-fn game(state: &mut State, world: &World) {
+fn game(state: &mut SnapshotState, world: &World) {
     let drift = text::float((world.drift_s * 1e3).round() / 1e3);
     for (key, value) in [
         ("game:tick", world.tick.to_string()),
@@ -58,7 +58,7 @@ fn game(state: &mut State, world: &World) {
     }
 }
 
-fn ship(state: &mut State, world: &World, id: Uuid) {
+fn ship(state: &mut SnapshotState, world: &World, id: Uuid) {
     let Some(record) = world.ship_record(id) else { return };
     let name = id.to_string();
     automation(state, world, id, &name);
@@ -87,7 +87,7 @@ fn ship(state: &mut State, world: &World, id: Uuid) {
 }
 
 /// What it flies by itself, and which of its rules are on.
-fn automation(state: &mut State, world: &World, id: Uuid, name: &str) {
+fn automation(state: &mut SnapshotState, world: &World, id: Uuid, name: &str) {
     let Some(ship) = world.ships.get(&id) else { return };
     let started = |fields: &Fields| fields.get("started_tick").and_then(|tick| tick.parse().ok());
     if let Some(maneuver) = &ship.maneuver {
@@ -112,7 +112,7 @@ fn automation(state: &mut State, world: &World, id: Uuid, name: &str) {
 
 /// Ships and stations that came after the tick are in no snapshot of it. What the engine cannot read stays: it is not
 /// in the copy either, and somebody may mend it.
-fn later_ones(state: &mut State, world: &World) {
+fn later_ones(state: &mut SnapshotState, world: &World) {
     use crate::model::{HOME_SYSTEM, ShipRecord, StationKind, StationRecord};
     let ours = |fields: &Fields| {
         fields.get("system_id").map_or(HOME_SYSTEM, String::as_str) == world.system.id

@@ -13,9 +13,9 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::keys::Keys;
-use crate::load::{cmd, game};
 use crate::model::Fields;
-use crate::snapshot::{Entities, State, VERSION, overlay};
+use crate::snapshot::{Entities, SnapshotState, VERSION, overlay};
+use crate::store::{cmd, game};
 use crate::world::World;
 
 /// Hashes read in one trip; small, so that a tick's write never waits long behind them.
@@ -31,7 +31,7 @@ pub(super) async fn read(
     systems: &BTreeSet<String>,
     world: &World,
     odd: &Mutex<BTreeSet<String>>,
-) -> Result<State, Fault> {
+) -> Result<SnapshotState, Fault> {
     let reader = Reader { store, keys, odd };
     let before = reader.text(&keys.tick()).await?;
     if before.is_none() {
@@ -67,9 +67,10 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    async fn all(&self, systems: &BTreeSet<String>) -> Result<State, Fault> {
+    async fn all(&self, systems: &BTreeSet<String>) -> Result<SnapshotState, Fault> {
         let keys = self.keys;
-        let mut state = State { v: VERSION, game: self.game().await?, ..State::default() };
+        let mut state =
+            SnapshotState { v: VERSION, game: self.game().await?, ..SnapshotState::default() };
         for system in systems {
             let bodies = self.members(&keys.system_bodies(system)).await?;
             state.bodies.extend(self.hashes(bodies, |name| keys.body(name)).await?);
@@ -97,7 +98,7 @@ impl Reader<'_> {
         Ok(found.collect())
     }
 
-    async fn rules(&self, ships: &[String], state: &mut State) -> Result<(), Fault> {
+    async fn rules(&self, ships: &[String], state: &mut SnapshotState) -> Result<(), Fault> {
         let sets: Vec<(&String, Key)> =
             ships.iter().filter_map(|id| Some((id, self.keys.rules(uuid(id)).ok()?))).collect();
         let gets: Vec<Cmd> = sets.iter().map(|(_, key)| cmd(&["SMEMBERS", key.as_str()])).collect();
@@ -119,7 +120,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    async fn active_ships(&self, state: &mut State) -> Result<(), Fault> {
+    async fn active_ships(&self, state: &mut SnapshotState) -> Result<(), Fault> {
         let players: BTreeSet<String> =
             state.ships.values().filter_map(|ship| ship.get("player_id").cloned()).collect();
         let keyed: Vec<(String, Key)> = players

@@ -10,9 +10,9 @@ use kernel::{Cmd, Deadline, Fault, Store, reply};
 use uuid::Uuid;
 
 use crate::keys::{self, Keys};
-use crate::load::cmd;
 use crate::model::{Fields, HOME_SYSTEM};
-use crate::snapshot::{Entities, State};
+use crate::snapshot::{Entities, SnapshotState};
+use crate::store::cmd;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 /// What a restore replaces.
@@ -64,7 +64,7 @@ pub(crate) async fn removals(store: &Arc<dyn Store>) -> Result<Vec<Cmd>, Fault> 
 }
 
 /// The writes of a snapshot: hashes, then the indexes that name them.
-pub(crate) fn writes(keys: Keys, state: &State) -> Vec<Cmd> {
+pub(crate) fn writes(keys: Keys, state: &SnapshotState) -> Vec<Cmd> {
     let mut out = Vec::new();
     let mut indexes: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut entities = |all: &Entities, kind: Kind| {
@@ -106,7 +106,7 @@ pub(crate) fn writes(keys: Keys, state: &State) -> Vec<Cmd> {
 }
 
 /// Which ship each player flew. Whoever has chosen since keeps the choice.
-pub(crate) fn choices(keys: Keys, state: &State) -> Vec<Cmd> {
+pub(crate) fn choices(keys: Keys, state: &SnapshotState) -> Vec<Cmd> {
     let choice = |(player, ship): (&String, &String)| {
         let key = keys.active_ship(id(player)?).ok()?;
         Some(cmd(&["SET", key.as_str(), ship, "NX"]))
@@ -118,7 +118,7 @@ pub(crate) fn choices(keys: Keys, state: &State) -> Vec<Cmd> {
 pub(crate) async fn end(
     store: &Arc<dyn Store>,
     keys: Keys,
-    state: &State,
+    state: &SnapshotState,
 ) -> Result<Vec<Cmd>, Fault> {
     let mut out = Vec::new();
     let spawns = keys.total_spawns();

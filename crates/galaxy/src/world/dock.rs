@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use crate::error::DockError;
 use crate::model::StationKind;
 use crate::physics::hull::Mode;
 use crate::physics::{Craft, Vec3};
@@ -27,72 +28,35 @@ pub enum Service {
     Refuel,
 }
 
-/// Why not.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Refused {
-    /// E030.
-    #[error("the ship is docked already; undock first")]
-    AlreadyDocked,
-    /// E031.
-    #[error("the ship is not docked")]
-    NotDocked,
-    /// E032.
-    #[error("the station is {0:.0} m away; come within 500 m")]
-    TooFar(f64),
-    /// E033.
-    #[error("the ship moves at {0:.1} m/s against the station; slow down to 5 m/s")]
-    TooFast(f64),
-    /// E034.
-    #[error("there is no such station")]
-    NoStation,
-    /// No ship of that id.
-    #[error("there is no such ship")]
-    NoShip,
-}
-
-impl Refused {
-    /// The number clients know.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Refused::AlreadyDocked => "E030",
-            Refused::NotDocked => "E031",
-            Refused::TooFar(_) => "E032",
-            Refused::TooFast(_) => "E033",
-            Refused::NoStation => "E034",
-            Refused::NoShip => "E014",
-        }
-    }
-}
-
 impl World {
     /// Does what the pilot asks, or says why not and changes nothing.
-    pub fn serve(&mut self, ship: Uuid, service: &Service) -> Result<(), Refused> {
+    pub fn serve(&mut self, ship: Uuid, service: &Service) -> Result<(), DockError> {
         match service {
             Service::Dock(station) => self.dock(ship, *station),
             Service::Undock => self.undock(ship),
             Service::Refuel => {
-                let ship = self.ships.get_mut(&ship).ok_or(Refused::NoShip)?;
-                ship.docked.as_ref().ok_or(Refused::NotDocked)?;
+                let ship = self.ships.get_mut(&ship).ok_or(DockError::NoShip)?;
+                ship.docked.as_ref().ok_or(DockError::NotDocked)?;
                 ship.refuelling = true;
                 Ok(())
             }
         }
     }
 
-    fn dock(&mut self, id: Uuid, station: Option<Uuid>) -> Result<(), Refused> {
-        let ship = self.ships.get(&id).ok_or(Refused::NoShip)?;
+    fn dock(&mut self, id: Uuid, station: Option<Uuid>) -> Result<(), DockError> {
+        let ship = self.ships.get(&id).ok_or(DockError::NoShip)?;
         if ship.docked.is_some() {
-            return Err(Refused::AlreadyDocked);
+            return Err(DockError::AlreadyDocked);
         }
-        let (station, apart, speed) = self.approach(id, station).ok_or(Refused::NoStation)?;
+        let (station, apart, speed) = self.approach(id, station).ok_or(DockError::NoStation)?;
         if apart > NEAR_M {
-            return Err(Refused::TooFar(apart));
+            return Err(DockError::TooFar(apart));
         }
         if speed > SLOW_MS {
-            return Err(Refused::TooFast(speed));
+            return Err(DockError::TooFast(speed));
         }
         let tick = self.tick;
-        let ship = self.ships.get_mut(&id).ok_or(Refused::NoShip)?;
+        let ship = self.ships.get_mut(&id).ok_or(DockError::NoShip)?;
         ship.docked = Some(station);
         ship.docked_at_tick = tick;
         ship.target = None;
@@ -122,9 +86,9 @@ impl World {
         }
     }
 
-    fn undock(&mut self, id: Uuid) -> Result<(), Refused> {
-        let ship = self.ships.get_mut(&id).ok_or(Refused::NoShip)?;
-        let station = ship.docked.take().ok_or(Refused::NotDocked)?;
+    fn undock(&mut self, id: Uuid) -> Result<(), DockError> {
+        let ship = self.ships.get_mut(&id).ok_or(DockError::NoShip)?;
+        let station = ship.docked.take().ok_or(DockError::NotDocked)?;
         ship.refuelling = false;
         let craft = ship.craft;
         let Some(at) = self.stations.get(&station).and_then(|s| self.fleet.craft(s.craft)) else {

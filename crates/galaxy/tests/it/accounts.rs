@@ -4,29 +4,30 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use galaxy::accounts::{AccountError, Accounts, Page, Player, ShipRow};
-use galaxy::database::{Database, Place};
-use galaxy::tokens::BadToken;
+use galaxy::{
+    AccountError, Accounts, BadToken, Database, DatabaseAddress, Player, PlayerPage, ShipRow,
+};
 use kernel::{Clock as _, FakeClock};
 use testkit::Postgres;
 use uuid::Uuid;
 
 /// Runs the body on SQLite in memory, on a SQLite file, and on PostgreSQL where it is wanted.
-pub(crate) fn on_every_database<R: Future<Output = ()>>(body: impl Fn(Place) -> R) {
+pub(crate) fn on_every_database<R: Future<Output = ()>>(body: impl Fn(DatabaseAddress) -> R) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(body(Place::Memory));
+    runtime.block_on(body(DatabaseAddress::Memory));
     let dir = tempfile::tempdir().unwrap();
-    runtime.block_on(body(Place::choose(None, Some(dir.path()))));
+    runtime.block_on(body(DatabaseAddress::choose(None, Some(dir.path()))));
     if Postgres::is_wanted() {
         let lent = Postgres::lend();
-        runtime.block_on(body(Place::choose(Some(lent.url()), Some(Path::new("/nowhere")))));
+        runtime
+            .block_on(body(DatabaseAddress::choose(Some(lent.url()), Some(Path::new("/nowhere")))));
     }
 }
 
 const START_MS: u64 = 1_800_000_000_000;
 
-async fn open(place: Place) -> (Accounts, Arc<FakeClock>) {
+async fn open(place: DatabaseAddress) -> (Accounts, Arc<FakeClock>) {
     let clock = Arc::new(FakeClock::at(START_MS));
     let accounts = Accounts::open(place, Arc::clone(&clock) as _, None).await.unwrap();
     (accounts, clock)
@@ -57,7 +58,7 @@ fn a_player_registers_and_logs_in() {
         for password in ["short", "1234567", &endless] {
             assert_eq!(code(accounts.register("ben", password).await), "E012");
         }
-        assert_eq!(accounts.players(&Page::default()).await.unwrap().items, [ann]);
+        assert_eq!(accounts.players(&PlayerPage::default()).await.unwrap().items, [ann]);
     });
 }
 
@@ -189,7 +190,7 @@ fn of_two_new_passwords_at_once_one_wins() {
 #[test]
 fn the_key_stays_the_same_when_the_accounts_are_opened_again() {
     on_every_database(|place| async {
-        if place == Place::Memory {
+        if place == DatabaseAddress::Memory {
             return;
         }
         let (accounts, clock) = open(place.clone()).await;
@@ -253,7 +254,7 @@ fn players_are_listed_in_pages() {
         all.sort_by_key(|player| (player.created_at, player.id));
         let (mut found, mut after) = (Vec::new(), None);
         loop {
-            let page = accounts.players(&Page { limit: 2, after }).await.unwrap();
+            let page = accounts.players(&PlayerPage { limit: 2, after }).await.unwrap();
             assert!(page.items.len() <= 2);
             found.extend(page.items);
             after = page.cursor;
@@ -262,7 +263,7 @@ fn players_are_listed_in_pages() {
             }
         }
         assert_eq!(found, all);
-        let bad = Page { limit: 2, after: Some("'; DROP TABLE players".to_owned()) };
+        let bad = PlayerPage { limit: 2, after: Some("'; DROP TABLE players".to_owned()) };
         assert_eq!(code(accounts.players(&bad).await), "E019");
     });
 }
@@ -284,10 +285,10 @@ fn the_first_admin_is_made_once_and_raises_nobody() {
 
 #[tokio::test]
 async fn a_database_that_is_not_there_says_where_it_was_looked_for() {
-    let place = Place::Postgres("postgres://ann:hush@127.0.0.1:1/galaxy".to_owned());
+    let place = DatabaseAddress::Postgres("postgres://ann:hush@127.0.0.1:1/galaxy".to_owned());
     let sentence = Database::open(place).await.err().unwrap().to_string();
     assert!(sentence.contains("127.0.0.1:1/galaxy") && !sentence.contains("hush"), "{sentence}");
-    let place = Place::File("/nowhere/at/all/galaxy.db".into());
+    let place = DatabaseAddress::File("/nowhere/at/all/galaxy.db".into());
     let sentence = Database::open(place).await.err().unwrap().to_string();
     assert!(sentence.contains("/nowhere/at/all/galaxy.db"), "{sentence}");
 }

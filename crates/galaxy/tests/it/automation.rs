@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use galaxy::load::{Epoch, fields, load};
-use galaxy::orders::{Order, OrderError};
 use galaxy::physics::solar::SOL;
+use galaxy::{Epoch, Order, OrderError, fields, load};
 use kernel::{Store, Value, reply};
 use serde_json::json;
 use testkit::{on_cluster, on_every_store};
@@ -73,7 +72,7 @@ async fn a_rule_is_stored_acts_and_survives(store: Arc<dyn Store>) {
     let key = format!("automation:{ship}:{rule_id}");
     // Somebody's own field on our hash.
     ask(&store, &["HSET", &format!("automation:{ship}:{other}"), "paint", "red"]).await;
-    let done = |seen: &galaxy::engine::Seen| {
+    let done = |seen: &galaxy::Seen| {
         seen.ships.first().and_then(|ship| ship.maneuver.as_ref()).is_some_and(|m| !m.active())
     };
     let seen = engine.until(done).await;

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use galaxy::database::{Database, Place};
-use galaxy::engine::{Engine, Handle, Options, Seen};
-use galaxy::load::Epoch;
-use galaxy::orders::Order;
 use galaxy::physics::solar::SOL;
-use galaxy::snapshot::{ALARM_AFTER, Snapshots};
-use galaxy::world::Placement;
+use galaxy::{
+    ALARM_AFTER, Database, DatabaseAddress, Engine, Epoch, Handle, Options, Order, Placement, Seen,
+    Snapshots,
+};
 use kernel::{Clock as _, FakeClock, Store};
 use testkit::{Faulty, How};
 use tokio::task::JoinHandle;
@@ -36,7 +34,7 @@ impl Timed {
         let clock = FakeClock::at(START_MS);
         let faulty = Faulty::new(Arc::clone(&store));
         let snapshots = Snapshots::new(
-            Database::open(Place::Memory).await.unwrap(),
+            Database::open(DatabaseAddress::Memory).await.unwrap(),
             Arc::clone(&faulty) as Arc<dyn Store>,
             Arc::new(clock.clone()),
             KEYS,

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use galaxy::check::{check, reconcile};
-use galaxy::online::Online;
-use galaxy::orders::{Command, Order};
+use galaxy::{Command, Online, Order, check, reconcile};
 use kernel::check::Trouble;
 use kernel::{Clock as _, Store, SystemClock};
 use testkit::{on_cluster, on_every_store};

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use galaxy::engine::{Engine, Options, send};
-use galaxy::load::{Epoch, fields};
-use galaxy::orders::{Effect, Order};
+use galaxy::{Effect, Engine, Epoch, Options, Order, fields, send};
 use kernel::{Deadline, Store, SystemClock, reply};
 use testkit::{Faulty, How, on_cluster, on_every_store};
 use uuid::Uuid;
@@ -154,14 +152,14 @@ on_every_store!(whoever_asks_from_another_server_hears_what_became_of_it, |store
     let topics = [kernel::Topic::Channel("galaxy:bus".into())];
     let mut bus = store.subscribe(&topics, Deadline::after(Duration::from_secs(5))).await.unwrap();
     let undock = command(Some(Uuid::new_v4()), Some(PLAYER), Order::Undock);
-    galaxy::engine::send_asking(&*store, KEYS, &undock, "q1").await.unwrap();
+    galaxy::send_asking(&*store, KEYS, &undock, "q1").await.unwrap();
     let pause = command(None, None, Order::Pause);
-    galaxy::engine::send_asking(&*store, KEYS, &pause, "q2").await.unwrap();
+    galaxy::send_asking(&*store, KEYS, &pause, "q2").await.unwrap();
     let mut answers = Vec::new();
     while answers.len() < 2 {
         let heard = tokio::time::timeout(Duration::from_secs(10), bus.next()).await.unwrap();
         if let Some(kernel::Message::Payload { payload, .. }) = heard {
-            answers.push(serde_json::from_slice::<galaxy::engine::Answer>(&payload).unwrap());
+            answers.push(serde_json::from_slice::<galaxy::Answer>(&payload).unwrap());
         }
     }
     assert_eq!(answers[0].answer, "q1");

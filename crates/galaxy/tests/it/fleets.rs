@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use galaxy::accounts::{Accounts, FleetError, Fleets};
-use galaxy::database::Place;
-use galaxy::engine::{Options, Orders};
-use galaxy::orders::Order;
+use galaxy::{Accounts, DatabaseAddress, FleetError, Fleets, Options, Order, Orders};
 use kernel::{Store, SystemClock};
 use testkit::{on_cluster, on_every_store};
 use uuid::Uuid;
@@ -14,7 +11,8 @@ use crate::ticking::{KEYS, Ticking, ask, hash, members, text};
 
 async fn fleets(store: &Arc<dyn Store>, engine: &Ticking) -> Fleets {
     let clock = Arc::new(SystemClock::new());
-    let accounts = Accounts::open(Place::Memory, Arc::clone(&clock) as _, None).await.unwrap();
+    let accounts =
+        Accounts::open(DatabaseAddress::Memory, Arc::clone(&clock) as _, None).await.unwrap();
     let (handle, options) = (engine.handle.clone(), Options::new("orders"));
     let orders =
         Arc::new(Orders::new(Arc::clone(store), Arc::clone(&clock) as _, KEYS, handle, options));
@@ -93,7 +91,7 @@ async fn the_whole_story(store: Arc<dyn Store>) {
     engine.ask(Order::Pause).await.unwrap();
     let key = format!("player:{}:ships", ann.id);
     ask(&store, &["SADD", &key, "somebody"]).await;
-    let despawn = galaxy::orders::Command {
+    let despawn = galaxy::Command {
         at_ms: u64::MAX,
         player_id: None,
         ship_id: Some(second),

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use galaxy::load::fields;
-use galaxy::orders::{Effect, Order};
+use galaxy::{Effect, Order, fields};
 use kernel::Store;
 use testkit::{Faulty, How, on_every_store};
 use uuid::Uuid;

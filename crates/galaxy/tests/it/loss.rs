@@ -3,12 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use galaxy::accounts::Accounts;
-use galaxy::database::Place;
-use galaxy::engine::{Engine, Options, Standing, send};
-use galaxy::load::Epoch;
-use galaxy::orders::{Effect, Order};
-use galaxy::snapshot::Snapshots;
+use galaxy::{
+    Accounts, DatabaseAddress, Effect, Engine, Epoch, Options, Order, Snapshots, Standing, send,
+};
 use kernel::{Store, SystemClock, reply};
 use testkit::{on_cluster, on_every_store};
 use uuid::Uuid;
@@ -21,7 +18,8 @@ const RATE: Order = Order::TickRate { tick_rate: 50.0 };
 async fn snapshots(store: &Arc<dyn Store>) -> Arc<Snapshots> {
     ask(store, &["HSET", "wk:galaxy:store", "id", "ours"]).await;
     let clock = Arc::new(SystemClock::new());
-    let accounts = Accounts::open(Place::Memory, Arc::clone(&clock) as _, None).await.unwrap();
+    let accounts =
+        Accounts::open(DatabaseAddress::Memory, Arc::clone(&clock) as _, None).await.unwrap();
     Snapshots::new(accounts.database().clone(), Arc::clone(store), clock, KEYS)
 }
 

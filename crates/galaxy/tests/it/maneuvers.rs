@@ -1,12 +1,9 @@
 //! Maneuvers: burns to a hundredth of a metre per second, circles, meetings, and what ends them.
 
-use galaxy::maneuver::{Maneuver, Status};
-use galaxy::model::StationKind;
-use galaxy::orders::{Order, OrderError};
 use galaxy::physics::orbit::Orbit;
 use galaxy::physics::solar::SOL;
 use galaxy::physics::{Craft, Vec3};
-use galaxy::world::World;
+use galaxy::{Maneuver, ManeuverStatus, Order, OrderError, StationKind, World};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -55,7 +52,7 @@ fn a_burn_wins_what_was_asked_for_whatever_the_tick() {
             begin(&mut world, ship, burn).unwrap();
             fly(&mut world, ship, tick_ns, 2_000);
             let maneuver = flown(&world, ship);
-            assert_eq!(maneuver.status, Status::Done, "{maneuver:?}");
+            assert_eq!(maneuver.status, ManeuverStatus::Done, "{maneuver:?}");
             let over = maneuver.delta_v_done - delta_v;
             assert!(over.abs() < 1e-6, "{direction} {delta_v} at {tick_ns}: {over}");
             let hull = world.hull(ship).unwrap();
@@ -93,7 +90,7 @@ fn an_ellipse_becomes_a_circle() {
         world.fleet.relocate(&world.bodies, world.ships[&ship].craft, lifted);
         begin(&mut world, ship, json!({"action": "circularize"})).unwrap();
         fly(&mut world, ship, S, 4_000);
-        assert_eq!(flown(&world, ship).status, Status::Done, "{:?}", flown(&world, ship));
+        assert_eq!(flown(&world, ship).status, ManeuverStatus::Done, "{:?}", flown(&world, ship));
         let (orbit, radius) = orbit(&world, ship);
         assert!(orbit.eccentricity < 0.03 && orbit.periapsis > radius, "{class}: {orbit:?}");
         assert!((orbit.semi_major / lifted.r.length() - 1.0).abs() < 0.02);
@@ -108,7 +105,7 @@ fn a_circle_is_flown_to_at_another_height() {
         let circle = json!({"action": "circularize", "target_altitude": altitude});
         begin(&mut world, ship, circle).unwrap();
         fly(&mut world, ship, tick_ns, 6_000);
-        assert_eq!(flown(&world, ship).status, Status::Done, "{:?}", flown(&world, ship));
+        assert_eq!(flown(&world, ship).status, ManeuverStatus::Done, "{:?}", flown(&world, ship));
         let (orbit, radius) = orbit(&world, ship);
         let off = orbit.semi_major / (radius + altitude) - 1.0;
         assert!(orbit.eccentricity < 0.03 && off.abs() < 0.02, "{altitude}: {off} {orbit:?}");
@@ -132,7 +129,7 @@ fn a_meeting_ends_near_and_slow_and_docks() {
             "target_type": "station", "strategy": "flip_and_burn", "dock_on_arrival": true});
         begin(&mut world, ship, meet).unwrap();
         let ticks = fly(&mut world, ship, S, 3_000);
-        assert_eq!(flown(&world, ship).status, Status::Done, "{:?}", flown(&world, ship));
+        assert_eq!(flown(&world, ship).status, ManeuverStatus::Done, "{:?}", flown(&world, ship));
         assert_eq!(world.ships[&ship].docked, Some(ship_id(900)), "after {ticks} s");
         assert!(ticks < 900, "{ahead}: {ticks} s");
     }
@@ -148,7 +145,7 @@ fn two_ships_meet_without_docking() {
     let meet = json!({"action": "rendezvous", "target_id": other, "target_type": "ship"});
     begin(&mut world, ship, meet).unwrap();
     fly(&mut world, ship, S / 10, 9_000);
-    assert_eq!(flown(&world, ship).status, Status::Done);
+    assert_eq!(flown(&world, ship).status, ManeuverStatus::Done);
     let apart = craft(&world, ship).r - craft(&world, other).r;
     let speed = craft(&world, ship).v - craft(&world, other).v;
     assert!(
@@ -186,7 +183,7 @@ fn a_pilot_who_flies_ends_the_maneuver() {
         };
         obey(&mut world, ship, order.clone()).unwrap();
         world.step(S);
-        assert_eq!(flown(&world, ship).status, Status::Cancelled, "{order:?}");
+        assert_eq!(flown(&world, ship).status, ManeuverStatus::Cancelled, "{order:?}");
         assert!((world.hull(ship).unwrap().thrust_level - asked).abs() < 1e-12, "{order:?}");
     }
     // Letting the stick rest is not flying.
@@ -206,7 +203,7 @@ fn an_empty_tank_a_target_that_goes_and_the_ground_end_it_badly() {
         .unwrap();
     fly(&mut world, ship, S, 200);
     let end = flown(&world, ship).clone();
-    assert_eq!((end.status, end.error.as_str()), (Status::Failed, "the tanks are empty"));
+    assert_eq!((end.status, end.error.as_str()), (ManeuverStatus::Failed, "the tanks are empty"));
 
     world.hull_mut(ship).unwrap().fuel = 1_000.0;
     let meet = json!({"action": "rendezvous", "target_id": other, "target_type": "ship"});

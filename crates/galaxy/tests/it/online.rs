@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use galaxy::keys::Keys;
-use galaxy::online::{Change, Online};
+use galaxy::{Online, OnlineChange};
 use kernel::keyspace::Layout;
 use kernel::{Cmd, Deadline, FakeClock, Store, Value, reply};
 use testkit::{Faulty, How, on_cluster, on_every_store};
@@ -51,10 +51,10 @@ async fn nothing_left(store: &Arc<dyn Store>, servers: &[&Online]) {
 async fn the_story(store: Arc<dyn Store>) {
     let clock = clock();
     let (a, b) = (server(&store, &clock).await, server(&store, &clock).await);
-    assert_eq!(a.connect(ONE).await.unwrap(), Change::Came);
-    assert_eq!(b.connect(ONE).await.unwrap(), Change::Same);
-    assert_eq!(a.connect(TWO).await.unwrap(), Change::Came);
-    assert_eq!(a.disconnect(ONE).await.unwrap(), Change::Same);
+    assert_eq!(a.connect(ONE).await.unwrap(), OnlineChange::Came);
+    assert_eq!(b.connect(ONE).await.unwrap(), OnlineChange::Same);
+    assert_eq!(a.connect(TWO).await.unwrap(), OnlineChange::Came);
+    assert_eq!(a.disconnect(ONE).await.unwrap(), OnlineChange::Same);
     assert_eq!(a.players().await.unwrap(), [ONE, TWO], "closing one on a keeps both online");
     // A dies: it renews no more. B does.
     clock.advance(Duration::from_secs(10));
@@ -63,8 +63,8 @@ async fn the_story(store: Arc<dyn Store>) {
     clock.advance(Duration::from_secs(5));
     assert_eq!(b.beat().await.unwrap(), [TWO], "reaping a takes two only");
     assert_eq!((b.players().await.unwrap(), b.count().await.unwrap()), (vec![ONE], 1));
-    assert_eq!(b.disconnect(ONE).await.unwrap(), Change::Left);
-    assert_eq!(b.disconnect(ONE).await.unwrap(), Change::Same, "once too often");
+    assert_eq!(b.disconnect(ONE).await.unwrap(), OnlineChange::Left);
+    assert_eq!(b.disconnect(ONE).await.unwrap(), OnlineChange::Same, "once too often");
     assert_eq!(b.players().await.unwrap(), NOBODY);
     clock.advance(Duration::from_secs(16));
     a.reap().await.unwrap();
@@ -78,12 +78,12 @@ on_every_store!(two_sockets_of_a_player_are_two, |store| {
     let clock = clock();
     let a = server(&store, &clock).await;
     a.connect(ONE).await.unwrap();
-    assert_eq!(a.connect(ONE).await.unwrap(), Change::Same);
+    assert_eq!(a.connect(ONE).await.unwrap(), OnlineChange::Same);
     let count = ask(&store, &["HGET", "{connections:online}:count", &ONE.to_string()]).await;
     assert_eq!(reply::int(&count), Some(2));
-    assert_eq!(a.disconnect(ONE).await.unwrap(), Change::Same);
+    assert_eq!(a.disconnect(ONE).await.unwrap(), OnlineChange::Same);
     assert!(a.is_online(ONE).await.unwrap());
-    assert_eq!(a.disconnect(ONE).await.unwrap(), Change::Left);
+    assert_eq!(a.disconnect(ONE).await.unwrap(), OnlineChange::Left);
     assert!(!a.is_online(ONE).await.unwrap());
 });
 
@@ -97,7 +97,7 @@ on_every_store!(a_server_that_was_taken_for_dead_comes_back_with_its_sockets, |s
     reaped.sort_unstable();
     assert_eq!(reaped, [ONE, TWO]);
     // A was only slow. One of its players leaves before it notices; the other is still there.
-    assert_eq!(a.disconnect(ONE).await.unwrap(), Change::Same);
+    assert_eq!(a.disconnect(ONE).await.unwrap(), OnlineChange::Same);
     a.beat().await.unwrap();
     assert_eq!(b.players().await.unwrap(), [TWO]);
     // And once more, noticed by the beat itself.

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use galaxy::keys::TABLE;
-use galaxy::online::{Change, Online};
-use galaxy::orders::Order;
+use galaxy::{Online, OnlineChange, Order};
 use kernel::SystemClock;
 use kernel::keyspace::{Layout, Profile, acl};
 use testkit::on_every_address;
@@ -191,11 +190,11 @@ fn the_services_work_with_no_more_rights_than_theirs() {
             let clock = Arc::new(SystemClock::new());
             let online = Online::start(gateway, KEYS, clock).await.unwrap();
             let player = Uuid::new_v4();
-            assert_eq!(online.connect(player).await.unwrap(), Change::Came);
+            assert_eq!(online.connect(player).await.unwrap(), OnlineChange::Came);
             online.beat().await.unwrap();
-            assert_eq!(online.disconnect(player).await.unwrap(), Change::Left);
+            assert_eq!(online.disconnect(player).await.unwrap(), OnlineChange::Left);
             online.leave().await.unwrap();
-            let mended = galaxy::check::reconcile(&store).await.unwrap();
+            let mended = galaxy::reconcile(&store).await.unwrap();
             assert_eq!(mended.findings, [], "a world that ticks is in order");
             engine.end().await;
         });

@@ -3,7 +3,7 @@
 #![expect(clippy::cast_precision_loss, reason = "small numbers")]
 
 use galaxy::keys::Keys;
-use galaxy::orders::{Command, Order};
+use galaxy::{Command, Order};
 use kernel::keyspace::Layout;
 use serde_json::json;
 use sha2::{Digest, Sha256};

@@ -2,14 +2,10 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 
-use galaxy::maneuver::Status;
-use galaxy::model::StationKind;
-use galaxy::orders::{Command, Effect, Order, OrderError};
 use galaxy::physics::hull::Mode;
 use galaxy::physics::solar::SOL;
 use galaxy::physics::{Craft, Vec3};
-use galaxy::rules::RuleDraft;
-use galaxy::world::World;
+use galaxy::{Command, Effect, ManeuverStatus, Order, OrderError, RuleDraft, StationKind, World};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -220,13 +216,13 @@ fn a_rule_that_wants_a_maneuver_waits_for_the_one_that_flies() {
     while world.ships[&ship]
         .maneuver
         .as_ref()
-        .is_some_and(|flown| flown.rule_id == Some(first) || flown.status == Status::Active)
+        .is_some_and(|flown| flown.rule_id == Some(first) || flown.status == ManeuverStatus::Active)
     {
         world.step(S);
         assert!(world.tick < 200);
     }
     let maneuver = world.ships[&ship].maneuver.as_ref().unwrap();
-    assert_eq!((maneuver.rule_id, maneuver.status), (Some(second), Status::Done));
+    assert_eq!((maneuver.rule_id, maneuver.status), (Some(second), ManeuverStatus::Done));
 }
 
 #[test]

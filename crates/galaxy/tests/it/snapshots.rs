@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use galaxy::database::{Database, Place};
-use galaxy::engine::{Engine, Options};
-use galaxy::load::{Epoch, load};
-use galaxy::orders::{Command, Effect, Order, OrderError};
 use galaxy::physics::solar::SOL;
-use galaxy::snapshot::{Snapshots, State};
+use galaxy::{
+    Command, Database, DatabaseAddress, Effect, Engine, Epoch, Options, Order, OrderError,
+    SnapshotState, Snapshots, load,
+};
 use kernel::{Clock as _, FakeClock, Fault, Store, SystemClock, reply};
 use testkit::{Faulty, How, on_cluster, on_every_store};
 use uuid::Uuid;
@@ -20,7 +19,7 @@ const PLAYER: &str = "660e8400-e29b-41d4-a716-446655440001";
 const SHIP: Uuid = Uuid::from_u128(0x550e_8400_e29b_41d4_a716_4466_5544_0000);
 const RULE: Uuid = Uuid::from_u128(0x77);
 
-async fn snapshots(store: &Arc<dyn Store>, place: Place) -> Arc<Snapshots> {
+async fn snapshots(store: &Arc<dyn Store>, place: DatabaseAddress) -> Arc<Snapshots> {
     let database = Database::open(place).await.unwrap();
     Snapshots::new(database, Arc::clone(store), Arc::new(SystemClock::new()), KEYS)
 }
@@ -88,7 +87,7 @@ async fn kept(engine: &Ticking) -> i64 {
 }
 
 /// Furnishes, takes one, spoils the world, goes back: the same bytes.
-async fn round_trip(store: Arc<dyn Store>, place: Place) {
+async fn round_trip(store: Arc<dyn Store>, place: DatabaseAddress) {
     let snapshots = snapshots(&store, place).await;
     let engine = Ticking::with(&store, options("a", &snapshots));
     furnish(&store, &engine).await;
@@ -126,16 +125,17 @@ async fn round_trip(store: Arc<dyn Store>, place: Place) {
     assert_eq!(after, before);
     // And once more from the restored world: the same state.
     let again = snapshots.get(kept(&engine).await).await.unwrap();
-    let world = |state: State| (state.bodies, state.ships, state.stations, state.automation);
+    let world =
+        |state: SnapshotState| (state.bodies, state.ships, state.stations, state.automation);
     assert_eq!(world(again), world(state));
     engine.end().await;
 }
 
 on_every_store!(a_restore_gives_back_the_same_bytes, |store| {
-    round_trip(store, Place::Memory).await;
+    round_trip(store, DatabaseAddress::Memory).await;
 });
 on_cluster!(a_restore_gives_back_the_same_bytes_on_a_cluster, |store, _cluster| {
-    round_trip(store, Place::Memory).await;
+    round_trip(store, DatabaseAddress::Memory).await;
 });
 
 #[test]
@@ -147,7 +147,7 @@ fn every_database_keeps_a_snapshot_byte_for_byte() {
 }
 
 on_every_store!(a_wiped_store_comes_back_from_the_newest_snapshot, |store| {
-    let snapshots = snapshots(&store, Place::Memory).await;
+    let snapshots = snapshots(&store, DatabaseAddress::Memory).await;
     let engine = Ticking::with(&store, options("a", &snapshots));
     furnish(&store, &engine).await;
     ask(&store, &["SET", "game:registration_open", "false"]).await;
@@ -183,7 +183,7 @@ fn a_restore_that_was_cut_short_is_repeated() {
         env!("CARGO_PKG_NAME"),
         "a_restore_that_was_cut_short_is_repeated",
         |store| async move {
-            let snapshots = snapshots(&store, Place::Memory).await;
+            let snapshots = snapshots(&store, DatabaseAddress::Memory).await;
             let engine = Ticking::with(&store, options("a", &snapshots));
             furnish(&store, &engine).await;
             let id = kept(&engine).await;
@@ -227,7 +227,7 @@ async fn restore(store: &Arc<dyn Store>, snapshots: &Arc<Snapshots>, id: i64) ->
 type Restored = Result<Option<Result<Effect, OrderError>>, Fault>;
 
 on_every_store!(an_engine_that_finds_a_restore_cut_short_repeats_it, |store| {
-    let snapshots = snapshots(&store, Place::Memory).await;
+    let snapshots = snapshots(&store, DatabaseAddress::Memory).await;
     let engine = Ticking::with(&store, options("a", &snapshots));
     furnish(&store, &engine).await;
     let id = kept(&engine).await;
@@ -251,7 +251,7 @@ on_every_store!(an_engine_that_finds_a_restore_cut_short_repeats_it, |store| {
 });
 
 on_every_store!(a_running_world_is_kept_at_one_tick, |store| {
-    let snapshots = snapshots(&store, Place::Memory).await;
+    let snapshots = snapshots(&store, DatabaseAddress::Memory).await;
     let engine = Ticking::with(&store, options("a", &snapshots));
     engine.until(|seen| seen.leads).await;
     engine.ask(Order::TickRate { tick_rate: 100.0 }).await.unwrap();
@@ -272,7 +272,7 @@ on_every_store!(a_running_world_is_kept_at_one_tick, |store| {
         // Go back to it in a store of its own: the engine's sums must agree with a world of that tick.
         let fresh = testkit::open("memory").await;
         let copy = Snapshots::new(
-            Database::open(Place::Memory).await.unwrap(),
+            Database::open(DatabaseAddress::Memory).await.unwrap(),
             Arc::clone(&fresh),
             Arc::new(SystemClock::new()),
             KEYS,
@@ -323,7 +323,7 @@ fn old_snapshots_are_forgotten() {
 
 on_every_store!(pause_takes_a_snapshot_and_a_failing_database_is_told, |store| {
     let dir = tempfile::tempdir().unwrap();
-    let snapshots = snapshots(&store, Place::choose(None, Some(dir.path()))).await;
+    let snapshots = snapshots(&store, DatabaseAddress::choose(None, Some(dir.path()))).await;
     let engine = Ticking::with(&store, options("a", &snapshots));
     engine.until(|seen| seen.leads).await;
     assert_eq!(snapshots.newest().await.unwrap(), None);

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use galaxy::engine::{Engine, Handle, Options, Seen};
 use galaxy::keys::Keys;
-use galaxy::load::{Epoch, fields};
-use galaxy::model::Fields;
-use galaxy::orders::{Command, Effect, Order, OrderError};
+use galaxy::{
+    Command, Effect, Engine, Epoch, Fields, Handle, Options, Order, OrderError, Seen, fields,
+};
 use kernel::keyspace::Layout;
 use kernel::{Clock as _, Cmd, Deadline, Store, SystemClock, Value, reply};
 use tokio::task::JoinHandle;

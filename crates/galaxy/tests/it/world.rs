@@ -4,11 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use galaxy::keys::Keys;
-use galaxy::load::{Epoch, create, fields, load};
-use galaxy::model::{Fields, StationKind};
 use galaxy::physics::solar::SOL;
 use galaxy::physics::{Craft, ShipClass, Vec3};
-use galaxy::world::{Placement, Service, World};
+use galaxy::{Epoch, Fields, Placement, Service, StationKind, World, create, fields, load};
 use kernel::keyspace::Layout;
 use kernel::{Cmd, Deadline, Store, Value, reply};
 use testkit::on_every_store;
@@ -276,8 +274,8 @@ fn a_ship_that_falls_stands_on_the_ground_and_can_lift_off() {
 
 #[test]
 fn a_target_that_is_gone_turns_into_holding_still() {
-    use galaxy::model::{Target, TargetKind};
     use galaxy::physics::hull::Mode;
+    use galaxy::{Target, TargetKind};
     let mut world = world();
     let (id, other) = (add_ship(&mut world, 1), add_ship(&mut world, 2));
     world.ships.get_mut(&id).unwrap().target =

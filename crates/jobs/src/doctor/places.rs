@@ -5,11 +5,11 @@ use kernel::{Value, reply};
 
 use super::{TRIP, Visit};
 use crate::error::Error;
-use crate::jobs::{Jobs, cmd};
 use crate::keys::def;
 use crate::model::{Job, Status};
 use crate::scripts::REPAIR_STATUS;
-use crate::wire::texts;
+use crate::store::wire::texts;
+use crate::store::{Jobs, cmd};
 
 impl Visit<'_> {
     /// All entries of one structure.

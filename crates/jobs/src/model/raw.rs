@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 /// The same JSON without white space between its parts, as `JSON.stringify` would have it; numbers, escapes
 /// and order keep their bytes. `text` must be valid JSON.
-pub fn compact(text: &str) -> Cow<'_, str> {
+pub(crate) fn compact(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
         return Cow::Borrowed(text);
     }

@@ -25,7 +25,7 @@ const VERBS: &[&str] = &[
 type Check = Result<(), Error>;
 
 /// Whether this can be the id of a new job.
-pub fn check_id(id: &str) -> Check {
+pub(crate) fn check_id(id: &str) -> Check {
     let refuse = |why: &str| Err(Error::invalid("invalid_id", "jobId", why));
     let allowed = |c: char| c.is_ascii_alphanumeric() || "._~-:".contains(c);
     if id.is_empty() || id.len() > 128 || !id.chars().all(allowed) {
@@ -38,7 +38,7 @@ pub fn check_id(id: &str) -> Check {
 }
 
 /// Whether this can be the type of a new job.
-pub fn check_type(kind: &str) -> Check {
+pub(crate) fn check_type(kind: &str) -> Check {
     let refuse = |why: &str| Err(Error::invalid("invalid_type", "type", why));
     if kind.is_empty() {
         return refuse("type is missing: say which handler runs the job");
@@ -125,7 +125,7 @@ fn schedule(schedule: &Schedule) -> Check {
         return Err(Error::invalid("invalid_run_at", "schedule.runAt", sentence));
     }
     match (cron, timezone) {
-        (Some(cron), zone) => crate::definitions::parse(cron, zone.as_deref()).map(drop),
+        (Some(cron), zone) => crate::store::definitions::parse(cron, zone.as_deref()).map(drop),
         (None, Some(_)) => {
             let sentence = "schedule.timezone has a meaning with schedule.cron only";
             Err(Error::invalid("invalid_timezone", "schedule.timezone", sentence))

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::raw::{Object, quote};
 use crate::error::Error;
-use crate::workers::ALIVE_MS;
+use crate::store::workers::ALIVE_MS;
 
 /// What a claim says of its worker. Clones share what the worker remembers of the queue's head.
 #[derive(Debug, Clone)]

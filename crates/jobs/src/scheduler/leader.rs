@@ -6,7 +6,7 @@ use std::time::Duration;
 use kernel::{Deadline, Script, reply};
 
 use crate::error::Error;
-use crate::jobs::Jobs;
+use crate::store::Jobs;
 use crate::worker::hostname;
 
 pub(crate) static LEAD: Script =

@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{BATCH, CALLS_MAX, Scheduler};
-use crate::definitions::{Fired, Overlap};
 use crate::error::Error;
-use crate::jobs::Jobs;
 use crate::metrics::bump;
+use crate::store::Jobs;
+use crate::store::definitions::{Fired, Overlap};
 
 /// Keys that the sweep for orphans looks at in a second.
 const ORPHAN_BUDGET: usize = 200;

@@ -13,7 +13,7 @@ use futures_util::stream::FuturesOrdered;
 use super::Shared;
 use super::phase::Phase;
 use super::pump::Work;
-use crate::outcome::{Claimed, Done, Ending};
+use crate::model::outcome::{Claimed, Done, Ending};
 
 /// Jobs held at once, the one that runs among them.
 const HELD: usize = 4;

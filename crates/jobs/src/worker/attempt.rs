@@ -12,8 +12,8 @@ use super::cx::{Cancelled, JobCx};
 use super::failure::JobError;
 use super::handler::{Attempt, Call, Handler, Next, timed_out};
 use super::phase::Phase;
+use crate::model::outcome::{Claimed, Done, Ending};
 use crate::model::{Failure, Job};
-use crate::outcome::{Claimed, Done, Ending};
 
 /// What ended an attempt.
 enum End {

@@ -14,11 +14,11 @@ use super::failure::JobError;
 use super::handler::{Handler, Job, JobType, Layer};
 use super::phase::Phases;
 use super::{Shared, Worker};
-use crate::dice::Dice;
 use crate::error::Error;
-use crate::jobs::Jobs;
 use crate::metrics::Metrics;
+use crate::model::dice::Dice;
 use crate::model::{Registration, WorkerFacts, check_type};
+use crate::store::Jobs;
 
 type Make = Box<dyn FnOnce(&Metrics) -> Handler + Send>;
 

@@ -10,9 +10,9 @@ use kernel::{Deadline, Message, Topic};
 use super::Shared;
 use super::cx::{Cancelled, JobCx};
 use super::phase::Phase;
-use crate::lease::Lease;
 use crate::metrics::bump;
-use crate::workers::Asked;
+use crate::store::lease::Lease;
+use crate::store::workers::Asked;
 
 /// A worker shows that it lives this often; its key lives three times as long (seed).
 const HEARTBEAT: Duration = Duration::from_secs(10);

@@ -12,9 +12,9 @@ use serde_json::value::RawValue;
 use tokio::sync::Notify;
 
 use crate::error::Error;
-use crate::jobs::{Jobs, cmd};
-use crate::lease::Lease;
 use crate::model::{Job, NewJob, Progress, WorkerFacts};
+use crate::store::lease::Lease;
+use crate::store::{Jobs, cmd};
 
 /// Progress of one job is written at most this often.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::Worker;
 use crate::error::Error;
-use crate::outcome::Ending;
+use crate::model::outcome::Ending;
 
 /// What [`Worker::drain`] did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

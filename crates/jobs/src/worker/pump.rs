@@ -14,7 +14,7 @@ use super::cx::JobCx;
 use super::phase::Phase;
 use crate::error::Error;
 use crate::metrics::bump;
-use crate::outcome::{Claimed, Done, Ending, Wrote};
+use crate::model::outcome::{Claimed, Done, Ending, Wrote};
 
 /// How long idle workers wait before they look by themselves: foreign producers send no wake-up.
 const POLL: Duration = Duration::from_secs(1);

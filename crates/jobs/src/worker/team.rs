@@ -13,8 +13,8 @@ use super::Shared;
 use super::handler::Handler;
 use super::phase::Phase;
 use super::pump::{DEEPER_MAX, Work};
-use crate::outcome::Done;
-use crate::work::WORK_MAX;
+use crate::model::outcome::Done;
+use crate::store::work::WORK_MAX;
 
 /// From so many slots on there are two teams.
 const TWO_TEAMS: usize = 16;

@@ -74,7 +74,7 @@ impl Run<'_> {
         });
     }
 
-    /// Those that are still there, with the type of their definition.
+    /// The keys of `ours` that still exist, with the type of their definition.
     async fn present<'k>(
         &mut self,
         ours: Vec<(&'k [u8], Classified<'k>)>,
@@ -189,7 +189,7 @@ fn is_read(def: &KeyDef) -> bool {
     matches!(def.type_, Type::Json | Type::Int) || !def.placed.is_empty() || def.decoder.is_some()
 }
 
-/// What is wrong with a life that depends on no other key.
+/// The flaw of a life that depends on no other key, as a sentence.
 fn flaw(life: Life, pttl: i64) -> Option<String> {
     match (life, pttl) {
         (Life::None, 0..) => Some(format!("ends in {pttl} ms and should never end")),
@@ -201,8 +201,8 @@ fn flaw(life: Life, pttl: i64) -> Option<String> {
     }
 }
 
-/// What removes a value that cannot be read: this check, or a verb with the values of the key; `None` when the key does
-/// not say all of them.
+/// The command that removes a value that cannot be read: this check, or a verb with the values of
+/// the key. `None` when the key does not hold all of them.
 fn remedy(found: &Classified<'_>) -> Option<String> {
     if found.def.drop_unreadable {
         return Some("worldkeep check --repair".to_owned());

@@ -1,5 +1,6 @@
-//! What looks wrong: looked at a second time, reported, and put right where its relation says how. A repair
-//! watches the keys it judges by, judges once more and changes them in one step, or leaves them alone.
+//! Keys that look wrong: each is looked at a second time, reported, and put right where its
+//! relation says how. A repair watches the keys it judges by, judges once more and changes them in
+//! one step, or leaves them alone.
 
 use redis::{Cmd, Value};
 
@@ -26,7 +27,7 @@ impl Entry {
     }
 }
 
-/// What looks wrong.
+/// The way in which a key looks wrong.
 pub(super) enum Case {
     /// The key has another type than its definition.
     WrongType { is: String },
@@ -221,7 +222,7 @@ impl Suspect {
         }
     }
 
-    /// What puts it right, when its relation says how.
+    /// The command that puts the key right, when its relation says how.
     async fn cure(&self, eye: &mut Eye<'_>) -> Result<Option<Cmd>, Fault> {
         Ok(match &self.case {
             Case::Twice { entry } => {
@@ -272,7 +273,7 @@ impl Suspect {
     }
 }
 
-/// Where answers come from: the store, or the session whose watch makes them binding.
+/// The source of answers: the store, or the session whose `WATCH` makes them binding.
 pub(super) enum Eye<'a> {
     Store(&'a dyn Store, Deadline),
     Session(&'a mut dyn Session, Deadline),
@@ -364,7 +365,7 @@ impl Run<'_> {
     }
 }
 
-/// What to read of a key to learn which index must list it; `None` when its name says enough.
+/// The command that reads which index must list a key; `None` when the key's name says enough.
 pub(super) fn source(key: &Key, index: Index) -> Option<Cmd> {
     let places = index.complete.unwrap_or_default();
     let fields: Vec<&str> = places

@@ -48,7 +48,7 @@ impl Body {
         Body(source.lines().map(|line| cut_comment(line).to_owned() + "\n").collect())
     }
 
-    /// What stands in `KEYS[…]`, everywhere.
+    /// The text between the brackets of each `KEYS[…]` or `ARGV[…]`.
     fn indexes(&self, table: &str) -> Vec<&str> {
         let opening = format!("{table}[");
         let after = self.0.match_indices(&opening).map(|(at, _)| &self.0[at + opening.len()..]);
@@ -144,7 +144,8 @@ impl Body {
         is_name(expression) && self.assigned(expression).iter().any(|from| self.is_given(from))
     }
 
-    /// What is assigned to a name, in any `local a, b = x, y` or `a = x`; loops over `KEYS` count as given.
+    /// The expressions assigned to a name, in any `local a, b = x, y` or `a = x`; loops over `KEYS`
+    /// count as given.
     fn assigned(&self, name: &str) -> Vec<&str> {
         let mut found = Vec::new();
         for statement in self.0.split('\n') {
@@ -204,7 +205,7 @@ fn cut_comment(line: &str) -> &str {
     line
 }
 
-/// Where the bracket closes that was opened just before `text`.
+/// The offset of the bracket that closes the one opened just before `text`.
 fn closing(text: &str, open: char, close: char) -> Option<usize> {
     let (mut depth, mut quote) = (0, None);
     for (at, c) in text.char_indices() {

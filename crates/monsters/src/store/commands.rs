@@ -8,6 +8,7 @@ use field::{Field, Point, Tenant};
 use kernel::{Fault, Pending};
 use serde::Deserialize;
 
+use super::damage::Hit;
 use super::{Monsters, Move};
 use crate::effects::NewEffect;
 use crate::error::MonsterError;
@@ -132,7 +133,8 @@ impl Monsters {
                     attack_type: body.attack_type,
                     from: None,
                 };
-                self.strike_for(tenant, id, &attack, true, answers).await?;
+                let hit = Hit { attack, ..Hit::default() };
+                self.hit(tenant.id, id, hit, answers).await?;
             }
             "DAMAGE_FRIENDLY" => {
                 self.damage_friendly_for(tenant, id, body.attacker_monster_id, answers).await?;
@@ -150,9 +152,9 @@ impl Monsters {
             }
             "MOVE" => {
                 let to = Move { x: body.x, y: body.y, stance: body.stance, fh: body.fh };
-                self.movement(tenant, id, to).await?;
+                self.movement_for(tenant.id, id, to, answers).await?;
             }
-            "DESTROY" => drop(self.destroy_for(tenant, id, 0, answers).await?),
+            "DESTROY" => drop(self.destroy_by(tenant.id, id, 0, false, answers).await?),
             _ => return self.field_command(tenant, kind, message.field, body).await,
         }
         Ok(())

@@ -8,7 +8,7 @@ use field::{Field, Point, Tenant};
 use kernel::keyspace::Key;
 use kernel::{Timer, reply};
 
-use super::{Monsters, TenantKeys, fold};
+use super::{Monsters, TenantKeys};
 use crate::error::{MonsterError, Result};
 use crate::model::{DropTimer, Monster};
 use crate::{events, scripts};
@@ -43,15 +43,22 @@ pub(crate) enum Ended {
     Lost,
 }
 
-/// A timer that the spawn finishes: member and the value it must still have.
-pub(crate) struct Finishes<'a> {
-    pub(crate) member: &'a str,
+/// A timer whose end is part of a step: member and the value it must still have.
+#[derive(Clone)]
+pub(crate) struct Finishes {
+    pub(crate) member: String,
     pub(crate) value: String,
 }
 
-impl<'a> Finishes<'a> {
-    pub(crate) fn timer(timer: &'a Timer) -> Self {
-        Finishes { member: &timer.member, value: timer.value() }
+impl Finishes {
+    /// A timer in this server's hands.
+    pub(crate) fn timer(timer: &Timer) -> Self {
+        Finishes { member: timer.member.clone(), value: timer.value() }
+    }
+
+    /// A timer that was armed a moment ago, and that nobody has taken.
+    pub(crate) fn armed(member: String, payload: &str) -> Self {
+        Finishes { member, value: format!("- {payload}") }
     }
 }
 
@@ -71,15 +78,13 @@ impl Monsters {
         field: Field,
         spawns: &[Spawn],
         limit: u32,
-        finishes: Option<Finishes<'_>>,
+        finishes: Option<Finishes>,
     ) -> Result<Ended> {
         let now = self.now();
         let mut unborn = Vec::with_capacity(spawns.len());
         let mut args: Vec<String> = vec![now.to_string(), limit.to_string()];
-        let (member, value) = finishes.map_or((String::new(), String::new()), |finishes| {
-            (finishes.member.to_owned(), finishes.value)
-        });
-        args.extend([member, value]);
+        let finishes = finishes.map(|finishes| [finishes.member, finishes.value]);
+        args.extend(finishes.unwrap_or_default());
         for spawn in spawns {
             let template = self
                 .template(spawn.monster_id)
@@ -106,7 +111,8 @@ impl Monsters {
         for (monster, (id, control)) in unborn.iter_mut().zip(born) {
             monster.unique_id = id;
             monster.control_character_id = control;
-            self.slots.learn(tenant.id, fold::Hint::fresh(self, tenant.id, monster));
+            let (key, text) = (self.keys.monster(tenant.id, id)?, monster.text());
+            self.writer.remember(key, text.into_bytes(), monster.clone());
         }
         if args.iter().skip(4).skip(4).step_by(7).any(|timer| !timer.is_empty()) {
             self.wake();

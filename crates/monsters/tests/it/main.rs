@@ -4,6 +4,7 @@
 
 extern crate worldkeep_monsters as monsters; // as the rest of the workspace calls it
 
+mod beside;
 mod bytes;
 mod cluster;
 mod commands;

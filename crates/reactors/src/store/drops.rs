@@ -22,9 +22,9 @@ pub struct Drop {
     pub item_id: u32,
     /// How many.
     pub quantity: u16,
-    /// Where it lies.
+    /// The horizontal position on the map.
     pub x: i16,
-    /// Where it lies.
+    /// The vertical position on the map.
     pub y: i16,
     /// Whose it was.
     pub owner_id: u32,

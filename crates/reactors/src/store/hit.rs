@@ -11,7 +11,7 @@ use crate::events;
 use crate::machine::{self, By, Next};
 use crate::model::Reactor;
 
-/// Who strikes, with what.
+/// A strike of a character.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Hit {
     /// Which character.
@@ -20,7 +20,7 @@ pub struct Hit {
     pub skill_id: u32,
 }
 
-/// What came of it.
+/// The outcome of a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Struck {
     /// It stands, in this state.
@@ -40,7 +40,7 @@ pub enum Struck {
     },
 }
 
-/// What strikes.
+/// A hit by a character or by an item.
 pub(super) enum Blow {
     Character(Hit),
     Item { drop: Drop, timer: Timer },
@@ -121,7 +121,7 @@ impl Context {
         Ok(Decision::Write(step, struck))
     }
 
-    /// What is told before anything has changed.
+    /// Adds the events that are told before the reactor changes.
     fn struck(&self, step: Step, reactor: &Reactor, blow: &Blow) -> Step {
         let stream = self.keys.events(reactor.tenant.id);
         let step = match blow {

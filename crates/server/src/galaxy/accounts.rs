@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use galaxy::accounts::{AccountError, Accounts, FleetError, Fleets};
-use galaxy::database::Place;
-use galaxy::online::Online;
-use galaxy::snapshot::{SnapshotError, Snapshots};
+use galaxy::{
+    AccountError, Accounts, DatabaseAddress, FleetError, Fleets, Online, SnapshotError, Snapshots,
+};
 use kernel::{Event, Kind};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -24,9 +23,9 @@ use crate::reply::{self, Refusal};
 const GOODBYE: Duration = Duration::from_secs(3);
 
 /// Where the database is: by its URL, in the data directory, or with the embedded engine's own data.
-fn place(app: &App) -> Result<Place, String> {
+fn place(app: &App) -> Result<DatabaseAddress, String> {
     if let Some(url) = app.settings.text("galaxy.database_url") {
-        return Ok(Place::choose(Some(url), None));
+        return Ok(DatabaseAddress::choose(Some(url), None));
     }
     let status = app.store().status();
     let dir = match (app.settings.text("data"), status.kind) {
@@ -41,7 +40,7 @@ fn place(app: &App) -> Result<Place, String> {
             format!("cannot make {}: {error}; name another with --data", dir.display())
         })?;
     }
-    Ok(Place::choose(None, dir.as_deref()))
+    Ok(DatabaseAddress::choose(None, dir.as_deref()))
 }
 
 /// The address of a store as the name of a directory.
@@ -222,7 +221,7 @@ pub(crate) async fn presence(app: Arc<App>, stop: CancellationToken) {
         }
         tokio::select! {
             () = stop.cancelled() => return,
-            () = app.clock.sleep(galaxy::online::BEAT) => {}
+            () = app.clock.sleep(galaxy::ONLINE_BEAT) => {}
         }
     };
     // The sockets go first and tell it themselves; what they leave is taken back after them.

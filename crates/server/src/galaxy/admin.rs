@@ -6,10 +6,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use galaxy::engine::Engine;
-use galaxy::orders::{Command, Order};
-use galaxy::pace;
-use galaxy::world::Pace;
+use galaxy::{Command, Engine, Order, Pace, pace};
 use kernel::Event;
 use kernel::numbers::Dialect;
 use serde::{Deserialize, Serialize};
@@ -248,7 +245,8 @@ pub(crate) async fn reset(
     let epoch = gateway::options(&app, true).create.unwrap_or_default();
     gateway.order(&app, &Asker::operator(), Order::ResetWorld { epoch }).await?;
     let seen = gateway.look(&app).await?;
-    let count = |seen: &galaxy::engine::Seen| json!({ "ships": seen.ships.len(), "stations": seen.stations.len() });
+    let count =
+        |seen: &galaxy::Seen| json!({ "ships": seen.ships.len(), "stations": seen.stations.len() });
     record(&app, &caller, "reset", "game", count(&before), count(&seen)).await;
     game_status(&app, &seen).await.map(Json)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use galaxy::accounts::{AccountError, Fleet, FleetError, Fleets, Player};
+use galaxy::{AccountError, Fleet, FleetError, Fleets, Player};
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use galaxy::orders::Order;
+use galaxy::Order;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;

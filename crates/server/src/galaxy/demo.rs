@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use galaxy::orders::Order;
+use galaxy::Order;
 use kernel::{Deadline, Lease};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;

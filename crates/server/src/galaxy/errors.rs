@@ -1,7 +1,6 @@
 //! Refusals of the galaxy as HTTP answers and socket errors: numbers where the protocol has them, words elsewhere.
 
-use galaxy::engine::Told;
-use galaxy::orders::OrderError;
+use galaxy::{OrderError, Told};
 
 use super::gateway::{NO_WORLD, WORLD_LOST};
 use crate::reply::{self, ErrorDef, Refusal};
@@ -72,7 +71,7 @@ mod tests {
         assert_eq!(code(OrderError::NotYours), "forbidden");
         assert_eq!(code(OrderError::Missing("ship")), "E014");
         assert_eq!(code(OrderError::Conflict("no")), "conflict");
-        assert_eq!(code(OrderError::Docking(galaxy::world::Refused::TooFar(9.0))), "E032");
+        assert_eq!(code(OrderError::Docking(galaxy::DockError::TooFar(9.0))), "E032");
         let bad = refused(OrderError::Invalid { field: "tick_rate", reason: "must be".into() });
         assert_eq!((bad.def.code, bad.field.as_deref()), ("bad_field", Some("tick_rate")));
     }

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use galaxy::engine::Seen;
-use galaxy::text;
+use galaxy::{Seen, text};
 use metrics::{Counter, Histogram};
 use serde::Serialize;
 use uuid::Uuid;
@@ -125,9 +124,9 @@ impl Parts {
         list(&mut text, body_lines(seen));
         let of_kind = |kind| seen.stations.iter().filter(move |station| station.kind == kind);
         text.extend_from_slice(br#"],"stations":["#);
-        list(&mut text, of_kind(galaxy::model::StationKind::Station).map(StationLine::from));
+        list(&mut text, of_kind(galaxy::StationKind::Station).map(StationLine::from));
         text.extend_from_slice(br#"],"jumpgates":["#);
-        list(&mut text, of_kind(galaxy::model::StationKind::Jumpgate).map(StationLine::from));
+        list(&mut text, of_kind(galaxy::StationKind::Jumpgate).map(StationLine::from));
         text.extend_from_slice(br#"],"ships":["#);
         let mut begins = Vec::with_capacity(seen.ships.len() + 1);
         for ship in &seen.ships {
@@ -160,7 +159,7 @@ fn push<T: Serialize>(out: &mut Vec<u8>, item: &T) {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use galaxy::engine::ShipSeen;
+    use galaxy::ShipSeen;
     use galaxy::physics::solar::SOL;
     use galaxy::physics::{Hull, ShipClass, Vec3};
     use serde_json::Value;

@@ -7,14 +7,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use galaxy::accounts::Fleets;
-use galaxy::engine::{Engine, Handle, Options, Orders, Seen, Standing};
 use galaxy::keys::Keys;
-use galaxy::load::Epoch;
-use galaxy::online::Online;
 use galaxy::physics::solar::SOL;
-use galaxy::snapshot::Snapshots;
-use galaxy::world::Placement;
+use galaxy::{
+    Engine, Epoch, Fleets, Handle, Online, Options, Orders, Placement, Seen, Snapshots, Standing,
+};
 use kernel::{Clock, Kind};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OnceCell, broadcast, watch};

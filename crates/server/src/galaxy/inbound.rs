@@ -8,8 +8,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use galaxy::orders::Order;
-use galaxy::tokens::REFRESH_BEFORE_S;
+use galaxy::{Order, REFRESH_BEFORE_S};
 use serde_json::json;
 
 use super::messages::{ClientMessage, error};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use galaxy::engine::Seen;
+use galaxy::Seen;
 use galaxy::physics::solar::SOL;
 use kernel::{Deadline, Message, Topic};
 use tokio::sync::broadcast::error::RecvError;

@@ -1,6 +1,6 @@
 //! The messages of a pilot's socket: those a client may send, and how errors are spelled.
 
-use galaxy::orders::Order;
+use galaxy::Order;
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;

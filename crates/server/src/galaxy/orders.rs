@@ -1,7 +1,6 @@
 //! Giving orders on behalf of whoever is at a route or a socket.
 
-use galaxy::engine::GiveError;
-use galaxy::orders::{Command, Order};
+use galaxy::{Command, GiveError, Order};
 use uuid::Uuid;
 
 use super::errors::refusal;

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use galaxy::accounts::{Fleet, Player};
-use galaxy::engine::Seen;
-use galaxy::text;
-use galaxy::tokens::Claims;
+use galaxy::{Claims, Fleet, Player, Seen, text};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use galaxy::accounts::{Page, Player};
+use galaxy::{Player, PlayerPage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -105,7 +105,7 @@ pub(crate) async fn list(
     let limit = u32::try_from(page_limit(query.limit)?).unwrap_or(500);
     let gateway = gateway::of(&app);
     let fleets = gateway.fleets(&app).await?;
-    let page = fleets.accounts().players(&Page { limit, after: query.cursor }).await;
+    let page = fleets.accounts().players(&PlayerPage { limit, after: query.cursor }).await;
     let page = page.map_err(account)?;
     let online = online(&app).await?;
     let items: Vec<_> = page.items.iter().map(|player| line(player, &online)).collect();

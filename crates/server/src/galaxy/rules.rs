@@ -5,10 +5,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use galaxy::engine::{Seen, ShipSeen};
-use galaxy::orders::Order;
 use galaxy::physics::solar::SOL;
-use galaxy::rules::{Rule, RuleDraft};
+use galaxy::{Order, Rule, RuleDraft, Seen, ShipSeen};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 

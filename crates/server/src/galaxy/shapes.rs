@@ -1,9 +1,9 @@
 //! Ships, bodies and stations as clients see them, on HTTP and on sockets alike: vectors are `{x, y, z}`, rotations
 //! `{w, x, y, z}`, metres, m/s and kg.
 
-use galaxy::engine::{Seen, ShipSeen, StationSeen};
 use galaxy::physics::solar::{Body, SOL};
 use galaxy::physics::{Quat, Vec3};
+use galaxy::{Seen, ShipSeen, StationSeen};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -220,7 +220,7 @@ pub(crate) struct StationLine<'a> {
 
 impl<'a> From<&'a StationSeen> for StationLine<'a> {
     fn from(station: &'a StationSeen) -> Self {
-        use galaxy::model::StationKind::{Jumpgate, Station};
+        use galaxy::StationKind::{Jumpgate, Station};
         let StationSeen { id, kind, record } = station;
         StationLine {
             station_id: (*kind == Station).then_some(*id),

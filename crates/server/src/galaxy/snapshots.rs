@@ -6,8 +6,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use galaxy::orders::Order;
-use galaxy::snapshot::SnapshotRow;
+use galaxy::{Order, SnapshotRow};
 use serde_json::{Value, json};
 
 use super::admin::record;

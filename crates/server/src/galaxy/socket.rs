@@ -102,7 +102,7 @@ async fn fly(
         Ok(online) => online.connect(id).await.ok(),
         Err(_) => None,
     };
-    if joined == Some(galaxy::online::Change::Came) {
+    if joined == Some(galaxy::OnlineChange::Came) {
         gateway.announce(app, JOINED, id, Some(&username)).await;
     }
     let viewer = Arc::new(Viewer::new(view(&pilot)));
@@ -120,7 +120,7 @@ async fn fly(
     // What was answered to the last messages is still sent.
     writer.last_words().await;
     if let Ok(online) = gateway.online(app).await
-        && let Ok(galaxy::online::Change::Left) = online.disconnect(id).await
+        && let Ok(galaxy::OnlineChange::Left) = online.disconnect(id).await
     {
         gateway.announce(app, LEFT, id, Some(&username)).await;
     }

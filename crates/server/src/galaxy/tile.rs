@@ -1,8 +1,6 @@
 //! The galaxy on the front page: how many ships fly, and what deserves a look.
 
-use galaxy::engine::Seen;
-use galaxy::snapshot::ALARM_AFTER;
-use galaxy::text;
+use galaxy::{ALARM_AFTER, Seen, text};
 
 use crate::galaxy::gateway;
 use crate::modules::State;

@@ -128,6 +128,7 @@ export class Tile extends HTMLElement {
     if (href) this.card.setAttribute('href', href);
     this.mark.className = `square ${module ? `m-${module}` : ''}`;
     text(this.name_, name);
+    this.name_.title = name || '';
     this.number.set(value, { unit });
     text(this.line, line || '');
     this.line.title = line || '';

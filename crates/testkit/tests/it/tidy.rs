@@ -53,9 +53,22 @@ fn a_module_with_a_folder_stands_beside_it() {
         .into_iter()
         .map(|(name, _)| name)
         .filter(|name| name.contains("/src/") && name.ends_with("/mod.rs"))
-        .filter(|name| !name.starts_with("crates/server/")) // its folders are on the move
         .collect();
     assert!(inside.is_empty(), "`name.rs` beside `name/`, not: {}", inside.join(", "));
+}
+
+#[test]
+fn every_module_has_the_same_shape() {
+    for module in ["reactors", "monsters", "galaxy", "rooms", "jobs"] {
+        let src = workspace().join("crates").join(module).join("src");
+        for part in ["lib", "keys", "model", "error", "events", "scripts", "store"] {
+            assert!(src.join(format!("{part}.rs")).is_file(), "{module} has no src/{part}.rs");
+        }
+        let entries = std::fs::read_dir(&src).expect("a folder can be read");
+        let names = entries.map(|entry| entry.expect("an entry can be read").path());
+        let files = names.filter(|path| path.is_file()).count();
+        assert!(files <= 16, "{module} has {files} files in src/: put them into its folders");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 
 use crate::data::Zset;
-use crate::data::geohash::{Cell, EARTH_RADIUS, Place, STEP_MAX, to_degrees, to_radians};
+use crate::data::geohash::{Cell, EARTH_RADIUS, GeoPoint, STEP_MAX, to_degrees, to_radians};
 use crate::data::zset::ScoreBound;
 
 /// What is searched, in the caller's unit.
@@ -18,7 +18,7 @@ pub(crate) enum Form {
 /// What is searched and where.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
-    pub(crate) center: Place,
+    pub(crate) center: GeoPoint,
     pub(crate) form: Form,
     /// Metres in the caller's unit.
     pub(crate) unit: f64,
@@ -29,20 +29,20 @@ pub(crate) struct Shape {
 pub(crate) struct Hit<'z> {
     pub(crate) member: &'z [u8],
     pub(crate) score: f64,
-    pub(crate) place: Place,
+    pub(crate) place: GeoPoint,
     /// Metres from the centre.
     pub(crate) distance: f64,
 }
 
 impl Shape {
     /// The distance of a place inside.
-    fn distance_inside(&self, place: Place) -> Option<f64> {
+    fn distance_inside(&self, place: GeoPoint) -> Option<f64> {
         let center = self.center;
         // A distance that is no number counts as inside.
         let outside = match self.form {
             Form::Circle { radius } => center.distance(place) > radius * self.unit,
             Form::Box { width, height } => {
-                let level = Place { latitude: place.latitude, ..center };
+                let level = GeoPoint { latitude: place.latitude, ..center };
                 place.latitude_distance(center) > height * self.unit / 2.0
                     || place.distance(level) > width * self.unit / 2.0
             }
@@ -56,7 +56,7 @@ impl Shape {
             Form::Circle { radius } => (self.unit * radius, self.unit * radius),
             Form::Box { width, height } => (self.unit * (width / 2.0), self.unit * (height / 2.0)),
         };
-        let Place { longitude, latitude } = self.center;
+        let GeoPoint { longitude, latitude } = self.center;
         let north = to_degrees(height / EARTH_RADIUS);
         // The side nearer to the pole is the one that needs more degrees.
         let wide_at = if latitude < 0.0 { latitude - north } else { latitude + north };
@@ -135,7 +135,7 @@ impl Shape {
                 if full(&hits) {
                     return hits;
                 }
-                let place = Place::from_score(score);
+                let place = GeoPoint::from_score(score);
                 if let Some(distance) = self.distance_inside(place) {
                     hits.push(Hit { member, score, place, distance });
                 }

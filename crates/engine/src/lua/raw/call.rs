@@ -204,21 +204,21 @@ pub(crate) struct Scratch {
     /// Arguments that were numbers, one behind the other, and where each ends.
     texts: Vec<u8>,
     ends: Vec<usize>,
-    seen: Seen,
+    seen: CommandCache,
 }
 
 /// Commands found lately, by where their name lies. A name that moved or changed is looked up again.
-struct Seen([Option<Known>; Self::SLOTS]);
+struct CommandCache([Option<Known>; Self::SLOTS]);
 
 type Known = (SmallVec<[u8; 16]>, &'static Spec);
 
-impl Default for Seen {
+impl Default for CommandCache {
     fn default() -> Self {
         Self(std::array::from_fn(|_| None))
     }
 }
 
-impl Seen {
+impl CommandCache {
     const SLOTS: usize = 64;
 
     /// The command, if its name alone tells it.

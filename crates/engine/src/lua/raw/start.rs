@@ -12,7 +12,7 @@ use mlua::{Function, Lua, Table};
 
 use super::super::number;
 use super::lists::List;
-use super::value::{Writer, field};
+use super::value::{LuaWriter, field};
 use super::{bytes_at, push_bytes};
 use crate::doors::out::Out;
 
@@ -158,7 +158,7 @@ unsafe fn end(
             (LUA_TSTRING, _) => return Ended::Broken(bytes_at(state, -1).to_vec()),
             _ => return Ended::Panicked,
         }
-        Writer { state, out, resp3: resp3() }.take(0);
+        LuaWriter { state, out, resp3: resp3() }.take(0);
     }
     Ended::Well
 }

@@ -18,7 +18,7 @@ use crate::doors::out::Out;
 const DEEPEST: usize = 200;
 
 /// Writes values; `resp3` is what the script chose with `redis.setresp`.
-pub(super) struct Writer<'a> {
+pub(super) struct LuaWriter<'a> {
     pub(super) state: *mut lua_State,
     pub(super) out: &'a mut Out,
     pub(super) resp3: bool,
@@ -34,7 +34,7 @@ pub(super) unsafe fn field(state: *mut lua_State, table: c_int, name: &[u8]) -> 
     }
 }
 
-impl Writer<'_> {
+impl LuaWriter<'_> {
     /// Writes the value on top of the stack and takes it away.
     pub(super) unsafe fn take(&mut self, depth: usize) {
         let state = self.state;

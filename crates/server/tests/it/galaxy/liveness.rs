@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use galaxy::tokens::{Claims, Signer};
+use galaxy::{Claims, Signer};
 use kernel::{Clock as _, FakeClock, Store, SystemClock};
 use reqwest::Method;
 use serde_json::json;

@@ -1,0 +1,232 @@
+//! Why a job is not running: which of the checks of a claim fails, for each worker, and what is in front of it.
+
+use kernel::reply;
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::model::routing::{Facts, Route};
+use crate::model::{Job, Status, Worker};
+use crate::store::wire::texts;
+use crate::store::{Jobs, cmd};
+
+/// One thing that keeps a job from running, or would not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reason {
+    /// `unreadable`, `ended`, `running`, `delayed`, `cron`, `parked`, `paused`, `concurrent`, `drifted`, `minute`,
+    /// `locked`, `no_worker`, `lost`, `behind`.
+    pub code: &'static str,
+    /// Whether it stops the job.
+    pub stops: bool,
+    /// In words.
+    pub sentence: String,
+}
+
+/// Whether one worker may run the job, and if not, why.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerVerdict {
+    /// The worker.
+    pub server_id: String,
+    /// Whether it is alive.
+    pub alive: bool,
+    /// Whether it may run the job.
+    pub may: bool,
+    /// Each check that fails.
+    pub why_not: Vec<crate::model::routing::Miss>,
+}
+
+/// The explanation of one job.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The job.
+    pub id: String,
+    /// Its state.
+    pub status: Option<String>,
+    /// The first sentence that matters.
+    pub summary: String,
+    /// Everything found.
+    pub reasons: Vec<Reason>,
+    /// Its place in the waiting list, from 0.
+    pub position: Option<u64>,
+    /// Each registered worker.
+    pub workers: Vec<WorkerVerdict>,
+}
+
+impl Jobs {
+    /// Why this job is not running.
+    pub async fn explain(&self, id: &str) -> Result<Explanation, Error> {
+        let view = self.get(id).await?.ok_or_else(|| Error::no_job(id))?;
+        let mut found = Explanation {
+            id: id.to_owned(),
+            status: view.status.clone(),
+            summary: String::new(),
+            reasons: Vec::new(),
+            position: None,
+            workers: Vec::new(),
+        };
+        let status = view.status.as_deref().and_then(|word| word.parse::<Status>().ok());
+        match view.read() {
+            None => found.add(
+                "unreadable",
+                true,
+                "its stored text is no job; it goes to the dead letters",
+            ),
+            Some(job) => {
+                self.explain_state(&view, status, &mut found).await?;
+                if !status.is_some_and(Status::is_ended) {
+                    self.explain_limits(&job, &mut found).await?;
+                    let workers = self.workers().await?;
+                    judge(&job, &workers, &mut found);
+                }
+            }
+        }
+        let first = found.reasons.iter().find(|reason| reason.stops).or(found.reasons.first());
+        found.summary = first.map_or_else(
+            || "nothing keeps it from running; a worker takes it with its next claim".to_owned(),
+            |reason| reason.sentence.clone(),
+        );
+        Ok(found)
+    }
+
+    async fn explain_state(
+        &self,
+        view: &crate::store::read::JobView,
+        status: Option<Status>,
+        found: &mut Explanation,
+    ) -> Result<(), Error> {
+        let now = i64::try_from(self.now_ms()).unwrap_or(i64::MAX);
+        if let Some(lock) = &view.lock {
+            let running = status == Some(Status::Active);
+            let (owner, ttl) = (&lock.owner, lock.ttl_ms);
+            let sentence = format!("the worker {owner} holds it for another {ttl} ms");
+            found.add(if running { "running" } else { "locked" }, !running, &sentence);
+        }
+        match status {
+            Some(Status::Delayed) => {
+                let wait = view.due_at.unwrap_or(now) - now;
+                let sentence = if wait > 0 {
+                    format!("it is delayed and runs in {wait} ms")
+                } else {
+                    "it is due; the next promotion puts it into the queue".to_owned()
+                };
+                found.add("delayed", true, &sentence);
+            }
+            Some(Status::Cron) => {
+                found.add("cron", true, "it is a definition and waits for its time");
+            }
+            Some(status) if status.is_ended() => {
+                found.add("ended", true, &format!("it is over: {status}"));
+            }
+            Some(Status::Waiting) if !view.waits_for.is_empty() => {
+                let sentence = format!("it waits for {} to complete", view.waits_for.join(", "));
+                found.add("parked", true, &sentence);
+            }
+            Some(Status::Waiting) | None => {
+                let mut pos = cmd("LPOS", self.space().waiting.as_str());
+                pos.arg(&view.id);
+                let at = reply::int(&self.call(&pos).await?);
+                found.position = at.and_then(|at| u64::try_from(at).ok());
+                match found.position {
+                    Some(0) => {}
+                    Some(n) => found.add("behind", false, &format!("{n} jobs are in front of it")),
+                    None => found.add(
+                        "lost",
+                        true,
+                        "it is in no queue: a foreign worker took it and lost it; it is put back soon",
+                    ),
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    async fn explain_limits(&self, job: &Job, found: &mut Explanation) -> Result<(), Error> {
+        let space = self.space();
+        let cmds = [
+            cmd("SMEMBERS", space.paused.as_str()),
+            cmd("GET", space.concurrent(&job.kind)),
+            cmd("GET", space.minute(&job.kind)),
+            cmd("PTTL", space.minute(&job.kind)),
+        ];
+        let values = self.all(&cmds).await?;
+        let paused = texts(&values[0]);
+        if let Some(kind) = paused.iter().find(|kind| **kind == job.kind || *kind == "*") {
+            let sentence = format!("the type {kind} is paused");
+            found.add("paused", true, &sentence);
+        }
+        if found.status.as_deref() == Some("active") {
+            return Ok(());
+        }
+        let limit = job.rate_limit.unwrap_or_default();
+        let number = |at: usize| reply::int(&values[at]).unwrap_or(0);
+        let most = |max: Option<u64>| max.and_then(|max| i64::try_from(max).ok());
+        if let Some(most) = most(limit.max_concurrent) {
+            self.explain_concurrent(&job.kind, most, number(1), found).await?;
+        }
+        if let Some(most) = most(limit.max_per_minute).filter(|most| number(2) >= *most) {
+            let sentence = format!(
+                "{} jobs of its type were started in this minute, and its limit is {most}; {} ms are left",
+                number(2),
+                number(3)
+            );
+            found.add("minute", true, &sentence);
+        }
+        Ok(())
+    }
+
+    /// A claim goes by the counter. What really runs is counted beside it, so that a counter that drifted is told
+    /// apart from a limit that is reached.
+    async fn explain_concurrent(
+        &self,
+        kind: &str,
+        most: i64,
+        counter: i64,
+        found: &mut Explanation,
+    ) -> Result<(), Error> {
+        let compared = self.compare_counters(&[], &[kind.to_owned()]).await?;
+        let drifted = compared.into_iter().find(|one| one.kind == kind);
+        let runs = drifted.as_ref().map_or(counter, |one| one.active);
+        if runs >= most && counter >= most {
+            let sentence = format!("{runs} jobs of its type run, and its limit is {most}");
+            found.add("concurrent", true, &sentence);
+        }
+        if drifted.is_some() {
+            let sentence = format!(
+                "the counter of its type says {counter} and {runs} jobs run, with a limit of {most}: it drifted; \
+                 the scheduler sets it right, and so does `worldkeep jobs doctor --repair`"
+            );
+            found.add("drifted", counter >= most && runs < most, &sentence);
+        }
+        Ok(())
+    }
+}
+
+impl Explanation {
+    fn add(&mut self, code: &'static str, stops: bool, sentence: &str) {
+        self.reasons.push(Reason { code, stops, sentence: sentence.to_owned() });
+    }
+}
+
+/// What each worker would say to the job.
+fn judge(job: &Job, workers: &[Worker], found: &mut Explanation) {
+    let route = Route::of_job(job.text());
+    for worker in workers {
+        let why_not = route.misses(&Facts::from(worker));
+        found.workers.push(WorkerVerdict {
+            server_id: worker.server_id.clone(),
+            alive: worker.alive,
+            may: why_not.is_empty(),
+            why_not,
+        });
+    }
+    let alive = found.workers.iter().filter(|one| one.alive).count();
+    if alive == 0 {
+        found.add("no_worker", true, "no worker is alive");
+    } else if !found.workers.iter().any(|one| one.alive && one.may) {
+        let sentence = format!("none of the {alive} workers alive may run it");
+        found.add("no_worker", true, &sentence);
+    }
+}
