@@ -109,7 +109,7 @@ impl Denial {
         }
     }
 
-    /// What stands in the log, and how it is called there.
+    /// The reason and the object of the refusal, as `ACL LOG` shows them.
     fn object<'a>(
         self,
         spec: &Spec,

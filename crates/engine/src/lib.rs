@@ -60,17 +60,17 @@ const REDIS_VERSION: &str = "7.0.15";
 /// How to open an engine.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where time comes from.
+    /// The source of time.
     pub clock: Arc<dyn Clock>,
     /// Number of databases.
     pub databases: usize,
     /// Answer as a Cluster of one node, and refuse calls whose keys are in different slots.
     pub cluster: bool,
-    /// Where the log is kept; none keeps everything in memory only.
+    /// The directory of the log; `None` keeps everything in memory only.
     pub dir: Option<std::path::PathBuf>,
     /// When the log is forced to the disk.
     pub fsync: Fsync,
-    /// What `SHUTDOWN` does; without it the command is refused.
+    /// The action of `SHUTDOWN`; without it the command is refused.
     pub on_shutdown: Option<ShutdownHook>,
     /// Whether `DEBUG` may be called. It can stop the whole engine, so Redis too leaves it off.
     pub debug: bool,
@@ -82,7 +82,7 @@ pub struct Options {
     pub write_stall: std::time::Duration,
 }
 
-/// What the program around the engine does when a client says `SHUTDOWN`.
+/// The action of the program around the engine when a client says `SHUTDOWN`.
 #[derive(Clone)]
 pub struct ShutdownHook(Arc<dyn Fn() + Send + Sync>);
 

@@ -20,7 +20,7 @@ use crate::log::{self, Log, OpenError, Opened};
 use crate::lua::host::LuaHost;
 use crate::lua::watch::Watch;
 
-/// What all doors share.
+/// The state that all doors share.
 pub(crate) struct Shared {
     inner: Mutex<Inner>,
     /// How many threads wait for the lock.
@@ -409,8 +409,8 @@ impl Shared {
     }
 }
 
-/// What doors and the engine's owner hold. The last one to go closes the engine; background threads do not
-/// count, so an engine that was dropped has let go of its directory.
+/// A handle of the doors and of the engine's owner. The last one to be dropped closes the engine;
+/// background threads do not count, so an engine that was dropped has let go of its directory.
 #[derive(Clone)]
 pub(crate) struct Hold(Arc<Holder>);
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::SystemTime;
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::lines;
@@ -17,7 +18,7 @@ use crate::lines;
 const MOST_BYTES: u64 = 64 << 20;
 
 /// One entry of a catalogue. Give it `#[serde(deny_unknown_fields)]`, so that a slip of the pen is found.
-pub trait Template: DeserializeOwned + Send + Sync + 'static {
+pub trait Template: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// The member of a file that holds the list, such as `reactors`.
     const KIND: &'static str;
 
@@ -32,7 +33,7 @@ pub trait Template: DeserializeOwned + Send + Sync + 'static {
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Which file.
+    /// The file.
     pub file: String,
     /// Counted from 1; 0 when it is about the file as a whole.
     pub line: usize,
@@ -102,7 +103,7 @@ impl<T: Template> Catalogue<T> {
         self.set().values().cloned().collect()
     }
 
-    /// How many there are.
+    /// The number of templates.
     pub fn len(&self) -> usize {
         self.set().len()
     }
@@ -204,10 +205,9 @@ fn read_all<T: Template>(texts: &[(&str, &str)]) -> Result<Set<T>, CatalogueErro
             }
         };
         for entry in entries {
-            let template: T = match serde_json::from_str(entry.text) {
+            let template: T = match lines::read(&entry) {
                 Ok(template) => template,
-                Err(error) => {
-                    let (line, says) = lines::told(&error, entry.line - 1);
+                Err((line, says)) => {
                     wrong(line, says);
                     continue;
                 }
@@ -234,7 +234,7 @@ fn read_all<T: Template>(texts: &[(&str, &str)]) -> Result<Set<T>, CatalogueErro
 mod tests {
     use super::*;
 
-    #[derive(Debug, serde::Deserialize)]
+    #[derive(Debug, serde::Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     struct Stone {
         id: u32,
@@ -270,7 +270,7 @@ mod tests {
             ),
             (
                 file("  {\"id\": 1, \"weight\": 300}"),
-                "stones.json:4: invalid value: integer `300`, expected u8",
+                "stones.json:4: `weight`: invalid value: integer `300`, expected u8",
             ),
             (file("  {\"id\": 1}"), "stones.json:4: missing field `weight`"),
             (

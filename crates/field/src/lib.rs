@@ -10,12 +10,14 @@ mod catalogue;
 mod lines;
 mod list;
 mod place;
+mod schema;
 mod tenant;
 
 pub use area::{Area, Point, Rect};
 pub use catalogue::{Catalogue, CatalogueError, Problem, Template};
 pub use list::{list, map};
 pub use place::Field;
+pub use schema::{FileKind, check_files, schema};
 pub use tenant::Tenant;
 
 /// Ids of both modules end here and begin again.

@@ -13,13 +13,13 @@ use crate::{Bad, number, uuid};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct Field {
-    /// Which world.
+    /// The number of the world.
     pub world_id: u8,
-    /// Which channel of it.
+    /// The channel of the world.
     pub channel_id: u8,
-    /// Which map.
+    /// The number of the map.
     pub map_id: u32,
-    /// Which copy of the map.
+    /// The copy of the map.
     #[serde(default)]
     pub instance: Uuid,
 }

@@ -1,5 +1,6 @@
-//! The handle: a store, a clock, the keys of one namespace, and how it behaves. What it can do stands in the
-//! files of `store/`: `produce`, `work`, `read`, `act`, `dlq`, `recover` and others, by concern.
+//! The handle of a queue: a store, a clock, the keys of one namespace, and its options. The verbs
+//! are in the files of `store/`: `produce`, `work`, `read`, `act`, `dlq`, `recover` and others, by
+//! concern.
 
 pub(crate) mod act;
 pub(crate) mod batch;
@@ -38,7 +39,7 @@ use crate::store::counts::Counts;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-/// Where results are not kept, why a job failed stays that long.
+/// The life of a job's failure where results are not kept.
 const FAILURE_TTL_S: u64 = 86_400;
 
 type Switch = (char, &'static str, fn(&Options) -> bool);
@@ -101,7 +102,7 @@ impl Jobs {
         })))
     }
 
-    /// Its namespace, as it was given.
+    /// The queue's namespace, as it was given.
     pub fn namespace(&self) -> &str {
         &self.0.space.ns
     }
@@ -111,7 +112,7 @@ impl Jobs {
         self.0.layout
     }
 
-    /// How it behaves.
+    /// The queue's options.
     pub fn options(&self) -> &Options {
         &self.0.options
     }
@@ -121,7 +122,7 @@ impl Jobs {
         &self.0.store
     }
 
-    /// Its clock.
+    /// The queue's clock.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.0.clock
     }
@@ -182,10 +183,11 @@ impl Jobs {
         }
     }
 
-    /// A script. Its first key is always `waiting`, from whose name it has the names of all others. On a Cluster a key
-    /// that never is comes with it: while the slot is on its way, some keys here and some there, the nodes refuse a step
-    /// that names a missing key, and it is asked again. Without, it would begin, and end at the first key that is not
-    /// here, or go on without what the other node still has.
+    /// Runs a script. Its first key is always `waiting`, from whose name it has the names of all
+    /// others. On a Cluster a key that never exists comes with it. While a slot is on its way, some
+    /// keys here and some there, the nodes refuse a step that names a missing key, and it is asked
+    /// again. Without that key the step would begin, and end at the first key that is not here, or
+    /// go on without the keys that the other node still has.
     pub(crate) async fn script(
         &self,
         script: &'static Script,

@@ -47,7 +47,7 @@ impl Op {
             "ZADD" | "ZREM" => "zset",
             "HSET" | "HSETNX" | "HDEL" | "HINCRBY" | "RELEASE" => "hash",
             "LPUSH" | "RPUSH" | "LREM" => "list",
-            "XADD" | "XACK" => "stream",
+            "XADD" | "XACK" | "XDEL" => "stream",
             "INCRBY" | "SPLICE" => "string",
             _ => return None,
         })
@@ -56,7 +56,7 @@ impl Op {
     /// The field or the stream entry that is written, where it is not the whole key.
     pub(crate) fn part(&self) -> Option<&[u8]> {
         match self.name {
-            "HSET" | "HSETNX" | "HDEL" | "HINCRBY" | "RELEASE" => {
+            "HSET" | "HSETNX" | "HDEL" | "HINCRBY" | "RELEASE" | "XDEL" => {
                 self.args.first().map(Vec::as_slice)
             }
             "XACK" => self.args.get(1).map(Vec::as_slice),

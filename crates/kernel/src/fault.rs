@@ -45,4 +45,13 @@ impl Fault {
     pub fn is_busy(&self) -> bool {
         matches!(self, Fault::Unavailable(why) if why.starts_with(Self::BUSY))
     }
+
+    /// Whether the same call may do better later: the store was away, busy, contended, or without room.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Fault::Unavailable(_) | Fault::Unknown(_) | Fault::Contended { .. } => true,
+            Fault::Refused { code, .. } => !matches!(code.as_str(), "WRONGTYPE" | "ERR"),
+            Fault::Corrupt { .. } => false,
+        }
+    }
 }

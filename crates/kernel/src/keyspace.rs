@@ -301,6 +301,8 @@ pub struct Spec {
     pub decoder: Option<Decoder>,
     /// Whether repair removes a value that cannot be read, with all that indexes say of it.
     pub drop_unreadable: bool,
+    /// Whether repair removes one that never ends and should.
+    pub drop_endless: bool,
     /// The command that removes one, with placeholders as the parameters are named: `verb {unique_id}`.
     pub remedy: Option<&'static str>,
     /// One sentence.
@@ -329,6 +331,7 @@ impl Spec {
         placed: &[],
         decoder: None,
         drop_unreadable: false,
+        drop_endless: false,
         remedy: None,
         doc: "",
     };

@@ -33,7 +33,7 @@ pub use log_once::LogOnce;
 pub use packed::{Command, Packed, Words};
 pub use redis::{Cmd, Value};
 pub use scopes::ScopeSet;
-pub use script::{Script, sha1_hex};
+pub use script::{Part, Script, sha1_hex};
 pub use step::{Condition, Guard, Pending, Refused, Step, Stepped};
 pub use store::{Answer, Deadline, Kind, Message, Session, Status, Store, Topic};
 pub use timers::{Timer, TimerKeys, Timers, Verdict};

@@ -281,20 +281,21 @@ impl Step {
         self.op(Op::on("SPLICE", key, &[from.as_bytes(), to.as_bytes(), text.as_ref()]))
     }
 
-    /// A document without a life gets one until then, in Unix milliseconds. Those of these keys that
-    /// have none get what is left of the document's. Say this after the writes that make them.
+    /// A document without a life gets one until then, in Unix milliseconds. Each of these keys that
+    /// has none gets the rest of the document's. Say this after the writes that make them.
     pub fn life<K: AsRef<[u8]>>(self, until_ms: u64, keys: impl IntoIterator<Item = K>) -> Self {
         let until = Op::on("LIFE", self.document(), &[until_ms.to_string().as_bytes()]);
         let step = self.op(until);
         keys.into_iter().fold(step, |step, key| step.op(Op::on("LIFE", key, &[])))
     }
 
-    /// This step is the answer to a command. It acknowledges the command, and is refused when another
-    /// server, which took this one for dead, has answered it already.
+    /// This step is the answer to a command. It acknowledges the command and takes it off the stream, and is
+    /// refused when another server, which took this one for dead, has answered it already.
     pub fn answers(self, command: &Pending) -> Self {
         let Pending { stream, group, entry } = command;
         self.guard(stream, Condition::Pending(group.clone().into(), entry.clone().into()))
             .xack(stream, group, entry)
+            .op(Op::on("XDEL", stream, &[entry.as_bytes()]))
     }
 
     /// Runs it as `swap.lua`. This is for stores: everybody else calls [`Store::step`].

@@ -135,8 +135,9 @@ pub trait Session: Send {
     /// One command; a blocking one (`BLPOP`, `XREAD BLOCK`) may use all of the deadline.
     fn call<'a>(&'a mut self, cmd: &'a Cmd, by: Deadline) -> Answer<'a, Value>;
 
-    /// `MULTI` and these commands. They travel, and wait at the server: nothing happens before
-    /// [`Session::exec`], which is the next call, and nothing at all when the session is dropped instead.
+    /// Sends `MULTI` and these commands, which wait at the server: nothing happens before
+    /// [`Session::exec`], which is the next call, and nothing at all when the session is dropped
+    /// instead.
     fn queue<'a>(&'a mut self, cmds: &'a [&'a Packed], by: Deadline) -> Answer<'a, ()>;
 
     /// `EXEC`: what was queued happens. `None` when a watched key changed.

@@ -103,7 +103,8 @@ impl Node {
         Self::make(route, connector, None)
     }
 
-    /// Connects within `patience`, or tells why not. What waiting cannot mend fails at once.
+    /// Connects within `patience`, or tells why not. An error that waiting cannot mend fails at
+    /// once.
     pub(crate) async fn open(
         route: Discovery,
         connector: Connector,

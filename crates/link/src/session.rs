@@ -153,7 +153,8 @@ impl OwnConnection {
         Err(Fault::Unavailable(format!("{} turned it away", error.code())))
     }
 
-    // Nothing was done. What was watched here is not watched elsewhere, so then the caller starts over.
+    // Nothing was done. A watch on this connection does not hold on another one, so then the caller
+    // starts over.
     async fn move_on(&mut self, error: &redis::ServerError, by: Deadline) -> Result<(), Fault> {
         let held = self.held.take().expect("an answer came from it");
         let again = self.source.turned_away(&held, error);

@@ -25,5 +25,5 @@ pub use store::{
 pub use strike::{Attack, Blow, Line, MOST_ENTRIES, Reflected, strike};
 pub use template::{
     Attack as TemplateAttack, Banish, Drop, SHIPPED_SKILLS, SHIPPED_TEMPLATES, Skill, SkillRef,
-    Skills, Template, Templates, Unit,
+    Skills, Template, Templates, Unit, file_kinds,
 };

@@ -6,6 +6,7 @@ mod change;
 mod commands;
 mod control;
 mod damage;
+mod deaths;
 mod doctor;
 mod drops;
 mod later;
@@ -83,6 +84,7 @@ pub struct Monsters {
     arrivals: AtomicU64,
     /// Characters that were looked for in a field and not found.
     absent: Mutex<HashMap<(Uuid, Field, u32), control::Absent>>,
+    deaths: deaths::Deaths,
     wake: Mutex<Option<Arc<Notify>>>,
     /// How long one call of the store may take.
     patience: Duration,
@@ -116,6 +118,7 @@ impl Monsters {
             tenants: Mutex::default(),
             arrivals: AtomicU64::new(0),
             absent: Mutex::default(),
+            deaths: deaths::Deaths::default(),
             wake: Mutex::new(None),
             patience: Duration::from_secs(5),
         }
@@ -215,24 +218,28 @@ pub(crate) struct TenantKeys {
     pub(crate) events: Key,
     pub(crate) free: Key,
     pub(crate) next: Key,
+    pub(crate) lives: Key,
     pub(crate) timers: TimerKeys,
-    /// What stands before the id in the key of a monster, and of a drop timer.
+    /// What stands before the id in the key of a monster, of a drop timer, and of a cooldown.
     pub(crate) monsters: String,
     pub(crate) drop_timers: String,
+    pub(crate) cooldowns: String,
 }
 
 impl TenantKeys {
     fn new(keys: Keys, tenant: Uuid) -> Result<Self> {
-        let prefix = |key: Key| key.as_str().trim_end_matches('0').to_owned();
+        let prefix = |key: Key, end: &str| key.as_str().trim_end_matches(end).to_owned();
         Ok(TenantKeys {
             keys,
             tenant,
             events: keys.events(tenant)?,
             free: keys.ids_free(tenant)?,
             next: keys.ids_next(tenant)?,
+            lives: keys.lives(tenant)?,
             timers: TimerKeys::new(keys.due(tenant)?, keys.due_data(tenant)?),
-            monsters: prefix(keys.monster(tenant, 0)?),
-            drop_timers: prefix(keys.drop_timer(tenant, 0)?),
+            monsters: prefix(keys.monster(tenant, 0)?, "0"),
+            drop_timers: prefix(keys.drop_timer(tenant, 0)?, "0"),
+            cooldowns: prefix(keys.cooldown(tenant, 0, 0)?, "0:0"),
         })
     }
 

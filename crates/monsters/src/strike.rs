@@ -20,6 +20,8 @@ pub struct Attack {
     pub attack_type: u8,
     /// Where the attacker stands, when that is known.
     pub from: Option<Point>,
+    /// The life it is aimed at: an heir of the id is not hit. Without it, whoever has the id is.
+    pub life: Option<u64>,
 }
 
 impl Attack {

@@ -48,9 +48,9 @@ pub enum By {
     Skill(u32),
     /// An item that was dropped on it.
     Item {
-        /// Which.
+        /// The item's id.
         item_id: u32,
-        /// How many.
+        /// The quantity.
         quantity: u16,
     },
 }

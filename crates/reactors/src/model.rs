@@ -15,7 +15,7 @@ use uuid::Uuid;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reactor {
-    /// Whose.
+    /// The tenant whose reactor it is.
     pub tenant: Tenant,
     /// 1000000001 to 2000000000.
     pub id: u32,
@@ -112,12 +112,12 @@ pub struct Reaction {
 }
 
 /// An item and how many of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Item {
-    /// Which.
+    /// The item's id.
     pub item_id: u32,
-    /// At least so many.
+    /// The least quantity.
     pub quantity: u16,
 }
 

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use field::{Area, Catalogue, Template};
+use field::{Area, Catalogue, FileKind, Template};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::ITEM;
@@ -17,7 +18,7 @@ pub const SHIPPED: &[(&str, &str)] = &[("reactors.json", include_str!("../data/r
 pub type Templates = Catalogue<ReactorTemplate>;
 
 /// One entry of a catalogue file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ReactorTemplate {
     /// By which it is looked up; not 0.
@@ -32,11 +33,12 @@ pub struct ReactorTemplate {
     pub area: Area,
     /// By state.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, TemplateState>")]
     pub states: BTreeMap<State, TemplateState>,
 }
 
 /// One state of a template.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct TemplateState {
     /// Ways out, first match first.
@@ -48,7 +50,7 @@ pub struct TemplateState {
 }
 
 /// One way out of a state.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct TemplateReaction {
     /// Upstream's number: 0 any attack, 1 and 2 directional, 5 to 7 by skill, 100 item, 101 timer.
@@ -65,13 +67,18 @@ pub struct TemplateReaction {
 }
 
 /// A state that ends by itself.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Timeout {
     /// After so many milliseconds.
     pub after_ms: i32,
     /// The state it leads to.
     pub next: i8,
+}
+
+/// The kind of catalogue file that holds reactors.
+pub fn file_kinds() -> [FileKind; 1] {
+    [FileKind::of::<ReactorTemplate>()]
 }
 
 impl Template for ReactorTemplate {

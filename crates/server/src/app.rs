@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use std::time::Instant;
 
 use axum::Router;
@@ -29,7 +30,7 @@ use crate::keyspace::Keyspace;
 use crate::limits::Limits;
 use crate::modules::{self, Module};
 use crate::reply::{self, Refusal};
-use crate::settings::Settings;
+use crate::settings::{Demo, Settings};
 use crate::{authorise, caller, guard, measure, pages, routes};
 
 /// Everything a handler may need. Shared by all requests and loops.
@@ -78,15 +79,15 @@ impl App {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<Self>, String> {
-        let modules = modules::choose(&settings.list("modules"))?;
-        let proxies = settings.list("trusted_proxies");
+        let modules = modules::choose(&settings.server.modules)?;
+        let proxies = &settings.server.trusted_proxies;
         let trusted_proxies = proxies
             .iter()
             .map(|text| {
                 text.parse().map_err(|_| format!("trusted_proxies: `{text}` is not an IP address"))
             })
             .collect::<Result<Vec<IpAddr>, String>>()?;
-        let admin_token = settings.text("admin_token").map(str::to_owned);
+        let admin_token = settings.server.admin_token.clone();
         if let Some(token) = &admin_token {
             check_admin_token(token)?;
         }
@@ -100,7 +101,7 @@ impl App {
         let stopping = CancellationToken::new();
         let metrics = measure::recorder();
         let names: Vec<&str> = modules.iter().map(|module| module.name).collect();
-        measure::begin(&names, &settings.list("jobs.namespaces"));
+        measure::begin(&names, &settings.jobs.namespaces);
         let keyspace = Arc::new(Keyspace::new(&settings));
         let feeds = modules
             .iter()
@@ -122,9 +123,9 @@ impl App {
             paths: rows().map(|row| row.path.to_owned()).collect(),
             access,
             admin_token,
-            origins: settings.list("origins"),
+            origins: settings.server.origins.clone(),
             trusted_proxies,
-            loopback_admin: settings.flag("loopback_admin"),
+            loopback_admin: settings.server.loopback_admin,
             openapi: openapi_text(&api),
             metrics,
             kept: Mutex::default(),
@@ -172,10 +173,10 @@ impl App {
     /// Whether to start the demo world: as set, by default only with the embedded engine, so that nobody's Redis
     /// fills with samples.
     pub fn demo(&self) -> bool {
-        match self.settings.text("demo") {
-            Some("on") => true,
-            Some("off") => false,
-            _ => self.store.status().kind == kernel::Kind::Embedded,
+        match self.settings.server.demo {
+            Demo::On => true,
+            Demo::Off => false,
+            Demo::Auto => self.store.status().kind == kernel::Kind::Embedded,
         }
     }
 
@@ -260,7 +261,7 @@ pub fn router(app: &Arc<App>) -> Router {
     routed
         .fallback_service(pages)
         .method_not_allowed_fallback(|| async { Refusal::from(reply::METHOD_NOT_ALLOWED) })
-        .layer(DefaultBodyLimit::max(app.settings.size("limits.body_bytes")))
+        .layer(DefaultBodyLimit::max(app.settings.limits.body_bytes))
         .layer(from_fn_with_state(Arc::clone(app), caller::identify))
         .layer(from_fn_with_state(Arc::clone(app), time_limit))
         .layer(CatchPanicLayer::custom(panicked))
@@ -275,7 +276,7 @@ async fn time_limit(State(app): State<Arc<App>>, request: Request, next: Next) -
     if path == "/api/jobs:doctor" || (path == "/api/check" && *request.method() == Method::POST) {
         return next.run(request).await;
     }
-    let limit = app.settings.millis("limits.request_ms");
+    let limit = Duration::from_millis(app.settings.limits.request_ms);
     if limit.is_zero() {
         return next.run(request).await;
     }

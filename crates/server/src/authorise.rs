@@ -102,7 +102,7 @@ fn within_tenants(caller: &Caller, headers: &HeaderMap) -> Result<(), Refusal> {
 fn within_namespaces(app: &App, caller: &Caller, uri: &Uri) -> Result<(), Refusal> {
     let held = match crate::jobs::namespace_of(uri) {
         Ok(Some(namespace)) => caller.may_namespace(&namespace),
-        Ok(None) => app.settings.list("jobs.namespaces").iter().any(|ns| caller.may_namespace(ns)),
+        Ok(None) => app.settings.jobs.namespaces.iter().any(|ns| caller.may_namespace(ns)),
         // The handler refuses the same query.
         Err(_) => true,
     };

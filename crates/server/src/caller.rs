@@ -318,7 +318,7 @@ pub(crate) async fn of_bearer(app: &App, text: &str, address: IpAddr) -> Result<
 
 async fn of_session(app: &App, cookie: &str, address: IpAddr) -> Result<Option<Caller>, Refusal> {
     let Some(session) =
-        sessions::find(app.store(), cookie, app.settings.number("session_hours")).await?
+        sessions::find(app.store(), cookie, app.settings.server.session_hours).await?
     else {
         return Ok(None);
     };

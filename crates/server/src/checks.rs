@@ -127,7 +127,7 @@ pub async fn run(app: &Arc<App>, repair: bool) -> Result<CheckState, Refusal> {
             store: this.shared_store(),
             clock: Arc::clone(&this.clock),
             layout: this.keyspace.layout,
-            namespaces: this.settings.list("jobs.namespaces"),
+            namespaces: this.settings.jobs.namespaces.clone(),
             repair,
         };
         let work = async {

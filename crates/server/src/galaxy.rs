@@ -19,7 +19,7 @@ mod pilot;
 mod players;
 mod rules;
 mod seats;
-mod settings;
+pub(crate) mod settings;
 mod shapes;
 mod snapshots;
 mod socket;
@@ -52,7 +52,6 @@ pub(crate) const MODULE: Module = Module {
     access: ACCESS,
     players: Some(|app, token| accounts::whose(app, token).boxed()),
     errors: errors::ERRORS,
-    settings: settings::SETTINGS,
     loops: &[
         Loop { name: "galaxy engine", run: |app, stop| loops::engine(app, stop).boxed() },
         Loop { name: "galaxy frames", run: |app, stop| loops::frames(app, stop).boxed() },

@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 use crate::access::Role::{Operator, Reader};
 use crate::access::{Access, namespace};
 use crate::modules::{Loop, Module, State, Streams};
-use crate::settings::{SettingDef, Settings, Shape, def};
+use crate::settings::Settings;
 
 mod act;
 mod body;
@@ -30,6 +30,7 @@ mod queues;
 mod read;
 mod sampler;
 mod scheduler;
+pub(crate) mod settings;
 mod show;
 mod stats;
 mod tile;
@@ -39,7 +40,6 @@ pub(crate) use handle::namespace_of;
 
 /// What jobs adds to the server.
 pub(crate) const MODULE: Module = Module {
-    settings: SETTINGS,
     streams: Streams::Namespaces(&def::events),
     leases: &[&def::scheduler_lock, &def::scheduler_leader],
     routes: router,
@@ -67,7 +67,7 @@ pub(crate) fn check_settings(settings: &Settings) -> Result<(), String> {
 
 /// A namespace that brings its own hash tag keeps its keys in one slot, however they are spelled.
 fn plain_on_cluster(settings: &Settings) -> bool {
-    settings.list("jobs.namespaces").iter().all(|ns| {
+    settings.jobs.namespaces.iter().all(|ns| {
         let keys = jobs::keys::Keys::new(Layout::Plain);
         match (keys.waiting(ns), keys.active(ns), keys.paused(ns)) {
             (Ok(a), Ok(b), Ok(c)) => a.slot() == b.slot() && b.slot() == c.slot(),
@@ -75,109 +75,6 @@ fn plain_on_cluster(settings: &Settings) -> bool {
         }
     })
 }
-
-const SETTINGS: &[SettingDef] = &[
-    def(
-        "jobs.namespaces",
-        Shape::List,
-        "bridge",
-        "namespaces of job queues in this store; the first is meant when none is named",
-    ),
-    def("jobs.payload_bytes", Shape::Number, "1048576", "largest payload of a job"),
-    def(
-        "jobs.result_bytes",
-        Shape::Number,
-        "1048576",
-        "largest result; a larger one is stored as null",
-    ),
-    def("jobs.batch_bytes", Shape::Number, "16777216", "largest body of POST /api/jobs:batch"),
-    def(
-        "jobs.retention_s",
-        Shape::Signed,
-        "86400",
-        "how long an ended job stays; 0 deletes at once, -1 keeps for ever",
-    ),
-    def(
-        "jobs.result_ttl_s",
-        Shape::Number,
-        "86400",
-        "how long a result stays; with 0 jobs that complete leave none, and why one failed stays for a day",
-    ),
-    def(
-        "jobs.lock_ttl_s",
-        Shape::Number,
-        "30",
-        "how long a lock lasts unless it is renewed, 5 or more",
-    ),
-    def(
-        "jobs.max_waiting",
-        Shape::Number,
-        "0",
-        "waiting jobs beyond which dispatch answers 429; 0 is no limit",
-    ),
-    def(
-        "jobs.promote_honours_priority",
-        Shape::Flag,
-        "false",
-        "whether delayed jobs with priority 7 and more go to the front when they are due",
-    ),
-    def(
-        "jobs.fair_high",
-        Shape::Flag,
-        "false",
-        "whether jobs with priority 7 and more run in the order they came",
-    ),
-    def(
-        "jobs.starvation_guard",
-        Shape::Number,
-        "0",
-        "after so many jobs with priority 7 and more a worker of this server takes one from behind them, 10 is usual; 0 is off, at most 10000",
-    ),
-    def(
-        "jobs.rotate_unclaimable_s",
-        Shape::Number,
-        "0",
-        "seconds after which jobs that no living worker may run go from the head of the queue to its tail, 5 to 86400; 0 is off",
-    ),
-    def("jobs.scan_limit", Shape::Number, "1000", "waiting jobs that one claim looks at"),
-    def("jobs.events", Shape::Flag, "true", "whether what happens is written to the event stream"),
-    def(
-        "jobs.dlq_max",
-        Shape::Number,
-        "100000",
-        "dead letters that are kept, the newest; 0 keeps all",
-    ),
-    def(
-        "jobs.max_recoveries",
-        Shape::Number,
-        "3",
-        "how often a job is taken back from dead workers before it is dead itself",
-    ),
-    def(
-        "jobs.cron_instances",
-        Shape::Flag,
-        "false",
-        "whether each firing of a recurring job is a job of its own",
-    ),
-    def(
-        "jobs.cron_catchup",
-        Shape::Choice(&["none", "one", "all"]),
-        "one",
-        "what becomes of firings that were missed while no scheduler ran: none, one for all of them, or all (the last 100)",
-    ),
-    def(
-        "jobs.scheduler",
-        Shape::Flag,
-        "true",
-        "whether this server runs cron, delayed jobs and recovery of its namespaces",
-    ),
-    def(
-        "jobs.redact",
-        Shape::List,
-        "",
-        "names of JSON members that are shown to nobody, such as password,token",
-    ),
-];
 
 const ACCESS: &[Access] = &[
     namespace("POST", "/api/jobs", Operator),

@@ -82,11 +82,8 @@ impl Keyspace {
     /// From the settings.
     pub fn new(settings: &Settings) -> Self {
         Keyspace {
-            classifier: Classifier::new(
-                &crate::modules::tables(),
-                &settings.list("jobs.namespaces"),
-            ),
-            layout: settings.text("layout").and_then(|word| word.parse().ok()).unwrap_or_default(),
+            classifier: Classifier::new(&crate::modules::tables(), &settings.jobs.namespaces),
+            layout: settings.server.layout,
             count: Mutex::default(),
             changed: Notify::new(),
         }

@@ -28,19 +28,20 @@ pub struct Limits {
 impl Limits {
     /// From the settings.
     pub fn new(settings: &Settings) -> Self {
-        let per_second = |name| {
-            nonzero(settings, name).map(|rate| {
+        let limits = &settings.limits;
+        let per_second = |rate| {
+            NonZeroU32::new(rate).map(|rate| {
                 Quota::per_second(rate)
                     .allow_burst(rate.saturating_mul(NonZeroU32::MIN.saturating_add(1)))
             })
         };
         Limits {
-            account: per_second("limits.requests_per_second").map(RateLimiter::keyed),
-            anonymous: per_second("limits.anonymous_per_second").map(RateLimiter::keyed),
-            login: nonzero(settings, "limits.logins_per_minute")
+            account: per_second(limits.requests_per_second).map(RateLimiter::keyed),
+            anonymous: per_second(limits.anonymous_per_second).map(RateLimiter::keyed),
+            login: NonZeroU32::new(limits.logins_per_minute)
                 .map(|rate| RateLimiter::keyed(Quota::per_minute(rate))),
-            sockets_by_account: Counts::new(settings.size("limits.sockets_per_account")),
-            sockets_by_address: Counts::new(settings.size("limits.sockets_per_address")),
+            sockets_by_account: Counts::new(limits.sockets_per_account),
+            sockets_by_address: Counts::new(limits.sockets_per_address),
         }
     }
 
@@ -73,10 +74,6 @@ impl Limits {
             bucket.shrink_to_fit();
         }
     }
-}
-
-fn nonzero(settings: &Settings, name: &str) -> Option<NonZeroU32> {
-    NonZeroU32::new(u32::try_from(settings.number(name)).unwrap_or(u32::MAX))
 }
 
 fn take(bucket: Option<&DefaultKeyedRateLimiter<String>>, key: &String) -> Result<(), Refusal> {

@@ -1,5 +1,5 @@
 //! The contract between the server and its five modules, as data: what a module adds to routes, access,
-//! errors, settings, loops and the front page. Each module fills one [`Module`] in `routes/<module>.rs`.
+//! errors, loops and the front page. Each module fills one [`Module`] in `routes/<module>.rs`.
 //! A module that is switched off has no routes, runs no loop and writes no key.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::caller::Player;
 use crate::overview::Tile;
 use crate::reply::{ErrorDef, Refusal};
-use crate::settings::{SettingDef, Settings};
+use crate::settings::Settings;
 use crate::wire;
 
 /// State of every handler.
@@ -85,8 +85,6 @@ pub struct Module {
     pub players: Option<Recogniser>,
     /// Its refusals.
     pub errors: &'static [ErrorDef],
-    /// Its settings, named `<module>.…`.
-    pub settings: &'static [SettingDef],
     /// Its background loops.
     pub loops: &'static [Loop],
     /// Keys that a server holds while it lives, see `orphans.rs`.
@@ -139,7 +137,8 @@ impl Streams {
                 })
                 .collect(),
             Streams::Namespaces(stream) => settings
-                .list("jobs.namespaces")
+                .jobs
+                .namespaces
                 .iter()
                 .filter_map(|ns| {
                     Some(Feed::one(module, key(stream, layout, &[("ns", ns)])?, Some(ns.as_str())))
@@ -175,7 +174,7 @@ impl Streams {
                 Ok(scoped(stream, "tenant_id", tenants))
             }
             Streams::Namespaces(stream) => {
-                Ok(scoped(stream, "ns", settings.list("jobs.namespaces")))
+                Ok(scoped(stream, "ns", settings.jobs.namespaces.clone()))
             }
         }
     }
@@ -215,7 +214,6 @@ impl Module {
             access: &[],
             players: None,
             errors: &[],
-            settings: &[],
             loops: &[],
             leases: &[],
             timers: None,

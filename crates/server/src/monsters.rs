@@ -5,6 +5,7 @@ mod attributes;
 mod commands;
 mod demo;
 mod routes;
+pub(crate) mod settings;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +28,6 @@ use crate::app::App;
 use crate::modules::{Checking, Loop, Module, State, Streams};
 use crate::overview::Tile;
 use crate::reply::{self, ErrorDef, Refusal};
-use crate::settings::{SettingDef, Shape};
 use crate::worlds;
 
 /// What monsters adds to the server.
@@ -37,7 +37,6 @@ pub(crate) const MODULE: Module = Module {
     routes: router,
     access: ACCESS,
     errors: ERRORS,
-    settings: SETTINGS,
     loops: LOOPS,
     check: Some(|at| beyond_keys(at).boxed()),
     tile: Some(|app| tile(app).boxed()),
@@ -136,33 +135,6 @@ const ERRORS: &[ErrorDef] = &[
     BAD_CATALOGUE,
 ];
 
-const SETTINGS: &[SettingDef] = &[
-    SettingDef {
-        name: "monsters.catalogue",
-        shape: Shape::Text,
-        default: "",
-        says: "file or directory of monster templates, read again when it changes; empty is the shipped set",
-    },
-    SettingDef {
-        name: "monsters.skills",
-        shape: Shape::Text,
-        default: "",
-        says: "file or directory of monster skills, read again when it changes; empty is the shipped set",
-    },
-    SettingDef {
-        name: "monsters.decay",
-        shape: Shape::Flag,
-        default: "false",
-        says: "whether idle damage entries shrink; off keeps every hit",
-    },
-    SettingDef {
-        name: "monsters.aggro",
-        shape: Shape::Flag,
-        default: "true",
-        says: "whether a hit turns a monster on its controller",
-    },
-];
-
 const LOOPS: &[Loop] = &[
     Loop { name: "monster timers", run: timers },
     Loop { name: "monster commands", run: commands::serve },
@@ -206,18 +178,19 @@ pub(crate) fn handle(app: &App) -> Result<Arc<Monsters>, Refusal> {
 }
 
 fn open(app: &App) -> Result<Monsters, String> {
-    let path = |name: &str| app.settings.text(name).map(std::path::PathBuf::from);
-    let templates = Templates::open(path("monsters.catalogue").as_deref(), SHIPPED_TEMPLATES)
+    let settings = &app.settings.monsters;
+    let path = |text: &'_ Option<String>| text.as_deref().map(std::path::PathBuf::from);
+    let templates = Templates::open(path(&settings.catalogue).as_deref(), SHIPPED_TEMPLATES)
         .map_err(|error| format!("monsters.catalogue cannot be used:\n{error}"))?;
-    let skills = Skills::open(path("monsters.skills").as_deref(), SHIPPED_SKILLS)
+    let skills = Skills::open(path(&settings.skills).as_deref(), SHIPPED_SKILLS)
         .map_err(|error| format!("monsters.skills cannot be used:\n{error}"))?;
     let options = Options {
         layout: app.keyspace.layout,
         templates: Arc::new(templates),
         skills: Arc::new(skills),
         dice: Arc::new(|below| rand::rng().random_range(0..below.max(1))),
-        decay: app.settings.flag("monsters.decay"),
-        aggro: app.settings.flag("monsters.aggro"),
+        decay: settings.decay,
+        aggro: settings.aggro,
     };
     Ok(Monsters::new(app.shared_store(), app.clock.clone(), options))
 }

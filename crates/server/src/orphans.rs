@@ -22,9 +22,8 @@ pub async fn end_leases(
     settings: &Settings,
     now_ms: u64,
 ) -> Result<(), Fault> {
-    let layout: Layout =
-        settings.text("layout").and_then(|word| word.parse().ok()).unwrap_or_default();
-    let modules = choose(&settings.list("modules")).unwrap_or_default();
+    let layout = settings.server.layout;
+    let modules = choose(&settings.server.modules).unwrap_or_default();
     if modules.is_empty() {
         return Ok(());
     }

@@ -47,9 +47,9 @@ impl Outbox {
         settings: &Settings,
         sink: SplitSink<WebSocket, Message>,
     ) -> (Self, JoinHandle<()>) {
-        let (queue, waiting) = mpsc::channel(settings.size("limits.socket_queue_messages").max(1));
+        let (queue, waiting) = mpsc::channel(settings.limits.socket_queue_messages.max(1));
         let bytes = Arc::new(AtomicUsize::new(0));
-        let most_bytes = settings.size("limits.socket_queue_bytes").max(1);
+        let most_bytes = settings.limits.socket_queue_bytes.max(1);
         let writer = tokio::spawn(write(sink, waiting, Arc::clone(&bytes)));
         (Outbox { queue, bytes, most_bytes }, writer)
     }

@@ -4,6 +4,7 @@
 mod attributes;
 mod commands;
 mod routes;
+pub(crate) mod settings;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use reactors::keys::{TABLE, def};
-use reactors::{HitPolicy, PersistRule, ReactorError, Reactors, Rules, SHIPPED, Templates};
+use reactors::{ReactorError, Reactors, Rules, SHIPPED, Templates};
 use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes as paths;
@@ -21,7 +22,7 @@ use crate::app::App;
 use crate::modules::{Loop, Module, State, Streams};
 use crate::overview::Tile;
 use crate::reply::{self, ErrorDef, Refusal};
-use crate::settings::{SettingDef, Shape, Source};
+use crate::settings::Source;
 use crate::worlds;
 
 /// What reactors adds to the server.
@@ -31,7 +32,6 @@ pub(crate) const MODULE: Module = Module {
     routes: router,
     access: ACCESS,
     errors: ERRORS,
-    settings: SETTINGS,
     loops: LOOPS,
     tile: Some(|app| tile(app).boxed()),
     start: Some(|app| async move { handle(&app).map(|_| ()).map_err(|told| told.message) }.boxed()),
@@ -114,33 +114,6 @@ const ERRORS: &[ErrorDef] = &[
     BAD_CATALOGUE,
 ];
 
-const SETTINGS: &[SettingDef] = &[
-    SettingDef {
-        name: "reactors.catalogue",
-        shape: Shape::Text,
-        default: "",
-        says: "file or directory of reactor templates, read again when it changes; empty is the shipped set",
-    },
-    SettingDef {
-        name: "reactors.hit_policy",
-        shape: Shape::Choice(&["upstream", "strict"]),
-        default: "upstream",
-        says: "whether a hit that fits no reaction destroys (upstream) or does nothing (strict)",
-    },
-    SettingDef {
-        name: "reactors.persist_rule",
-        shape: Shape::Choice(&["matched", "any"]),
-        default: "matched",
-        says: "which ends leave a reactor standing: by the reaction that matched, or by any of its reactions",
-    },
-    SettingDef {
-        name: "reactors.item_delay_ms",
-        shape: Shape::Number,
-        default: "5000",
-        says: "how long an item lies on a reactor before it is taken; also ITEM_REACTOR_ACTIVATION_DELAY_MS",
-    },
-];
-
 const LOOPS: &[Loop] = &[
     Loop { name: "reactor timers", run: timers },
     Loop { name: "reactor commands", run: commands::serve },
@@ -179,18 +152,12 @@ pub(crate) fn handle(app: &App) -> Result<Arc<Reactors>, Refusal> {
 }
 
 fn open(app: &App) -> Result<Reactors, String> {
-    let path = app.settings.text("reactors.catalogue").map(std::path::Path::new);
+    let path = app.settings.reactors.catalogue.as_deref().map(std::path::Path::new);
     let templates = Templates::open(path, SHIPPED)
         .map_err(|error| format!("reactors.catalogue cannot be used:\n{error}"))?;
     let rules = Rules {
-        hit: match app.settings.text("reactors.hit_policy") {
-            Some("strict") => HitPolicy::Strict,
-            _ => HitPolicy::Upstream,
-        },
-        persist: match app.settings.text("reactors.persist_rule") {
-            Some("any") => PersistRule::Any,
-            _ => PersistRule::Matched,
-        },
+        hit: app.settings.reactors.hit_policy,
+        persist: app.settings.reactors.persist_rule,
     };
     let layout = app.keyspace.layout;
     let reactors =
@@ -200,11 +167,11 @@ fn open(app: &App) -> Result<Reactors, String> {
 
 /// Other services of this family are told by a variable of their own; what is no number there means the default.
 fn item_delay_ms(app: &App) -> u64 {
-    let setting = app.settings.get("reactors.item_delay_ms");
+    let setting = app.settings.get(settings::names::item_delay_ms);
     let theirs = std::env::var("ITEM_REACTOR_ACTIVATION_DELAY_MS").ok();
     match theirs.and_then(|text| text.trim().parse().ok()) {
         Some(ms) if setting.source == Source::Default => ms,
-        _ => app.settings.number("reactors.item_delay_ms"),
+        _ => app.settings.reactors.item_delay_ms,
     }
 }
 

@@ -9,6 +9,7 @@ mod http;
 mod post;
 mod qr;
 pub(crate) mod rates;
+pub(crate) mod settings;
 mod socket;
 mod talk;
 
@@ -24,7 +25,6 @@ use crate::app::App;
 use crate::modules::{Loop, Module, State, Streams};
 use crate::overview::{Look, Tile};
 use crate::reply::Refusal;
-use crate::settings::{SettingDef, Shape};
 use crate::wire;
 
 /// What rooms adds to the server.
@@ -34,7 +34,6 @@ pub(crate) const MODULE: Module = Module {
     routes: router,
     access: ACCESS,
     errors: errors::ERRORS,
-    settings: SETTINGS,
     loops: &[
         Loop { name: "rooms bus", run: |app, stop| bus::listen(app, stop).boxed() },
         Loop { name: "rooms deadlines", run: |app, stop| bus::deadlines(app, stop).boxed() },
@@ -71,55 +70,6 @@ fn router() -> OpenApiRouter<State> {
         .routes(routes!(http::qr))
         .routes(routes!(socket::open))
 }
-
-const fn number(name: &'static str, default: &'static str, says: &'static str) -> SettingDef {
-    SettingDef { name, shape: Shape::Number, default, says }
-}
-
-const SETTINGS: &[SettingDef] = &[
-    SettingDef {
-        name: "rooms.public_url",
-        shape: Shape::Text,
-        default: "",
-        says: "where phones reach this server, such as https://party.example; empty means the address the Master uses",
-    },
-    number("rooms.senders", "64", "senders of a room at most"),
-    number("rooms.rounds", "200", "rounds of a room at most"),
-    number("rooms.items_per_round", "64", "items of a round at most"),
-    number("rooms.items", "2000", "items of a room at most"),
-    number("rooms.players", "64", "players of a room at most, those added by hand included"),
-    number("rooms.url_chars", "2048", "characters of a reel's address at most"),
-    number("rooms.avatar_chars", "200000", "characters of a photo as data URL at most"),
-    number("rooms.body_bytes", "4194304", "largest body that makes a room"),
-    number("rooms.frame_bytes", "1048576", "largest message from a phone or a Master"),
-    number("rooms.sockets_per_room", "256", "sockets of a room on one server; 0 is no limit"),
-    number("rooms.queue_messages", "256", "messages that may wait for a slow phone"),
-    number("rooms.queue_bytes", "8388608", "bytes that may wait for a slow phone"),
-    number(
-        "rooms.messages_per_second",
-        "20",
-        "messages of a socket, with a burst of twice that; 0 is no limit",
-    ),
-    number("rooms.avatars_per_minute", "6", "photos of a device; 0 is no limit"),
-    number("rooms.renames_per_minute", "20", "new names of a device; 0 is no limit"),
-    number("rooms.created_per_hour", "30", "rooms made from one address; 0 is no limit"),
-    number(
-        "rooms.unknown_codes_per_minute",
-        "30",
-        "codes of no room from one address; 0 is no limit",
-    ),
-    number(
-        "rooms.wrong_keys_per_socket",
-        "5",
-        "wrong master keys on a socket before it is closed; 0 is no limit",
-    ),
-    number("rooms.sockets_per_minute", "60", "new sockets from one address; 0 is no limit"),
-    number(
-        "rooms.sockets_per_address",
-        "256",
-        "open sockets of one address, where a whole party may sit; 0 is no limit",
-    ),
-];
 
 /// The rooms there are, and a forced close that nobody served.
 async fn tile(app: State) -> Result<Tile, Refusal> {

@@ -35,9 +35,8 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> io::Result<()> {
     let connections = TaskTracker::new();
-    let by_address: Counts<IpAddr> =
-        Counts::new(app.settings.size("limits.connections_per_address"));
-    let most = app.settings.size("limits.connections");
+    let by_address: Counts<IpAddr> = Counts::new(app.settings.limits.connections_per_address);
+    let most = app.settings.limits.connections;
     let service = router(&app);
     let loops = start_loops(&app);
     let told = kernel::LogOnce::new();
@@ -75,7 +74,7 @@ pub async fn serve(
     app.stopping.cancel();
     connections.close();
     app.tasks.close();
-    let wait = Duration::from_secs(app.settings.number("stop_wait_s"));
+    let wait = Duration::from_secs(app.settings.server.stop_wait_s);
     let drained = tokio::time::timeout(wait, async {
         connections.wait().await;
         app.tasks.wait().await;
@@ -134,10 +133,10 @@ async fn connection(app: &App, service: axum::Router, stream: TcpStream, remote:
         request.extensions_mut().insert(peer);
         request
     });
-    let stream = PeerStream::new(stream, app.settings.millis("limits.write_stall_ms"));
+    let stream = PeerStream::new(stream, Duration::from_millis(app.settings.limits.write_stall_ms));
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(app.settings.millis("limits.header_read_ms"))
+        .header_read_timeout(Duration::from_millis(app.settings.limits.header_read_ms))
         .max_headers(HEADERS)
         .max_header_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))

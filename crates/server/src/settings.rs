@@ -1,11 +1,12 @@
-//! Every setting, declared once: name, shape, default, one sentence. File, environment and flags all come
-//! through [`Settings::set`], so an unknown name or a bad value is one sentence whatever its source.
-//! `worldkeep config show` is a loop over the same table. Modules add their own definitions.
+//! Every setting, declared once: name, type, default, one sentence. The code reads fields, so a wrong name does not
+//! compile. File, environment and flags all come through [`Settings::set`], so an unknown name or a bad value is one
+//! sentence whatever its source. `worldkeep config show` is a loop over the same tables. Modules have tables of their own.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::time::Duration;
+
+use kernel::keyspace::Layout;
 
 /// What a setting's text must look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,139 +46,249 @@ pub struct SettingDef {
     pub says: &'static str,
 }
 
-/// A setting in one line.
-pub(crate) const fn def(
-    name: &'static str,
-    shape: Shape,
-    default: &'static str,
-    says: &'static str,
-) -> SettingDef {
-    SettingDef { name, shape, default, says }
+/// A setting as the code reads it.
+pub(crate) trait Value {
+    /// What its text must look like, where the table says nothing else.
+    const SHAPE: Shape;
+
+    /// From a text that fits.
+    fn read(text: &str) -> Self;
 }
 
-/// The settings of the server itself.
-pub const SETTINGS: &[SettingDef] = &[
-    def("http", Shape::Address, "127.0.0.1:7070", "address of dashboard, API and sockets"),
-    def("redis", Shape::Url, "", "Redis or Valkey to use; empty means the embedded engine"),
-    def(
-        "data",
-        Shape::Text,
-        "",
-        "directory of the embedded engine; empty means the user's data directory",
-    ),
-    def("resp", Shape::Address, "", "address where the embedded engine speaks RESP; empty is off"),
-    def("resp_password", Shape::Secret, "", "password that RESP clients must give"),
-    def(
-        "resp_users",
-        Shape::Text,
-        "",
-        "file of users that RESP clients log in as, with the lines of a Redis ACL file",
-    ),
-    def(
-        "script_memory_bytes",
-        Shape::Number,
-        "268435456",
-        "memory that scripts on the embedded engine may take; one that needs more ends in an error; 0 is no limit",
-    ),
-    def(
-        "layout",
-        Shape::Choice(&["plain", "tagged"]),
-        "plain",
-        "spelling of keys; Cluster needs tagged",
-    ),
-    def("modules", Shape::List, "all", "modules to run: all, none, or names separated by commas"),
-    def(
-        "demo",
-        Shape::Choice(&["auto", "on", "off"]),
-        "auto",
-        "the small live demo world; auto is on with the embedded engine only",
-    ),
-    def("log", Shape::Text, "info", "what to log: a level, or filters such as `info,server=debug`"),
-    def(
-        "log_format",
-        Shape::Choice(&["auto", "text", "json"]),
-        "auto",
-        "text or json; auto is text on a terminal and json elsewhere",
-    ),
-    def("admin_token", Shape::Secret, "", "an admin token that exists without being stored"),
-    def(
-        "jwt_key",
-        Shape::Secret,
-        "",
-        "key that signs players' tokens, 32 bytes or more; empty makes one",
-    ),
-    def(
-        "loopback_admin",
-        Shape::Flag,
-        "true",
-        "whether direct loopback requests are admin without login",
-    ),
-    def("origins", Shape::List, "", "further origins that may use the API from a browser"),
-    def(
-        "trusted_proxies",
-        Shape::List,
-        "",
-        "addresses of proxies whose X-Forwarded-For is believed",
-    ),
-    def("session_hours", Shape::Number, "12", "how long a dashboard login lasts without use"),
-    def("stop_wait_s", Shape::Number, "25", "how long a stop waits for requests under way"),
-    def("limits.body_bytes", Shape::Number, "1048576", "largest request body"),
-    def("limits.request_ms", Shape::Number, "30000", "longest time a request may take"),
-    def("limits.header_read_ms", Shape::Number, "5000", "longest time to send the request head"),
-    def(
-        "limits.write_stall_ms",
-        Shape::Number,
-        "10000",
-        "longest time a client may take nothing of what it is sent, over HTTP, sockets and RESP",
-    ),
-    def("limits.connections", Shape::Number, "20000", "open connections; 0 is no limit"),
-    def(
-        "limits.connections_per_address",
-        Shape::Number,
-        "1024",
-        "open connections from one address; 0 is no limit",
-    ),
-    def(
-        "limits.requests_per_second",
-        Shape::Number,
-        "2000",
-        "requests of one account, with a burst of twice that; 0 is no limit",
-    ),
-    def(
-        "limits.anonymous_per_second",
-        Shape::Number,
-        "100",
-        "requests of one address without login, with a burst of twice that; 0 is no limit",
-    ),
-    def(
-        "limits.logins_per_minute",
-        Shape::Number,
-        "5",
-        "tries to log in from one address; 0 is no limit",
-    ),
-    def("limits.sockets_per_account", Shape::Number, "10", "sockets of one account; 0 is no limit"),
-    def("limits.sockets_per_address", Shape::Number, "50", "sockets of one address; 0 is no limit"),
-    def("limits.socket_message_bytes", Shape::Number, "65536", "largest message from a socket"),
-    def(
-        "limits.socket_queue_messages",
-        Shape::Number,
-        "256",
-        "messages that may wait for a slow reader",
-    ),
-    def(
-        "limits.socket_queue_bytes",
-        Shape::Number,
-        "1048576",
-        "bytes that may wait for a slow reader",
-    ),
-    def(
-        "limits.socket_recheck_s",
-        Shape::Number,
-        "15",
-        "how often a socket's token is looked at again",
-    ),
-    def("limits.socket_idle_s", Shape::Number, "60", "silence after which a socket is closed"),
-];
+impl Value for bool {
+    const SHAPE: Shape = Shape::Flag;
+
+    fn read(text: &str) -> Self {
+        text == "true"
+    }
+}
+
+impl Value for u64 {
+    const SHAPE: Shape = Shape::Number;
+
+    fn read(text: &str) -> Self {
+        text.parse().unwrap_or(0)
+    }
+}
+
+impl Value for u32 {
+    const SHAPE: Shape = Shape::Number;
+
+    fn read(text: &str) -> Self {
+        u64::read(text).try_into().unwrap_or(u32::MAX)
+    }
+}
+
+impl Value for usize {
+    const SHAPE: Shape = Shape::Number;
+
+    fn read(text: &str) -> Self {
+        u64::read(text).try_into().unwrap_or(usize::MAX)
+    }
+}
+
+impl Value for i64 {
+    const SHAPE: Shape = Shape::Signed;
+
+    fn read(text: &str) -> Self {
+        text.parse().unwrap_or(0)
+    }
+}
+
+impl Value for Option<f64> {
+    const SHAPE: Shape = Shape::Decimal;
+
+    fn read(text: &str) -> Self {
+        text.parse().ok()
+    }
+}
+
+impl Value for Option<String> {
+    const SHAPE: Shape = Shape::Text;
+
+    fn read(text: &str) -> Self {
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+}
+
+impl Value for Vec<String> {
+    const SHAPE: Shape = Shape::List;
+
+    fn read(text: &str) -> Self {
+        text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    }
+}
+
+/// The words of a choice.
+macro_rules! words {
+    ($Type:ident { $($word:literal = $variant:ident),* }) => {
+        impl crate::settings::Value for $Type {
+            const SHAPE: crate::settings::Shape = crate::settings::Shape::Choice(&[$($word),*]);
+
+            fn read(text: &str) -> Self {
+                match text {
+                    $($word => $Type::$variant,)*
+                    other => unreachable!("{other} is one of the words: it was looked at before"),
+                }
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+/// A group of settings: a struct with a field per setting, the table of their definitions, and the name of each in a
+/// module. `field: type = "default", "sentence";` says all of one; `as Secret` gives its text another shape.
+macro_rules! settings {
+    (
+        $(#[$meta:meta])*
+        pub struct $Group:ident, $names:ident, $prefix:literal {
+            $($field:ident: $type:ty $(as $shape:ident)? = $default:literal, $says:literal;)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone)]
+        pub struct $Group {
+            $(#[doc = $says] pub $field: $type,)*
+        }
+
+        /// The name of each setting.
+        #[allow(non_upper_case_globals, missing_docs, dead_code, unreachable_pub)]
+        pub mod $names {
+            $(pub const $field: $crate::settings::Name =
+                $crate::settings::Name(concat!($prefix, stringify!($field)));)*
+        }
+
+        impl crate::settings::Group for $Group {
+            const DEFS: &'static [crate::settings::SettingDef] = &[$(crate::settings::SettingDef {
+                name: $names::$field.0,
+                shape: crate::settings::shape!($type $(as $shape)?),
+                default: $default,
+                says: $says,
+            },)*];
+
+            fn assign(&mut self, name: &str, text: &str) {
+                match name {
+                    $(name if name == $names::$field.0 => {
+                        self.$field = crate::settings::Value::read(text);
+                    })*
+                    _ => {}
+                }
+            }
+        }
+
+        impl Default for $Group {
+            fn default() -> Self {
+                $Group { $($field: crate::settings::Value::read($default),)* }
+            }
+        }
+    };
+}
+pub(crate) use settings;
+
+macro_rules! shape {
+    ($type:ty) => {
+        <$type as crate::settings::Value>::SHAPE
+    };
+    ($type:ty as $shape:ident) => {
+        crate::settings::Shape::$shape
+    };
+}
+pub(crate) use shape;
+
+/// A struct that [`settings!`] made.
+pub(crate) trait Group: Default {
+    const DEFS: &'static [SettingDef];
+
+    /// Takes a value that fits, if the name is one of its own.
+    fn assign(&mut self, name: &str, text: &str);
+}
+
+/// The name of a setting that there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Name(pub(crate) &'static str);
+
+impl AsRef<str> for Name {
+    fn as_ref(&self) -> &str {
+        self.0
+    }
+}
+
+/// Whether there is a demo world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Demo {
+    /// With the embedded engine only.
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+words!(Demo { "auto" = Auto, "on" = On, "off" = Off });
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Text on a terminal, JSON elsewhere.
+    Auto,
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+words!(LogFormat { "auto" = Auto, "text" = Text, "json" = Json });
+words!(Layout { "plain" = Plain, "tagged" = Tagged });
+
+settings! {
+    /// What can be set about the server itself.
+    pub struct ServerSettings, names, "" {
+        http: Option<String> as Address = "127.0.0.1:7070", "address of dashboard, API and sockets";
+        redis: Option<String> as Url = "", "Redis or Valkey to use; empty means the embedded engine";
+        data: Option<String> = "", "directory of the embedded engine; empty means the user's data directory";
+        resp: Option<String> as Address = "", "address where the embedded engine speaks RESP; empty is off";
+        resp_password: Option<String> as Secret = "", "password that RESP clients must give";
+        resp_users: Option<String> = "", "file of users that RESP clients log in as, with the lines of a Redis ACL file";
+        script_memory_bytes: usize = "268435456",
+            "memory that scripts on the embedded engine may take; one that needs more ends in an error; 0 is no limit";
+        layout: Layout = "plain", "spelling of keys; Cluster needs tagged";
+        modules: Vec<String> = "all", "modules to run: all, none, or names separated by commas";
+        demo: Demo = "auto", "the small live demo world; auto is on with the embedded engine only";
+        log: Option<String> = "info", "what to log: a level, or filters such as `info,server=debug`";
+        log_format: LogFormat = "auto", "text or json; auto is text on a terminal and json elsewhere";
+        admin_token: Option<String> as Secret = "", "an admin token that exists without being stored";
+        jwt_key: Option<String> as Secret = "", "key that signs players' tokens, 32 bytes or more; empty makes one";
+        loopback_admin: bool = "true", "whether direct loopback requests are admin without login";
+        origins: Vec<String> = "", "further origins that may use the API from a browser";
+        trusted_proxies: Vec<String> = "", "addresses of proxies whose X-Forwarded-For is believed";
+        session_hours: u64 = "12", "how long a dashboard login lasts without use";
+        stop_wait_s: u64 = "25", "how long a stop waits for requests under way";
+    }
+}
+
+settings! {
+    /// What a client may use at most.
+    pub struct LimitSettings, limit_names, "limits." {
+        body_bytes: usize = "1048576", "largest request body";
+        request_ms: u64 = "30000", "longest time a request may take";
+        header_read_ms: u64 = "5000", "longest time to send the request head";
+        write_stall_ms: u64 = "10000",
+            "longest time a client may take nothing of what it is sent, over HTTP, sockets and RESP";
+        connections: usize = "20000", "open connections; 0 is no limit";
+        connections_per_address: usize = "1024", "open connections from one address; 0 is no limit";
+        requests_per_second: u32 = "2000", "requests of one account, with a burst of twice that; 0 is no limit";
+        anonymous_per_second: u32 = "100",
+            "requests of one address without login, with a burst of twice that; 0 is no limit";
+        logins_per_minute: u32 = "5", "tries to log in from one address; 0 is no limit";
+        sockets_per_account: usize = "10", "sockets of one account; 0 is no limit";
+        sockets_per_address: usize = "50", "sockets of one address; 0 is no limit";
+        socket_message_bytes: usize = "65536", "largest message from a socket";
+        socket_queue_messages: usize = "256", "messages that may wait for a slow reader";
+        socket_queue_bytes: usize = "1048576", "bytes that may wait for a slow reader";
+        socket_recheck_s: u64 = "15", "how often a socket's token is looked at again";
+        socket_idle_s: u64 = "60", "silence after which a socket is closed";
+    }
+}
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -253,37 +364,59 @@ impl Setting {
     }
 }
 
-/// All settings, each with its value and source.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    all: BTreeMap<&'static str, Setting>,
+macro_rules! groups {
+    ($($group:ident: $Group:ty, $says:literal;)*) => {
+        /// All settings: typed, and each as text with its source.
+        #[derive(Debug, Clone)]
+        pub struct Settings {
+            all: BTreeMap<&'static str, Setting>,
+            $(#[doc = $says] pub $group: $Group,)*
+        }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                let defs = [$(<$Group as Group>::DEFS),*].concat().into_iter();
+                let all = defs.map(|def| {
+                    let text = def.default.to_owned();
+                    (def.name, Setting { def, text, source: Source::Default })
+                });
+                Settings { all: all.collect(), $($group: <$Group>::default(),)* }
+            }
+        }
+
+        impl Settings {
+            fn assign(&mut self, name: &str, text: &str) {
+                $(self.$group.assign(name, text);)*
+            }
+        }
+    };
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Settings::new()
-    }
+groups! {
+    server: ServerSettings, "Of the server itself.";
+    limits: LimitSettings, "What a client may use at most.";
+    worlds: crate::worlds::WorldsSettings, "Of reactors and monsters together.";
+    reactors: crate::reactors::settings::ReactorsSettings, "Of the reactors.";
+    monsters: crate::monsters::settings::MonstersSettings, "Of the monsters.";
+    galaxy: crate::galaxy::settings::GalaxySettings, "Of the galaxy.";
+    rooms: crate::rooms::settings::RoomsSettings, "Of the rooms.";
+    jobs: crate::jobs::settings::JobsSettings, "Of the job queues.";
 }
 
 impl Settings {
     /// Defaults of the server and of all modules.
     pub fn new() -> Self {
-        let modules = crate::modules::MODULES.iter().flat_map(|module| module.settings);
-        let all = SETTINGS
-            .iter()
-            .chain(crate::worlds::SETTINGS)
-            .chain(modules)
-            .map(|def| {
-                let setting =
-                    Setting { def: *def, text: def.default.to_owned(), source: Source::Default };
-                (def.name, setting)
-            })
-            .collect();
-        Settings { all }
+        Settings::default()
     }
 
     /// Sets one by name; the last source wins.
-    pub fn set(&mut self, name: &str, text: &str, source: Source) -> Result<(), SettingError> {
+    pub fn set(
+        &mut self,
+        name: impl AsRef<str>,
+        text: &str,
+        source: Source,
+    ) -> Result<(), SettingError> {
+        let name = name.as_ref();
         let Some(setting) = self.all.get_mut(name) else {
             return Err(SettingError::Unknown {
                 name: name.to_owned(),
@@ -298,6 +431,7 @@ impl Settings {
         }
         text.clone_into(&mut setting.text);
         setting.source = source;
+        self.assign(name, text);
         Ok(())
     }
 
@@ -306,45 +440,9 @@ impl Settings {
         self.all.values()
     }
 
-    /// One setting. Asking for a name that is not in the table is a bug.
-    pub fn get(&self, name: &str) -> &Setting {
-        self.all.get(name).expect("settings are asked for by names of the table")
-    }
-
-    /// Its text, `None` when empty.
-    pub fn text(&self, name: &str) -> Option<&str> {
-        Some(self.get(name).text.as_str()).filter(|text| !text.is_empty())
-    }
-
-    /// A [`Shape::Flag`].
-    pub fn flag(&self, name: &str) -> bool {
-        self.get(name).text == "true"
-    }
-
-    /// A [`Shape::Number`]; its shape was checked when it was set.
-    pub fn number(&self, name: &str) -> u64 {
-        self.get(name).text.parse().unwrap_or(0)
-    }
-
-    /// A [`Shape::Signed`]; its shape was checked when it was set.
-    pub fn signed(&self, name: &str) -> i64 {
-        self.get(name).text.parse().unwrap_or(0)
-    }
-
-    /// A [`Shape::Number`] as a size or count in memory.
-    pub fn size(&self, name: &str) -> usize {
-        usize::try_from(self.number(name)).unwrap_or(usize::MAX)
-    }
-
-    /// A [`Shape::Number`] in milliseconds.
-    pub fn millis(&self, name: &str) -> Duration {
-        Duration::from_millis(self.number(name))
-    }
-
-    /// A [`Shape::List`].
-    pub fn list(&self, name: &str) -> Vec<String> {
-        let text = &self.get(name).text;
-        text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    /// One setting as text, with its source.
+    pub fn get(&self, name: Name) -> &Setting {
+        &self.all[name.0]
     }
 }
 
@@ -465,8 +563,8 @@ mod tests {
         let mut settings = Settings::new();
         settings.set("stop_wait_s", "3", Source::Env("E".into())).unwrap();
         settings.set("stop_wait_s", "4", Source::Flag("--f".into())).unwrap();
-        assert_eq!(settings.number("stop_wait_s"), 4);
-        assert_eq!(settings.get("stop_wait_s").source, Source::Flag("--f".into()));
+        assert_eq!(settings.server.stop_wait_s, 4);
+        assert_eq!(settings.get(names::stop_wait_s).source, Source::Flag("--f".into()));
     }
 
     #[test]
@@ -474,8 +572,8 @@ mod tests {
         let mut settings = Settings::new();
         settings.set("admin_token", "wk_secret", Source::Default).unwrap();
         settings.set("redis", "redis://me:hunter2@h:1/0", Source::Default).unwrap();
-        assert_eq!(settings.get("admin_token").shown(), "(hidden)");
-        assert_eq!(settings.get("redis").shown(), "redis://me:***@h:1/0");
+        assert_eq!(settings.get(names::admin_token).shown(), "(hidden)");
+        assert_eq!(settings.get(names::redis).shown(), "redis://me:***@h:1/0");
         assert_eq!(hide_password("redis://h:1"), "redis://h:1");
     }
 

@@ -21,19 +21,30 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::reply::{self, Refusal};
-use crate::settings::{SettingDef, Shape};
+use crate::settings::{settings, words};
 
-/// Settings of both modules.
-pub(crate) const SETTINGS: &[SettingDef] = &[SettingDef {
-    name: "worlds.on_stop",
-    shape: Shape::Choice(&["teardown", "keep"]),
-    default: "teardown",
-    says: "what the last server to stop does with reactors and monsters, which their services call volatile",
-}];
+/// What becomes of the worlds when the last server stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnStop {
+    /// They are emptied.
+    Teardown,
+    /// They stay.
+    Keep,
+}
+
+words!(OnStop { "teardown" = Teardown, "keep" = Keep });
+
+settings! {
+    /// What can be set about reactors and monsters together.
+    pub struct WorldsSettings, names, "worlds." {
+        on_stop: OnStop = "teardown",
+            "what the last server to stop does with reactors and monsters, which their services call volatile";
+    }
+}
 
 /// Whether the last server to stop has something to do.
 pub(crate) fn asks_who_is_last(app: &App) -> bool {
-    app.settings.text("worlds.on_stop") == Some("teardown")
+    app.settings.worlds.on_stop == OnStop::Teardown
         && (app.runs("reactors") || app.runs("monsters"))
 }
 

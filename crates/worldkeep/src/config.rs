@@ -1,9 +1,10 @@
-//! Configuration in layers: defaults, then `worldkeep.toml` (or `--config FILE`), then `WORLDKEEP_…`, then
-//! flags. What is unknown is an error that names the nearest known setting; secrets may come from files.
+//! Configuration in layers: defaults, then `worldkeep.toml` (or `--config FILE`), then
+//! `WORLDKEEP_…`, then flags. An unknown setting is an error that names the nearest known setting;
+//! secrets may come from files.
 
 use std::path::{Path, PathBuf};
 
-use server::settings::{SettingError, Settings, Shape, Source};
+use server::settings::{Name, SettingError, Settings, Shape, Source};
 
 use crate::exit::Failure;
 
@@ -24,7 +25,7 @@ impl From<SettingError> for Failure {
 pub fn load(
     file: Option<&Path>,
     env: impl IntoIterator<Item = (String, String)>,
-    flags: &[(&str, String, &str)],
+    flags: &[(Name, String, &str)],
 ) -> Result<Settings, Failure> {
     let mut settings = Settings::new();
     match file {
@@ -144,6 +145,8 @@ pub(crate) fn plain(error: &std::io::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use server::settings::names;
+
     use super::*;
 
     fn env(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -164,14 +167,15 @@ mod tests {
             ("WORLDKEEP_LAYOUT", "tagged"),
             ("HOME", "/"),
         ]);
-        let settings = load(Some(&file), env, &[("http", "127.0.0.1:3".into(), "--http")]).unwrap();
-        assert_eq!(settings.text("http"), Some("127.0.0.1:3"));
-        assert_eq!(settings.get("http").source.to_string(), "flag --http");
-        assert_eq!(settings.get("layout").source.to_string(), "environment WORLDKEEP_LAYOUT");
-        assert_eq!(settings.get("log").source, Source::File(file));
-        assert_eq!(settings.number("limits.body_bytes"), 5);
-        assert_eq!(settings.list("modules"), ["jobs", "rooms"]);
-        assert_eq!(settings.get("resp").source, Source::Default);
+        let settings =
+            load(Some(&file), env, &[(names::http, "127.0.0.1:3".into(), "--http")]).unwrap();
+        assert_eq!(settings.server.http.as_deref(), Some("127.0.0.1:3"));
+        assert_eq!(settings.get(names::http).source.to_string(), "flag --http");
+        assert_eq!(settings.get(names::layout).source.to_string(), "environment WORLDKEEP_LAYOUT");
+        assert_eq!(settings.get(names::log).source, Source::File(file));
+        assert_eq!(settings.limits.body_bytes, 5);
+        assert_eq!(settings.server.modules, ["jobs", "rooms"]);
+        assert_eq!(settings.get(names::resp).source, Source::Default);
     }
 
     #[test]
@@ -198,8 +202,8 @@ mod tests {
         std::fs::write(&file, "wk_secret\n").unwrap();
         let path = file.to_str().unwrap();
         let settings = load(None, env(&[("WORLDKEEP_ADMIN_TOKEN_FILE", path)]), &[]).unwrap();
-        assert_eq!(settings.text("admin_token"), Some("wk_secret"));
-        assert_eq!(settings.get("admin_token").shown(), "(hidden)");
+        assert_eq!(settings.server.admin_token.as_deref(), Some("wk_secret"));
+        assert_eq!(settings.get(names::admin_token).shown(), "(hidden)");
         let failure =
             load(None, env(&[("WORLDKEEP_ADMIN_TOKEN_FILE", "/nowhere/x")]), &[]).unwrap_err();
         assert_eq!(failure.code, 2);

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal as _;
 
-use server::settings::Settings;
+use server::settings::{LogFormat, Settings};
 use tracing_subscriber::EnvFilter;
 
 use crate::exit::Failure;
@@ -28,16 +28,16 @@ fn in_full(filter: &str) -> String {
 
 /// Starts logging for `serve`. Refuses a filter it cannot read.
 pub fn start(settings: &Settings) -> Result<(), Failure> {
-    let text = settings.text("log").unwrap_or("info");
+    let text = settings.server.log.as_deref().unwrap_or("info");
     let filter = EnvFilter::try_new(format!("{},{TALKATIVE}", in_full(text))).map_err(|error| {
         Failure::usage(format!(
             "log: `{text}` is no filter ({error}); write a level such as info, or info,server=debug"
         ))
     })?;
-    let json = match settings.text("log_format") {
-        Some("json") => true,
-        Some("text") => false,
-        _ => !std::io::stderr().is_terminal(),
+    let json = match settings.server.log_format {
+        LogFormat::Json => true,
+        LogFormat::Text => false,
+        LogFormat::Auto => !std::io::stderr().is_terminal(),
     };
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -1,6 +1,7 @@
-//! Where the state is, behind one seam. Each verb of a module is an HTTP request and a way to show its answer: with
-//! `--redis` or `--data` the server's own router answers it in this process, without a socket and as the store's
-//! owner; with neither, the running server at `--server` does. So a verb has one implementation, and the same output.
+//! The one way from a verb to the state. Each verb of a module is an HTTP request and a way to show
+//! its answer. With `--redis` or `--data` the server's own router answers it in this process,
+//! without a socket and as the store's owner; with neither, the running server at `--server` does.
+//! So a verb has one implementation, and the same output.
 
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use kernel::{Deadline, Kind, ServerClock, SystemClock};
 use reqwest::Method;
 use serde_json::Value;
 use server::inside::{Answer, Inside};
-use server::settings::Source;
+use server::settings::{Source, names};
 
 use crate::cli::Global;
 use crate::client::{Client, accepted, value};
@@ -120,7 +121,7 @@ pub fn escape(text: &str) -> String {
     })
 }
 
-/// What answers requests.
+/// The server that answers requests: a running one, or its router in this process.
 pub struct Remote(Way);
 
 enum Way {
@@ -138,17 +139,17 @@ impl Remote {
         let (redis, data) = (global.redis.as_deref(), global.data.clone());
         let store = open::store(redis, data, open::Absent::Refuse).await?.store;
         let mut all = config::load(global.config.as_deref(), std::env::vars(), &[])?;
-        all.set("modules", "all", Source::Flag("the command line".into()))?;
+        all.set(names::modules, "all", Source::Flag("the command line".into()))?;
         if let Some(dir) = &global.data {
-            all.set("data", &dir.display().to_string(), Source::Flag("--data".into()))?;
+            all.set(names::data, &dir.display().to_string(), Source::Flag("--data".into()))?;
         }
         if let Some(layout) = global.layout {
-            all.set("layout", layout.word(), Source::Flag("--layout".into()))?;
+            all.set(names::layout, layout.word(), Source::Flag("--layout".into()))?;
         } else if store.status().kind == Kind::Cluster
-            && all.get("layout").source == Source::Default
+            && all.get(names::layout).source == Source::Default
         {
             // Only tagged keys work there, and somebody who wants others says so.
-            all.set("layout", "tagged", Source::Flag("the kind of store".into()))?;
+            all.set(names::layout, "tagged", Source::Flag("the kind of store".into()))?;
         }
         for (name, text) in settings {
             all.set(name, text, Source::Flag("the command line".into()))?;

@@ -1,4 +1,5 @@
-//! What was refused and to whom: `ACL LOG`. Like entries within a minute are one, counted.
+//! `ACL LOG`: the refusals, and the users and clients they hit. Like entries within a minute are
+//! one entry with a count.
 
 use std::collections::VecDeque;
 

@@ -183,7 +183,7 @@ fn list(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     Ok(())
 }
 
-/// What `CLIENT KILL` looks for.
+/// The conditions of `CLIENT KILL`.
 #[derive(Default)]
 struct Filter<'a> {
     id: Option<i64>,

@@ -129,7 +129,8 @@ fn geodist(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     Ok(())
 }
 
-/// A distance as replies show it. What is too large to be one shows as the lowest integer does, as in Redis.
+/// A distance as replies show it. A number that is too large shows as the lowest integer does, as
+/// in Redis.
 fn four_decimals(value: f64) -> String {
     let scaled = (value * 10_000.0).round_ties_even();
     let fits = scaled.abs() < 9_223_372_036_854_775_808.0;
@@ -157,7 +158,7 @@ impl GeoVerb {
         matches!(self, GeoVerb::Radius { read_only: false } | GeoVerb::Member { read_only: false })
     }
 
-    /// Where the source key stands.
+    /// The index of the source key among the arguments.
     fn source(self) -> usize {
         if self == GeoVerb::SearchStore { 2 } else { 1 }
     }

@@ -117,7 +117,7 @@ fn follow(core: &mut Core, pattern: &[u8], element: &[u8]) -> Option<Text> {
     }
 }
 
-/// What an element is compared by.
+/// The weight by which an element is compared.
 enum Weight {
     Score(f64),
     Text(Option<Text>),

@@ -1,5 +1,6 @@
-//! Streams without their readers: `XADD XLEN XRANGE XREVRANGE XTRIM XDEL XSETID`, and the ids and entries that
-//! all stream commands share. What is logged is exact: the id that was made, the length that was left.
+//! Streams without their readers: `XADD XLEN XRANGE XREVRANGE XTRIM XDEL XSETID`, and the ids and
+//! entries that all stream commands share. The log has exact values: the id that was made, the
+//! length that was left.
 
 pub(crate) mod claim;
 pub(crate) mod group;

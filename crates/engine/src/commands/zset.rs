@@ -70,7 +70,7 @@ fn how<'a>(args: &'a [&'a [u8]]) -> Result<(How, &'a [&'a [u8]]), ReplyError> {
     Ok((how, rest))
 }
 
-/// What one pair of `ZADD` does to a member.
+/// The effect of one pair of `ZADD` on a member.
 enum ScoreChange {
     /// A condition forbids it.
     Refused,

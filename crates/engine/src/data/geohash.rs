@@ -35,7 +35,7 @@ impl GeoPoint {
         self.longitude.abs() <= LONGITUDE_MAX && self.latitude.abs() <= LATITUDE_MAX
     }
 
-    /// What the score of a member says; any number says something.
+    /// The place that a member's score encodes; any number encodes one.
     pub(crate) fn from_score(score: f64) -> Self {
         let area = Cell { bits: whole_bits(score), step: STEP_MAX }.area();
         let middle = |(low, high): (f64, f64), max: f64| f64::midpoint(low, high).clamp(-max, max);
@@ -88,7 +88,7 @@ pub(crate) struct Cell {
     pub(crate) step: u32,
 }
 
-/// What a cell covers, lowest and highest degrees.
+/// The area of a cell, as lowest and highest degrees.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Area {
     pub(crate) longitude: (f64, f64),
@@ -176,7 +176,7 @@ fn gather(bits: u64) -> u32 {
     bits as u32
 }
 
-/// The bits of a score. What no place has as its score becomes what an x86-64 processor makes of it.
+/// The bits of a score. A number that is no place's score is converted as an x86-64 processor does.
 fn whole_bits(score: f64) -> u64 {
     const HALF: f64 = 9_223_372_036_854_775_808.0;
     let signed = |value: f64| if (-HALF..HALF).contains(&value) { value as i64 } else { i64::MIN };

@@ -26,7 +26,7 @@ enum Form {
     Large(Box<Large>),
 }
 
-/// What an insert did.
+/// The effect of an insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The member is new.

@@ -12,7 +12,7 @@ pub(crate) struct Out {
     pub(crate) resp3: bool,
 }
 
-/// Where an array of unknown length began.
+/// The offset at which an array of unknown length began.
 #[derive(Debug, Clone, Copy)]
 #[must_use = "close the array with `end_array`"]
 pub(crate) struct Mark(usize);

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Where the files are, below the data directory.
+/// The folder of the files, below the data directory.
 pub(crate) const DIRECTORY: &str = "appendonlydir";
 const NAME: &str = "appendonly.aof.manifest";
 const PREFIX: &str = "appendonly.aof";

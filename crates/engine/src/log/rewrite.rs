@@ -194,7 +194,7 @@ impl Shared {
         let head = inner.function_dump();
         let core = inner.core.as_mut().expect("the core is home when no script runs");
         let log = inner.log.as_mut().ok_or_else(|| io::Error::other("the log was closed"))?;
-        // What is changed already belongs to the old increment: the copy has it too.
+        // Changes made before this moment belong to the old increment: the copy has them too.
         if let Err(error) = log.write(core) {
             disown(core, None, &error);
         }

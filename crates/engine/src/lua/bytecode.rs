@@ -1,6 +1,7 @@
-//! Looks into compiled scripts for one thing: whether they assign to a global. One that does not may have the real
-//! globals as its environment, which saves every `redis` and `KEYS` a step through the read-only ones; nothing it can
-//! call hands out its environment. What cannot be read counts as assigning.
+//! Looks into compiled scripts for one thing: whether they assign to a global. One that does not
+//! may have the real globals as its environment, which saves every `redis` and `KEYS` a step
+//! through the read-only ones; nothing it can call hands out its environment. Code that cannot be
+//! read counts as assigning.
 
 /// Bytes of the header: signature, version, format, byte order and sizes.
 const HEADER: [u8; 12] = [0x1b, b'L', b'u', b'a', 0x51, 0, 1, 4, 8, 4, 8, 0];

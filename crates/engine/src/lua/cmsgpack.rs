@@ -41,7 +41,7 @@ fn pack(lua: &Lua, watch: &Watch, args: &MultiValue) -> mlua::Result<BString> {
     Ok(out.bytes.into())
 }
 
-/// What has been written, and the budget for more.
+/// The bytes written so far, and the budget for more.
 struct Out<'a> {
     bytes: Vec<u8>,
     meter: Meter<'a>,

@@ -10,7 +10,7 @@ const MAX_CAPTURES: usize = 32; // Lua's own limit
 const MAX_DEPTH: u32 = 1500;
 const ESCAPE: u8 = b'%';
 
-/// What a capture holds.
+/// The content of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Capture {
     /// From, length.

@@ -14,7 +14,7 @@ use crate::store::{Jobs, cmd};
 /// Ids in one step of a bulk action.
 pub(crate) const BULK: usize = 100;
 
-/// What cancelling did.
+/// The outcome of cancelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cancelled {

@@ -30,7 +30,7 @@ pub(crate) fn parse(expression: &str, timezone: Option<&str>) -> Result<Cron, Er
     })
 }
 
-/// What firing did.
+/// The outcome of firing a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fired {
@@ -40,13 +40,13 @@ pub enum Fired {
     Coalesced,
     /// Another scheduler was faster.
     Elsewhere,
-    /// Its time was no occurrence of its expression and was put right.
+    /// The time was no occurrence of the expression and was put right.
     Corrected,
     /// The definition is gone, or cannot be read.
     Gone,
 }
 
-/// What becomes of a firing while the one before is not over.
+/// The treatment of a firing while the one before is not over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overlap {
     /// It is dropped.
@@ -63,7 +63,7 @@ pub struct Definition {
     pub job: Job,
     /// Unix milliseconds of the next firing.
     pub next_at: Option<u64>,
-    /// Its state: `cron`, or that of the firing under way.
+    /// The definition's state: `cron`, or that of the firing under way.
     pub status: Option<Status>,
 }
 
@@ -271,7 +271,7 @@ impl Jobs {
     }
 }
 
-/// What fires after `score` when everything missed does, but for the oldest beyond the limit.
+/// The next firing after `score` when every missed one fires, but for the oldest beyond the limit.
 fn caught_up(cron: &Cron, score: u64, now_ms: u64) -> Option<u64> {
     let mut missed = VecDeque::new();
     let mut at = score;

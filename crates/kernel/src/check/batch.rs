@@ -121,6 +121,11 @@ impl Run<'_> {
                 if let Some((_, holder)) = self.neighbour(one, name, &[]) {
                     inherited.push((one, holder));
                 }
+            } else if one.pttl == -1 && one.found.def.drop_endless {
+                let (def, layout) = (one.found.def, one.layout(self.options.layout));
+                let mut suspect = Suspect::new(Case::Endless, def, one.key.to_vec(), layout);
+                suspect.remedy = Some("worldkeep check --repair".to_owned());
+                self.suspect(suspect).await?;
             } else if let Some(detail) = flaw(one.found.def.life, one.pttl) {
                 let finding = Finding::of(Trouble::WrongLife, one.found.def, one.key, detail);
                 let verb = if one.found.def.life == Life::None { "PERSIST" } else { "DEL" };
@@ -204,10 +209,10 @@ fn flaw(life: Life, pttl: i64) -> Option<String> {
 /// The command that removes a value that cannot be read: this check, or a verb with the values of
 /// the key. `None` when the key does not hold all of them.
 fn remedy(found: &Classified<'_>) -> Option<String> {
-    if found.def.drop_unreadable {
-        return Some("worldkeep check --repair".to_owned());
-    }
-    let mut text = found.def.remedy?.to_owned();
+    let Some(remedy) = found.def.remedy else {
+        return found.def.drop_unreadable.then(|| "worldkeep check --repair".to_owned());
+    };
+    let mut text = remedy.to_owned();
     for (name, value) in &found.params {
         text = text.replace(&format!("{{{name}}}"), value);
     }

@@ -35,6 +35,8 @@ pub(super) enum Case {
     BadValue { detail: String },
     /// The key's life is not that of its holder.
     Life { holder: Key },
+    /// The key never ends and should.
+    Endless,
     /// The key (an index) holds an entry that names nothing.
     Dangling { entry: Entry },
     /// The key (a list of free ids) holds one that is in use.
@@ -85,6 +87,7 @@ impl Suspect {
             Case::Life { holder } => {
                 (Trouble::WrongLife, None, format!("does not end together with {holder}"))
             }
+            Case::Endless => (Trouble::WrongLife, None, "never ends and should".to_owned()),
             Case::Dangling { entry } if target.is_empty() => {
                 (Trouble::Dangling, Some(&entry.name), "holds an entry that is no id".to_owned())
             }
@@ -156,6 +159,9 @@ impl Suspect {
                 let theirs = eye.ask(&command("PTTL", holder.as_bytes())).await?;
                 let theirs = reply::int(&theirs).unwrap_or(-2);
                 Ok(own == -1 || (own >= 0 && theirs >= 0 && (own - theirs).abs() > 1_000))
+            }
+            Case::Endless => {
+                Ok(reply::int(&eye.ask(&command("PTTL", &self.key)).await?) == Some(-1))
             }
             Case::Dangling { entry } => Ok(gone && self.still_in(eye, entry).await?),
             Case::InUse { entry } => Ok(!gone && self.still_in(eye, entry).await?),
@@ -242,6 +248,7 @@ impl Suspect {
             Case::WrongType { .. } | Case::BadValue { .. } if self.def.drop_unreadable => {
                 Some(command("DEL", &self.key))
             }
+            Case::Endless => Some(command("DEL", &self.key)),
             Case::Orphan if self.def.belongs.is_some_and(|belongs| belongs.drop) => {
                 Some(command("DEL", &self.key))
             }

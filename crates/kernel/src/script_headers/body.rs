@@ -158,6 +158,10 @@ impl Body {
                 continue;
             }
             let statement = statement.strip_prefix("local ").unwrap_or(statement);
+            if let Some(head) = statement.strip_prefix("function ") {
+                found.extend(self.passed(head, name));
+                continue;
+            }
             let Some((names, values)) = statement.split_once(" = ") else { continue };
             let values = split_top(values);
             for (known, value) in names.split(',').zip(values) {
@@ -168,6 +172,22 @@ impl Body {
             }
         }
         found
+    }
+
+    /// What the calls of a function pass for one of its parameters; `head` is `name(a, b)`.
+    fn passed(&self, head: &str, parameter: &str) -> Vec<&str> {
+        let Some((function, parameters)) = head.split_once('(') else { return Vec::new() };
+        let parameters = parameters.split_once(')').map_or("", |(inside, _)| inside);
+        let Some(at) = parameters.split(',').position(|known| known.trim() == parameter) else {
+            return Vec::new();
+        };
+        let call = format!("{function}(");
+        let calls = self.0.match_indices(&call).filter_map(|(from, _)| {
+            let rest = &self.0[from + call.len()..];
+            let passed = split_top(&rest[..closing(rest, '(', ')')?]).get(at).copied()?;
+            (passed != parameter).then_some(passed)
+        });
+        calls.collect()
     }
 
     pub(super) fn check_answers(&self, header: &Header, problems: &mut Vec<String>) {

@@ -1,5 +1,5 @@
-//! Documents as their modules read them. What a text says is kept beside it, so that the changes of a batch
-//! read it once at most, and write its text once.
+//! Documents as their modules read them. The parsed document is kept beside its text, so that the
+//! changes of a batch parse it once at most and write its text once.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,15 +17,16 @@ pub trait Document: Sized + Send + Sync + 'static {
     /// Reads the text of a key. The fault is [`Fault::Corrupt`].
     fn read(key: &[u8], text: &[u8]) -> Result<Self, Fault>;
 
-    /// The text to be stored. What differs from `before` is put into its text; a new document has none.
+    /// The text to be stored. Members that differ from `before` are put into its text; a new
+    /// document has none before it.
     fn text(&self, before: Option<(&Self, &[u8])>) -> Result<Vec<u8>, Fault>;
 }
 
-/// What is stored under a key.
+/// The value stored under a key.
 pub struct Stored<D> {
     /// `None`: there is nothing, or its text is not written yet.
     text: Option<Vec<u8>>,
-    /// What the text says, once somebody has asked.
+    /// The parsed text, once somebody has asked for it.
     document: OnceLock<Result<Arc<D>, Fault>>,
 }
 

@@ -184,7 +184,7 @@ impl<S: Source> Worker<S> {
         }
     }
 
-    /// Makes the calls of a batch at once. Those that found something changed wait again.
+    /// Makes the calls of a batch at once. A call that found something changed waits again.
     async fn call(&mut self, len: usize) {
         let calls = self.hand.iter_mut().take(len).map(Change::call);
         let outcomes = futures_util::future::join_all(calls).await;

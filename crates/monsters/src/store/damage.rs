@@ -73,8 +73,11 @@ impl Monsters {
         hit: Hit,
         answers: Option<&Pending>,
     ) -> Result<Blow> {
+        let names_life = hit.attack.life.is_some();
         match self.try_hit(tenant, id, hit, answers).await? {
             Written::Answer(blow) => Ok(blow),
+            // The life it was aimed at is over.
+            Written::Guarded(_) if names_life => Err(MonsterError::NotFound),
             Written::Guarded(_) => Err(MonsterError::Contended),
         }
     }
@@ -87,7 +90,12 @@ impl Monsters {
         answers: Option<&Pending>,
     ) -> Result<Written<Blow>> {
         let mut nonce = Nonce { dice: self.options.dice.clone(), drawn: None };
+        let (deaths, before) = (self.deaths.clone(), self.deaths.count());
         let rule = move |context: &Context, step: Step, monster: &mut Monster| {
+            // Its target died while it waited: this is an heir.
+            if deaths.since(before, tenant, id) {
+                return Err(MonsterError::NotFound);
+            }
             context.strike(step, monster, &hit, &mut nonce)
         };
         let (blow, after) = match self.change(tenant, id, answers, rule).await? {
@@ -96,8 +104,12 @@ impl Monsters {
         };
         match after {
             After::Lives(turn) => self.after_hit(tenant, id, turn).await,
-            After::Rises(Some(revive)) => self.rise(&revive).await,
-            After::Rises(None) => {}
+            After::Rises(revive) => {
+                self.deaths.note(tenant, id);
+                if let Some(revive) = revive {
+                    self.rise(&revive).await;
+                }
+            }
         }
         Ok(Written::Answer(blow))
     }
@@ -129,6 +141,12 @@ impl Context {
             return Err(MonsterError::Skill(SkillCheck::Boss));
         }
         let attack = &hit.attack;
+        let (lives, id) = (&self.keys.lives, monster.unique_id.to_string());
+        let step = match attack.life {
+            None => step,
+            Some(0 | 1) => step.while_no_field(lives, id),
+            Some(life) => step.while_field(lives, id, (life - 1).to_string()),
+        };
         let blow = strike(monster, attack, self.stamp());
         if blow.dead {
             return Err(MonsterError::Dead);

@@ -206,7 +206,9 @@ impl Monsters {
             let step = context.removal(step, monster)?.event(&context.keys.events, &gone);
             Ok(Decision::Write(step, monster.clone()))
         };
-        self.alter(tenant, id, answers, rule).await
+        let gone = self.alter(tenant, id, answers, rule).await?;
+        self.deaths.note(tenant, id);
+        Ok(gone)
     }
 
     /// Removes every monster of a field. One that cannot be removed does not stop the rest.
@@ -257,7 +259,14 @@ impl Monsters {
                 && !listed.ruined.iter().any(|(ruined, _)| ruined == *id)
         };
         for id in ids.iter().filter(known) {
-            // An entry without a monster: it goes, unless the monster came meanwhile.
+            // A value that is no text, or an entry without a monster: both go, unless the monster came meanwhile.
+            match self.destroy(tenant, *id).await {
+                Err(MonsterError::NotFound) => {}
+                done => {
+                    cleared.note(*id, done);
+                    continue;
+                }
+            }
             let map = self.of(tenant.id)?.map(field)?;
             let step = Step::new(self.keys.monster(tenant.id, *id)?).absent();
             self.store.step(&step.srem(map, id.to_string()), self.by()).await?;
@@ -281,6 +290,9 @@ impl Monsters {
             step.lpush(&keys.free, id.to_string()).del(self.keys.drop_timer(tenant, id)?);
         for field in fields {
             step = step.srem(keys.map(*field)?, id.to_string());
+        }
+        for kind in ["fx", "rec", "decay", "drop"] {
+            step = step.ops(keys.timers.cancel(&format!("{kind}:{id}")));
         }
         self.store.step(&step, self.by()).await?;
         Ok(())
@@ -313,22 +325,6 @@ impl Monsters {
             }
         }
         Ok(cleared)
-    }
-
-    /// Takes away every cooldown of a monster, also of skills its template does not have: SCAN and DEL.
-    pub async fn clear_cooldowns(&self, tenant: &Tenant, id: u32) -> Result<usize> {
-        let (scope, number) = (tenant.id.to_string(), id.to_string());
-        let values = [("tenant_id", scope.as_str()), ("monster_id", number.as_str())];
-        let mut count = 0;
-        for found in self.scan(&def::cooldown, &values).await? {
-            let Some((_, skill)) = found.iter().find(|(name, _)| *name == "skill_id") else {
-                continue;
-            };
-            let key = self.keys.cooldown(tenant.id, id, skill.parse().unwrap_or(0))?;
-            let gone = self.store.call(Cmd::new().arg("DEL").arg(&key), self.by()).await?;
-            count += usize::from(reply::int(&gone) == Some(1));
-        }
-        Ok(count)
     }
 
     /// All keys of a definition that have these values, each as its values.

@@ -148,6 +148,7 @@ impl Monsters {
         for id in self.ids(tenant, field).await? {
             match self.use_skill(tenant, id, skill, level, false).await {
                 Ok(_) => used += 1,
+                Err(error) if error.may_pass() => return Err(error),
                 Err(error) => tracing::debug!(id, %error, "a monster did not use the skill"),
             }
         }
@@ -225,7 +226,7 @@ fn check(monster: &Monster, template: Option<&Template>, skill: &Skill) -> Resul
     // Only what the template has: then a kill can clear every cooldown by its name.
     let has = |t: &Template| t.skills.iter().any(|s| (s.id, s.level) == (skill.id, skill.level));
     if !template.is_some_and(has) {
-        return refuse(SkillCheck::Unknown);
+        return refuse(SkillCheck::NotItsOwn);
     }
     if skill.hp > 0 && monster.hp_percent() > u64::from(skill.hp) {
         return refuse(SkillCheck::Threshold);

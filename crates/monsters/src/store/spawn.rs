@@ -98,6 +98,8 @@ impl Monsters {
             args.extend(monster.parts());
             args.extend(created(&monster));
             args.extend(drop_timer(&monster, &template, now));
+            let skills: Vec<String> = template.skills.iter().map(|s| s.id.to_string()).collect();
+            args.push(skills.join(" "));
             unborn.push(monster);
         }
         self.ensure_scope(tenant.id).await?;
@@ -108,13 +110,13 @@ impl Monsters {
             Drawn::Busy => return Err(MonsterError::IdSpaceBusy),
             Drawn::Born(born) => born,
         };
-        for (monster, (id, control)) in unborn.iter_mut().zip(born) {
+        for (monster, [id, control]) in unborn.iter_mut().zip(born) {
             monster.unique_id = id;
             monster.control_character_id = control;
             let (key, text) = (self.keys.monster(tenant.id, id)?, monster.text());
             self.writer.remember(key, text.into_bytes(), monster.clone());
         }
-        if args.iter().skip(4).skip(4).step_by(7).any(|timer| !timer.is_empty()) {
+        if args.iter().skip(4).skip(4).step_by(8).any(|timer| !timer.is_empty()) {
             self.wake();
         }
         Ok(Ended::Born(unborn))
@@ -122,7 +124,7 @@ impl Monsters {
 
     async fn run_spawn(&self, keys: &SpawnKeys, args: &[String]) -> Result<Drawn> {
         let (facts, parts) = args.split_at(4);
-        let prefixes = [&keys.of.monsters, &keys.of.drop_timers];
+        let prefixes = [&keys.of.monsters, &keys.of.drop_timers, &keys.of.cooldowns];
         let args = facts.iter().chain(prefixes).chain(parts);
         let args: Vec<&[u8]> = args.map(String::as_bytes).collect();
         let answer = self.store.script(&scripts::SPAWN, &keys.all(), &args, self.by()).await?;
@@ -134,9 +136,9 @@ impl Monsters {
         }
         let number =
             |value: &kernel::Value| reply::int(value).and_then(|number| u32::try_from(number).ok());
-        let pair = |pair: &[kernel::Value]| Some((number(&pair[0])?, number(&pair[1])?));
+        let pair = |one: &[kernel::Value]| Some([number(&one[0])?, number(&one[1])?]);
         let born = reply::list(&answer)
-            .and_then(|items| items.chunks_exact(2).map(pair).collect::<Option<Vec<_>>>());
+            .and_then(|items| items.chunks_exact(3).map(pair).collect::<Option<Vec<_>>>());
         let born =
             born.ok_or_else(|| reply::unexpected("spawn", "ids and controllers", &answer))?;
         Ok(Drawn::Born(born))
@@ -149,7 +151,7 @@ enum Drawn {
     Lost,
     Busy,
     /// Ids and controllers.
-    Born(Vec<(u32, u32)>),
+    Born(Vec<[u32; 2]>),
 }
 
 /// The keys of the script.
@@ -166,7 +168,7 @@ impl SpawnKeys {
         Ok(SpawnKeys { of, map, present, hidden })
     }
 
-    fn all(&self) -> [&[u8]; 8] {
+    fn all(&self) -> [&[u8]; 9] {
         [
             self.of.next.as_bytes(),
             self.of.free.as_bytes(),
@@ -176,6 +178,7 @@ impl SpawnKeys {
             self.of.events.as_bytes(),
             self.of.timers.due.as_bytes(),
             self.of.timers.data.as_bytes(),
+            self.of.lives.as_bytes(),
         ]
     }
 }

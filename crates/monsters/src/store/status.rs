@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::Monsters;
 use super::change::Context;
 use crate::effects::{self, NewEffect};
-use crate::error::{MonsterError, Result};
+use crate::error::Result;
 use crate::events;
 use crate::model::{Effect, Monster};
 
@@ -80,9 +80,7 @@ impl Monsters {
         for id in self.ids(tenant, field).await? {
             match self.apply_status(tenant, id, new).await {
                 Ok(_) => taken += 1,
-                Err(MonsterError::Bad { field, says }) => {
-                    return Err(MonsterError::Bad { field, says });
-                }
+                Err(error) if error.is_bad() || error.may_pass() => return Err(error),
                 Err(error) => tracing::debug!(id, %error, "an effect did not take"),
             }
         }
@@ -100,6 +98,7 @@ impl Monsters {
         for id in self.ids(tenant, field).await? {
             match self.cancel_status(tenant, id, types, None).await {
                 Ok(effects) => gone += effects.len(),
+                Err(error) if error.may_pass() => return Err(error),
                 Err(error) => tracing::debug!(id, %error, "effects were not taken away"),
             }
         }

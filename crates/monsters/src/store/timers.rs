@@ -54,15 +54,14 @@ impl Monsters {
     pub async fn serve_timers(self: Arc<Self>, stop: impl Future<Output = ()>) {
         let timers = self.timers();
         *self.wake.lock() = Some(timers.waker());
-        timers
-            .serve(
-                |timer| {
-                    let this = Arc::clone(&self);
-                    async move { this.act(&timer).await }
-                },
-                stop,
-            )
-            .await;
+        let act = |timer: Timer| {
+            let this = Arc::clone(&self);
+            async move { this.act(&timer).await }
+        };
+        tokio::select! {
+            () = timers.serve(act, stop) => {}
+            () = self.clear_for_ever() => {}
+        }
     }
 
     /// The timers of all tenants.

@@ -13,6 +13,7 @@ mod damage;
 mod drops;
 mod killed;
 mod later;
+mod lives;
 mod remove;
 mod skills;
 mod spawn;

@@ -16,7 +16,7 @@ on_every_store!(spawn_index_and_event_are_one_round_trip, |store| {
     world.monsters.spawn(&world.tenant, world.field, &spawn).await.unwrap();
     let sent = recorder.take_commands();
     assert_eq!(sent.lines().count(), 1, "{sent}");
-    assert!(sent.starts_with("SCRIPT spawn 8 "), "{sent}");
+    assert!(sent.starts_with("SCRIPT spawn 9 "), "{sent}");
 });
 
 on_every_store!(an_ordinary_hit_is_one_round_trip_and_so_is_a_kill, |store| {

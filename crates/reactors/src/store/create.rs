@@ -47,7 +47,7 @@ pub enum Created {
     },
     /// Another of its kind stands there.
     SpotTaken {
-        /// Which.
+        /// The id of the other reactor.
         id: u32,
     },
 }

@@ -14,7 +14,7 @@ use crate::model::Reactor;
 /// A strike of a character.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Hit {
-    /// Which character.
+    /// The character that strikes.
     pub character_id: u32,
     /// Which skill; 0 is a plain attack.
     pub skill_id: u32,
@@ -227,7 +227,7 @@ mod tests {
         let Decision::Write(step, struck) = decided else { panic!("it stands") };
         assert_eq!(struck, Struck::Hit { state: 1 });
         assert_eq!(step.guards().len(), 2);
-        assert_eq!(names(&step).join(" "), "SET XACK ZREM HDEL XADD XADD");
+        assert_eq!(names(&step).join(" "), "SET XACK XDEL ZREM HDEL XADD XADD");
     }
 
     #[test]

@@ -24,11 +24,11 @@ const GOODBYE: Duration = Duration::from_secs(3);
 
 /// Where the database is: by its URL, in the data directory, or with the embedded engine's own data.
 fn place(app: &App) -> Result<DatabaseAddress, String> {
-    if let Some(url) = app.settings.text("galaxy.database_url") {
+    if let Some(url) = app.settings.galaxy.database_url.as_deref() {
         return Ok(DatabaseAddress::choose(Some(url), None));
     }
     let status = app.store().status();
-    let dir = match (app.settings.text("data"), status.kind) {
+    let dir = match (app.settings.server.data.as_deref(), status.kind) {
         (Some(dir), _) => Some(PathBuf::from(dir)),
         (None, Kind::Embedded) => Some(PathBuf::from(status.address)),
         // Each store has accounts of its own.
@@ -77,13 +77,15 @@ impl Gateway {
     }
 
     async fn open(&self, app: &App) -> Result<Fleets, String> {
-        let key = app.settings.text("jwt_key");
+        let key = app.settings.server.jwt_key.as_deref();
         let accounts = Accounts::open(place(app)?, Arc::clone(&app.clock), key);
         let accounts = accounts.await.map_err(|error| error.to_string())?;
         let tied = accounts.tie(app.store(), self.keys).await.map_err(|error| error.to_string())?;
         self.identity.get_or_init(async || tied).await;
-        let first =
-            (app.settings.text("galaxy.admin_user"), app.settings.text("galaxy.admin_password"));
+        let first = (
+            app.settings.galaxy.admin_user.as_deref(),
+            app.settings.galaxy.admin_password.as_deref(),
+        );
         if let (Some(user), Some(password)) = first {
             match accounts.first_admin(user, password).await {
                 Ok(Some(_)) => tracing::info!(user, "the first admin was made"),

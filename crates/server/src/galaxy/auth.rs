@@ -61,7 +61,7 @@ impl<'a> Guard<'a> {
     async fn take(app: &'a App, caller: &Caller, username: &str) -> Result<Self, Refusal> {
         spend(app, caller).await?;
         let account = format!("galaxy account {username}");
-        let most = app.settings.number("galaxy.wrong_passwords_per_minute");
+        let most = app.settings.galaxy.wrong_passwords_per_minute;
         if let Err(wait_s) = tries::take(app.store(), &account, most).await? {
             let why = "too many wrong passwords for this account; wait a minute";
             return Err(Refusal::new(errors::TOO_OFTEN, why).retry_after(wait_s));
@@ -80,7 +80,7 @@ impl<'a> Guard<'a> {
 
 /// Takes one of the tries of an address.
 async fn spend(app: &App, caller: &Caller) -> Result<(), Refusal> {
-    let most = app.settings.number("galaxy.logins_per_minute");
+    let most = app.settings.galaxy.logins_per_minute;
     let address = format!("galaxy address {}", caller.address);
     let spent = tries::take(app.store(), &address, most).await?;
     spent.map_err(|wait_s| Refusal::from(errors::TOO_OFTEN).retry_after(wait_s))

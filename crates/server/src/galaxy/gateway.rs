@@ -10,7 +10,7 @@ use std::sync::Arc;
 use galaxy::keys::Keys;
 use galaxy::physics::solar::SOL;
 use galaxy::{
-    Engine, Epoch, Fleets, Handle, Online, Options, Orders, Placement, Seen, Snapshots, Standing,
+    Engine, Fleets, Handle, Online, Options, Orders, Placement, Seen, Snapshots, Standing,
 };
 use kernel::{Clock, Kind};
 use parking_lot::Mutex;
@@ -18,6 +18,7 @@ use tokio::sync::{Notify, OnceCell, broadcast, watch};
 use uuid::Uuid;
 
 use crate::app::App;
+use crate::galaxy::settings::Restore;
 use crate::limits::Counts;
 use crate::reply::{ErrorDef, Refusal};
 use crate::settings::Settings;
@@ -80,35 +81,35 @@ pub(crate) const WORLD_LOST: ErrorDef = ErrorDef {
 
 /// How an engine of this server is told to work.
 pub(crate) fn options(app: &App, create: bool) -> Options {
-    let epoch = match app.settings.text("galaxy.epoch") {
-        Some("j2000") => Epoch::J2000,
-        _ => Epoch::Now,
-    };
+    let settings = &app.settings.galaxy;
     // A pilot of the demo should not wait a second for the ship to answer.
     let default = if app.demo() { 10.0 } else { 1.0 };
-    let rate = app.settings.text("galaxy.tick_rate").and_then(|text| text.parse().ok());
     // A place that does not exist was refused at the start.
     let spawn_place = settings_place(&app.settings).unwrap_or_default();
-    let restore = match app.settings.text("galaxy.restore") {
-        Some("auto") => true,
-        Some("wait") => false,
-        _ => app.store().status().kind == Kind::Embedded,
+    let restore = match settings.restore {
+        Restore::Auto => true,
+        Restore::Wait => false,
+        Restore::Own => app.store().status().kind == Kind::Embedded,
     };
     Options {
         restore,
         spawn_place,
-        create: create.then_some(epoch),
-        rate: rate.filter(|rate| galaxy::pace::RANGE.contains(rate)).unwrap_or(default),
+        create: create.then_some(settings.epoch),
+        rate: settings
+            .tick_rate
+            .filter(|rate| galaxy::pace::RANGE.contains(rate))
+            .unwrap_or(default),
         ..Options::new(app.server_id.clone())
     }
 }
 
 /// Where new ships appear, as set.
 pub(crate) fn settings_place(settings: &Settings) -> Result<Placement, String> {
-    let text = |name| settings.text(name).unwrap_or_default();
-    // Its shape was checked when it was set; empty is no height.
-    let altitude = text("galaxy.spawn_altitude").parse().unwrap_or(f64::NAN);
-    Placement::about(&SOL, text("galaxy.spawn_body"), altitude)
+    let settings = &settings.galaxy;
+    let body = settings.spawn_body.as_deref().unwrap_or_default();
+    // Empty is no height.
+    let altitude = settings.spawn_altitude.unwrap_or(f64::NAN);
+    Placement::about(&SOL, body, altitude)
         .map_err(|why| format!("settings `galaxy.spawn_body` and `galaxy.spawn_altitude`: {why}"))
 }
 
@@ -143,8 +144,8 @@ impl Gateway {
             identity: OnceCell::new(),
             online: OnceCell::new(),
             snapshots: OnceCell::new(),
-            by_address: Counts::new(app.settings.size("galaxy.sockets_per_address")),
-            by_player: Counts::new(app.settings.size("galaxy.sockets_per_player")),
+            by_address: Counts::new(app.settings.galaxy.sockets_per_address),
+            by_player: Counts::new(app.settings.galaxy.sockets_per_player),
         }
     }
 

@@ -20,7 +20,7 @@ const REST: Duration = Duration::from_millis(250);
 
 /// Ticks whenever it holds the lock.
 pub(crate) async fn engine(app: State, stop: CancellationToken) {
-    if !app.settings.flag("galaxy.engine") {
+    if !app.settings.galaxy.engine {
         return;
     }
     let gateway = of(&app);

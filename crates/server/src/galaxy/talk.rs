@@ -68,7 +68,7 @@ impl<'a> Talk<'a> {
         nudge: watch::Sender<u64>,
     ) -> Self {
         let now = app.clock.monotonic();
-        let per_second = app.settings.number("galaxy.messages_per_second");
+        let per_second = app.settings.galaxy.messages_per_second;
         Talk {
             app,
             gateway,

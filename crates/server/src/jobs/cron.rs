@@ -143,7 +143,7 @@ pub(crate) async fn put(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let most = here.app.settings.size("jobs.payload_bytes").saturating_add(256 * 1024);
+    let most = here.app.settings.jobs.payload_bytes.saturating_add(256 * 1024);
     let text = body::text(request, most).await?;
     let mut job = NewJob::from_json(&text).map_err(refuse)?;
     if job.id.as_ref().is_some_and(|given| *given != id) {

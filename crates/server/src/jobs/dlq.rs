@@ -229,12 +229,12 @@ pub(crate) async fn edit(here: &Here, id: &str, request: Request) -> Result<Resp
         #[serde(borrow)]
         payload: &'a RawValue,
     }
-    let most = here.app.settings.size("jobs.payload_bytes").saturating_add(4096);
+    let most = here.app.settings.jobs.payload_bytes.saturating_add(4096);
     let text = body::text(request, most).await?;
     let read: Read<'_> = serde_json::from_str(&text).map_err(|error| {
         Refusal::new(reply::BAD_JSON, format!("send {{\"payload\":…}}: {error}")).field("payload")
     })?;
-    let hides = !here.app.settings.list("jobs.redact").is_empty();
+    let hides = !here.app.settings.jobs.redact.is_empty();
     if hides && read.payload.get().contains(HIDDEN) {
         let sentence = "the payload still has a hidden part; write what belongs there";
         return Err(refuse(Error::invalid("invalid_payload", "payload", sentence)));

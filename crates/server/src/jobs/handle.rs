@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::Uri;
 use axum::http::request::Parts;
-use jobs::{Catchup, Error, Jobs, Options};
+use jobs::{Error, Jobs, Options};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -31,7 +31,7 @@ impl Queues {
                 let jobs = Jobs::new(store, clock, &ns, layout, options(&app.settings));
                 (ns, jobs)
             };
-            Queues(app.settings.list("jobs.namespaces").into_iter().map(open).collect())
+            Queues(app.settings.jobs.namespaces.iter().cloned().map(open).collect())
         })
     }
 
@@ -68,29 +68,24 @@ impl Queues {
 /// The settings of the queue.
 #[allow(clippy::field_reassign_with_default)] // It may grow, so it has no literal outside of its crate.
 pub(crate) fn options(settings: &Settings) -> Options {
+    let settings = &settings.jobs;
     let mut options = Options::default();
-    options.payload_max = settings.size("jobs.payload_bytes");
-    options.result_max = settings.size("jobs.result_bytes");
-    options.retention_s = settings.signed("jobs.retention_s");
-    options.result_ttl_s = settings.number("jobs.result_ttl_s");
-    options.lock_ttl_s = u32::try_from(settings.number("jobs.lock_ttl_s")).unwrap_or(u32::MAX);
-    options.max_waiting = settings.number("jobs.max_waiting");
-    options.promote_honours_priority = settings.flag("jobs.promote_honours_priority");
-    options.fair_high = settings.flag("jobs.fair_high");
-    let small = |name: &str| u32::try_from(settings.number(name)).unwrap_or(u32::MAX);
-    options.starvation_guard = small("jobs.starvation_guard");
-    options.rotate_unclaimable_s = small("jobs.rotate_unclaimable_s");
-    options.scan_limit = u32::try_from(settings.number("jobs.scan_limit")).unwrap_or(u32::MAX);
-    options.events = settings.flag("jobs.events");
-    options.dlq_max = settings.number("jobs.dlq_max");
-    options.max_recoveries =
-        u32::try_from(settings.number("jobs.max_recoveries")).unwrap_or(u32::MAX);
-    options.cron_instances = settings.flag("jobs.cron_instances");
-    options.cron_catchup = match settings.text("jobs.cron_catchup") {
-        Some("none") => Catchup::None,
-        Some("all") => Catchup::All,
-        _ => Catchup::One,
-    };
+    options.payload_max = settings.payload_bytes;
+    options.result_max = settings.result_bytes;
+    options.retention_s = settings.retention_s;
+    options.result_ttl_s = settings.result_ttl_s;
+    options.lock_ttl_s = settings.lock_ttl_s;
+    options.max_waiting = settings.max_waiting;
+    options.promote_honours_priority = settings.promote_honours_priority;
+    options.fair_high = settings.fair_high;
+    options.starvation_guard = settings.starvation_guard;
+    options.rotate_unclaimable_s = settings.rotate_unclaimable_s;
+    options.scan_limit = settings.scan_limit;
+    options.events = settings.events;
+    options.dlq_max = settings.dlq_max;
+    options.max_recoveries = settings.max_recoveries;
+    options.cron_instances = settings.cron_instances;
+    options.cron_catchup = settings.cron_catchup;
     options
 }
 

@@ -76,7 +76,7 @@ pub(crate) struct JobBody {
 pub(crate) async fn dispatch(here: Here, request: Request) -> Result<Response, Refusal> {
     let trace = request.headers().get("traceparent").and_then(|value| value.to_str().ok());
     let trace = trace.map(str::to_owned);
-    let most = here.app.settings.size("jobs.payload_bytes").saturating_add(AROUND);
+    let most = here.app.settings.jobs.payload_bytes.saturating_add(AROUND);
     let text = body::text(request, most).await?;
     let mut job = NewJob::from_json(&text).map_err(refuse)?;
     if let (None, Some(trace)) = (&job.x.traceparent, trace) {
@@ -129,7 +129,7 @@ pub(crate) struct BatchItem {
 #[utoipa::path(post, path = "/api/jobs:batch", tag = "jobs", params(NsQuery), request_body = BatchBody,
     responses((status = 207, body = BatchAnswer), (status = 400), (status = 413)))]
 pub(crate) async fn batch(here: Here, request: Request) -> Result<Response, Refusal> {
-    let text = body::text(request, here.app.settings.size("jobs.batch_bytes")).await?;
+    let text = body::text(request, here.app.settings.jobs.batch_bytes).await?;
     let bodies = bodies(&text)?;
     let mut items: Vec<Option<BatchItem>> = Vec::with_capacity(bodies.len());
     let (mut places, mut good) = (Vec::new(), Vec::new());

@@ -53,8 +53,8 @@ impl Histories {
         let all = app.kept(|| {
             let place =
                 || Place { history: Mutex::default(), after: tokio::sync::Mutex::default() };
-            let names = app.settings.list("jobs.namespaces");
-            Histories(names.into_iter().map(|ns| (ns, Arc::new(place()))).collect())
+            let names = &app.settings.jobs.namespaces;
+            Histories(names.iter().map(|ns| (ns.clone(), Arc::new(place()))).collect())
         });
         let found = all.0.iter().find(|(ns, _)| ns == jobs.namespace());
         found.map(|(_, place)| Arc::clone(place)).expect("every queue is of a listed namespace")

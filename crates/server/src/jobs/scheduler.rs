@@ -35,7 +35,7 @@ pub(crate) fn run(app: State, stop: CancellationToken) -> BoxFuture<'static, ()>
         for jobs in Queues::of(&app).iter() {
             let metrics = Counters::of(&app, jobs);
             tasks.spawn(carry(jobs.namespace().to_owned(), Arc::clone(&metrics), stop.clone()));
-            if app.settings.flag("jobs.scheduler") {
+            if app.settings.jobs.scheduler {
                 let scheduler = Scheduler::new(jobs, metrics);
                 let stop = stop.clone();
                 tasks.spawn(scheduler.run_until(async move { stop.cancelled().await }));

@@ -24,7 +24,7 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) fn of(caller: &Caller, settings: &Settings) -> Self {
-        let redact = settings.list("jobs.redact").iter().map(|name| name.to_lowercase()).collect();
+        let redact = settings.jobs.redact.iter().map(|name| name.to_lowercase()).collect();
         View { payloads: caller.payloads, redact }
     }
 

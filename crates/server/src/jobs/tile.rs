@@ -18,7 +18,7 @@ pub(crate) fn tile(app: State) -> BoxFuture<'static, Result<Tile, Refusal>> {
         for jobs in Queues::of(&app).iter() {
             all.push(numbers(&app, jobs).await?);
         }
-        let scheduler = app.settings.flag("jobs.scheduler");
+        let scheduler = app.settings.jobs.scheduler;
         Ok(Tile {
             module: "jobs",
             number: all.iter().map(|one| one.waiting).sum(),

@@ -81,15 +81,15 @@ struct Seat {
 
 impl Hall {
     fn new(app: &App) -> Self {
-        let settings = &app.settings;
+        let settings = &app.settings.rooms;
         let sizes = Sizes {
-            senders: settings.size("rooms.senders"),
-            rounds: settings.size("rooms.rounds"),
-            items_per_round: settings.size("rooms.items_per_round"),
-            items: settings.size("rooms.items"),
-            url_chars: settings.size("rooms.url_chars"),
-            avatar_chars: settings.size("rooms.avatar_chars"),
-            players: settings.size("rooms.players"),
+            senders: settings.senders,
+            rounds: settings.rounds,
+            items_per_round: settings.items_per_round,
+            items: settings.items,
+            url_chars: settings.url_chars,
+            avatar_chars: settings.avatar_chars,
+            players: settings.players,
         };
         let rooms = Rooms::new(app.shared_store(), Arc::clone(&app.clock), app.keyspace.layout);
         let keys = rooms.deadline_timers();
@@ -106,7 +106,7 @@ impl Hall {
             places: Mutex::default(),
             next: AtomicU64::new(1),
             open: watch::Sender::new(0),
-            sockets_per_room: settings.size("rooms.sockets_per_room"),
+            sockets_per_room: settings.sockets_per_room,
             heard: watch::Sender::new(false),
             changed,
             changes: Mutex::new(Some(changes)),

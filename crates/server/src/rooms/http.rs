@@ -23,7 +23,7 @@ use crate::reply::{self, Refusal};
 
 /// Where phones reach this server: as set, or as whoever asks reached it.
 pub(super) fn base_url(app: &App, headers: &HeaderMap) -> String {
-    if let Some(url) = app.settings.text("rooms.public_url") {
+    if let Some(url) = app.settings.rooms.public_url.as_deref() {
         return url.trim_end_matches('/').to_owned();
     }
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
@@ -34,7 +34,7 @@ pub(super) fn base_url(app: &App, headers: &HeaderMap) -> String {
         Some(b"https") => "https",
         _ => "http",
     };
-    let own = || app.settings.text("http").unwrap_or("127.0.0.1:7070").to_owned();
+    let own = || app.settings.server.http.as_deref().unwrap_or("127.0.0.1:7070").to_owned();
     format!("{scheme}://{}", host.unwrap_or_else(own))
 }
 
@@ -150,7 +150,7 @@ pub(crate) async fn create(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    let most = app.settings.size("rooms.body_bytes");
+    let most = app.settings.rooms.body_bytes;
     let bytes = to_bytes(body, most).await.map_err(|_| Refusal::from(reply::TOO_LARGE))?;
     let text = std::str::from_utf8(&bytes).map_err(|_| Refusal::from(reply::BAD_JSON))?;
     if serde_json::from_str::<&serde_json::value::RawValue>(text).is_err() {

@@ -11,7 +11,7 @@ use rooms::{Refused, Rooms, Word};
 use serde_json::json;
 
 use crate::limits::Counts;
-use crate::settings::Settings;
+use crate::rooms::settings::RoomsSettings;
 
 /// All keyed rates and counts of one server.
 pub(super) struct Rates {
@@ -26,15 +26,14 @@ pub(super) struct Rates {
 const MINUTE: Duration = Duration::from_mins(1);
 
 impl Rates {
-    pub(super) fn new(settings: &Settings) -> Self {
-        let most = |name| settings.size(name);
+    pub(super) fn new(settings: &RoomsSettings) -> Self {
         Rates {
-            avatars: Rate::new(most("rooms.avatars_per_minute"), MINUTE),
-            renames: Rate::new(most("rooms.renames_per_minute"), MINUTE),
-            created: Rate::new(most("rooms.created_per_hour"), MINUTE * 60),
-            unknown_codes: Rate::new(most("rooms.unknown_codes_per_minute"), MINUTE),
-            sockets: Rate::new(most("rooms.sockets_per_minute"), MINUTE),
-            open_sockets: Counts::new(most("rooms.sockets_per_address")),
+            avatars: Rate::new(settings.avatars_per_minute, MINUTE),
+            renames: Rate::new(settings.renames_per_minute, MINUTE),
+            created: Rate::new(settings.created_per_hour, MINUTE * 60),
+            unknown_codes: Rate::new(settings.unknown_codes_per_minute, MINUTE),
+            sockets: Rate::new(settings.sockets_per_minute, MINUTE),
+            open_sockets: Counts::new(settings.sockets_per_address),
         }
     }
 

@@ -43,12 +43,12 @@ pub(crate) async fn open(
     let held = hall.rates.open_sockets.take(caller.address);
     let held = held.ok_or_else(|| Refusal::from(reply::TOO_MANY_SOCKETS).retry_after(5))?;
     let base = base_url(&app, &headers);
-    let most = app.settings.size("rooms.frame_bytes");
+    let most = app.settings.rooms.frame_bytes;
     let token = app.tasks.token();
     Ok(upgrade.answer(most, move |socket| async move {
         metrics::gauge!("worldkeep_rooms_sockets").increment(1.0);
-        let queue = app.settings.size("rooms.queue_messages");
-        let (post, letters) = Post::new(socket, queue, app.settings.size("rooms.queue_bytes"));
+        let queue = app.settings.rooms.queue_messages;
+        let (post, letters) = Post::new(socket, queue, app.settings.rooms.queue_bytes);
         let talk = Talk::new(Arc::clone(&app), hall, caller.address, base, post.clone());
         Box::pin(run(app, post.socket(), talk, letters)).await;
         metrics::gauge!("worldkeep_rooms_sockets").decrement(1.0);

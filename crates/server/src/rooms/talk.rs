@@ -80,7 +80,7 @@ impl Talk {
         base: String,
         post: Post,
     ) -> Self {
-        let per_second = app.settings.number("rooms.messages_per_second");
+        let per_second = app.settings.rooms.messages_per_second;
         Talk {
             bucket: Bucket::new(per_second, app.clock.monotonic()),
             number: hall.number(),
@@ -172,7 +172,7 @@ impl Talk {
     async fn after_refusal(&mut self, (refused, text): (Refused, String)) -> Said {
         match refused.message {
             "bad_master_key" => {
-                let most = self.app.settings.number("rooms.wrong_keys_per_socket");
+                let most = self.app.settings.rooms.wrong_keys_per_socket;
                 tokio::time::sleep(WRONG_KEY_WAIT).await;
                 self.wrong_keys += 1;
                 if most > 0 && self.wrong_keys >= most {

@@ -68,7 +68,7 @@ pub(crate) async fn socket(
     }
     let upgrade = upgrade.map_err(|_| Refusal::from(reply::UPGRADE_REQUIRED))?;
     let guard = app.limits.socket(&caller)?;
-    let most = app.settings.size("limits.socket_message_bytes");
+    let most = app.settings.limits.socket_message_bytes;
     let token = app.tasks.token();
     let upgrade = upgrade
         .max_message_size(most)
@@ -162,10 +162,10 @@ impl Session {
     async fn talk(&mut self, stream: &mut SplitStream<WebSocket>) -> End {
         let mut ping = tokio::time::interval(PING_EVERY);
         ping.reset();
-        let every = self.app.settings.number("limits.socket_recheck_s").max(1);
+        let every = self.app.settings.limits.socket_recheck_s.max(1);
         let mut recheck = tokio::time::interval(Duration::from_secs(every));
         recheck.reset();
-        let idle = Duration::from_secs(self.app.settings.number("limits.socket_idle_s").max(1));
+        let idle = Duration::from_secs(self.app.settings.limits.socket_idle_s.max(1));
         let stopping = self.app.stopping.clone();
         loop {
             let idle_left = idle.saturating_sub(self.heard.elapsed());

@@ -80,7 +80,7 @@ pub(crate) async fn open(
         _ => return Err(reply::BAD_TOKEN.into()),
     };
     let hash = holder.holder().ok_or(reply::BAD_TOKEN)?;
-    let hours = app.settings.number("session_hours");
+    let hours = app.settings.server.session_hours;
     let text = sessions::open(app.store(), &hash, hours).await?;
     let csrf = Some(sessions::csrf_of(&text));
     let cookie = Cookie::build((sessions::COOKIE, text))

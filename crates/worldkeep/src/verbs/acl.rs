@@ -6,13 +6,13 @@ use crate::cli::{Acl, Global};
 use crate::exit::Failure;
 use crate::{config, print};
 
-/// What stands where the operator puts a password.
+/// The word in place of the password that the operator chooses.
 const PASSWORD: &str = "CHANGE-ME";
 
 pub(super) fn run(global: &Global, flags: &Acl) -> Result<(), Failure> {
     let tables = super::tables(flags.module.as_deref())?;
     let settings = config::load(global.config.as_deref(), std::env::vars(), &[])?;
-    let namespaces = settings.list("jobs.namespaces");
+    let namespaces = settings.jobs.namespaces;
     let profile = if flags.compat { Profile::Compat } else { Profile::Strict };
     let users = acl(&tables, global.layout.unwrap_or_default().into(), &namespaces, profile)
         .map_err(|error| Failure::usage(format!("jobs.namespaces: {error}")))?;

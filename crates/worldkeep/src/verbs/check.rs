@@ -41,7 +41,7 @@ pub(super) fn run(global: &Global, flags: &Check) -> Result<(), Failure> {
 
 async fn on_store(global: &Global, flags: &Check, store: Arc<dyn Store>) -> Result<Value, Failure> {
     let settings = config::load(global.config.as_deref(), std::env::vars(), &[])?;
-    let classifier = Classifier::new(&super::tables(None)?, &settings.list("jobs.namespaces"));
+    let classifier = Classifier::new(&super::tables(None)?, &settings.jobs.namespaces);
     let options = Options {
         repair: flags.repair,
         ..Options::new(classifier, global.layout.unwrap_or_default().into())
@@ -52,7 +52,7 @@ async fn on_store(global: &Global, flags: &Check, store: Arc<dyn Store>) -> Resu
         store: Arc::clone(&store),
         clock: Arc::new(clock),
         layout: options.layout,
-        namespaces: settings.list("jobs.namespaces"),
+        namespaces: settings.jobs.namespaces,
         repair: flags.repair,
     };
     let modules: Vec<&Module> = MODULES.iter().collect();

@@ -1,5 +1,5 @@
-//! The RESP door of `serve`: who may come in, and where it listens. Beyond loopback it is not opened before a password or
-//! users are named.
+//! The RESP door of `serve`: its users and its address. Beyond loopback it is not opened before a
+//! password or users are named.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -29,8 +29,8 @@ pub(super) async fn open(
         .replace("localhost", "127.0.0.1")
         .parse()
         .map_err(|_| Failure::usage(format!("--resp {address}: write it like 127.0.0.1:6380")))?;
-    let password = settings.text("resp_password");
-    if let Some(file) = settings.text("resp_users") {
+    let password = settings.server.resp_password.as_deref();
+    if let Some(file) = settings.server.resp_users.as_deref() {
         name_users(&**store, Path::new(file), password.is_none()).await?;
     }
     if let Some(password) = password {
@@ -45,7 +45,7 @@ pub(super) async fn open(
         )));
     }
     embedded
-        .listen(address, settings.millis("limits.write_stall_ms"))
+        .listen(address, Duration::from_millis(settings.limits.write_stall_ms))
         .map_err(|error| cannot_listen(&address.to_string(), "--resp", &error))
 }
 

@@ -5,9 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use kernel::keyspace::Layout;
 use kernel::{Clock as _, Deadline, Kind, ServerClock, Status, Store, SystemClock};
 use server::App;
-use server::settings::{Settings, Source};
+use server::settings::{Name, Settings, Source, names};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -22,26 +23,23 @@ use crate::{config, logs, open, print};
 const CLOCK_EVERY: Duration = Duration::from_secs(5);
 
 /// Flags as a layer of settings.
-pub(super) fn flags(
-    global: &Global,
-    serve: Option<&Serve>,
-) -> Vec<(&'static str, String, &'static str)> {
+pub(super) fn flags(global: &Global, serve: Option<&Serve>) -> Vec<(Name, String, &'static str)> {
     let mut all = Vec::new();
-    let mut add = |name: &'static str, text: Option<String>, flag: &'static str| {
+    let mut add = |name: Name, text: Option<String>, flag: &'static str| {
         if let Some(text) = text {
             all.push((name, text, flag));
         }
     };
-    add("redis", global.redis.clone(), "--redis");
-    add("data", global.data.as_ref().map(|dir| dir.display().to_string()), "--data");
-    add("layout", global.layout.map(|layout| layout.word().to_owned()), "--layout");
+    add(names::redis, global.redis.clone(), "--redis");
+    add(names::data, global.data.as_ref().map(|dir| dir.display().to_string()), "--data");
+    add(names::layout, global.layout.map(|layout| layout.word().to_owned()), "--layout");
     if let Some(serve) = serve {
-        add("http", serve.http.clone(), "--http");
-        add("resp", serve.resp.clone(), "--resp");
-        add("modules", serve.modules.clone(), "--modules");
-        add("demo", serve.demo.then(|| "on".into()), "--demo");
-        add("demo", serve.no_demo.then(|| "off".into()), "--no-demo");
-        add("log", serve.log.clone(), "--log");
+        add(names::http, serve.http.clone(), "--http");
+        add(names::resp, serve.resp.clone(), "--resp");
+        add(names::modules, serve.modules.clone(), "--modules");
+        add(names::demo, serve.demo.then(|| "on".into()), "--demo");
+        add(names::demo, serve.no_demo.then(|| "off".into()), "--no-demo");
+        add(names::log, serve.log.clone(), "--log");
     }
     all
 }
@@ -51,37 +49,40 @@ pub(super) fn run(global: &Global, flags_given: &Serve) -> Result<(), Failure> {
     let mut settings = config::load(global.config.as_deref(), std::env::vars(), &flags)?;
     // A flag for the one store silences a setting for the other: the nearer wish wins.
     if global.data.is_some() && global.redis.is_none() {
-        settings.set("redis", "", Source::Flag("--data".into()))?;
+        settings.set(names::redis, "", Source::Flag("--data".into()))?;
     }
-    server::modules::choose(&settings.list("modules")).map_err(Failure::usage)?;
+    server::modules::choose(&settings.server.modules).map_err(Failure::usage)?;
     logs::start(&settings)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
     let ended = runtime.block_on(serve(global, settings));
-    // What still runs after the wait is cut off; the store's log is on disk already.
+    // Tasks that still run after the wait are cut off; the store's log is on disk already.
     runtime.shutdown_timeout(Duration::from_millis(200));
     ended
 }
 
 async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     // The port first: a second server must not touch the first one's data before it finds out.
-    let listener =
-        if engine_alone(&settings) { None } else { Some(listen(settings.text("http")).await?) };
-    let data = settings.text("data").map(Into::into);
-    let opened = open::store(settings.text("redis"), data, open::Absent::Make).await?;
+    let listener = if engine_alone(&settings) {
+        None
+    } else {
+        Some(listen(settings.server.http.as_deref()).await?)
+    };
+    let data = settings.server.data.as_deref().map(Into::into);
+    let opened = open::store(settings.server.redis.as_deref(), data, open::Absent::Make).await?;
     let store = opened.store;
     let stop = CancellationToken::new();
     signals(stop.clone())?;
     if let Some(embedded) = &opened.embedded {
-        embedded.engine().set_script_memory(settings.size("script_memory_bytes"));
+        embedded.engine().set_script_memory(settings.server.script_memory_bytes);
         // Before anybody is let in: no earlier owner of the directory lives.
         server::orphans::end_leases(&store, &settings, SystemClock::new().now_ms()).await?;
     }
     let status = store.status();
     check_layout(&settings, &status)?;
-    let door = match settings.text("resp") {
+    let door = match settings.server.resp.as_deref() {
         Some(address) => {
             Some(door::open(&settings, opened.embedded.as_ref(), &store, address).await?)
         }
@@ -121,7 +122,7 @@ fn exposed(global: &Global, settings: &Settings, status: &Status) -> Vec<String>
                 .to_owned(),
         );
     }
-    let dir = settings.text("data").map(str::to_owned);
+    let dir = settings.server.data.as_deref().map(str::to_owned);
     let dir = dir.or_else(|| (status.kind == Kind::Embedded).then(|| status.address.clone()));
     let dir = std::path::PathBuf::from(dir.unwrap_or_default());
     // Within a directory that nobody else may enter, the rights of a file do not matter.
@@ -137,9 +138,9 @@ fn exposed(global: &Global, settings: &Settings, status: &Status) -> Vec<String>
 
 /// Without modules and with a RESP door, HTTP is served only where it was asked for.
 fn engine_alone(settings: &Settings) -> bool {
-    settings.text("resp").is_some()
-        && settings.list("modules") == ["none"]
-        && settings.get("http").source == Source::Default
+    settings.server.resp.as_deref().is_some()
+        && settings.server.modules == ["none"]
+        && settings.get(names::http).source == Source::Default
 }
 
 /// The server with its clock and its modules, ready for the first request.
@@ -191,10 +192,10 @@ pub(super) fn cannot_listen(address: &str, flag: &str, error: &std::io::Error) -
 
 /// Modules whose steps span slots cannot work with plain keys on a Cluster.
 fn check_layout(settings: &Settings, status: &Status) -> Result<(), Failure> {
-    if status.kind != Kind::Cluster || settings.text("layout") != Some("plain") {
+    if status.kind != Kind::Cluster || settings.server.layout != Layout::Plain {
         return Ok(());
     }
-    let chosen = server::modules::choose(&settings.list("modules")).map_err(Failure::usage)?;
+    let chosen = server::modules::choose(&settings.server.modules).map_err(Failure::usage)?;
     let spanning: Vec<&str> = chosen
         .iter()
         .filter(|module| !(module.plain_on_cluster)(settings))
@@ -218,7 +219,8 @@ async fn check_exposure(
     store: &dyn Store,
 ) -> Result<(), Failure> {
     let address = listener.local_addr().map_err(|error| Failure::failed(plain(&error)))?;
-    if address.ip().to_canonical().is_loopback() || settings.text("admin_token").is_some() {
+    if address.ip().to_canonical().is_loopback() || settings.server.admin_token.as_deref().is_some()
+    {
         return Ok(());
     }
     if server::tokens::any(store).await? {
@@ -231,7 +233,7 @@ async fn check_exposure(
     )))
 }
 
-/// What was found, what will hurt, and the three lines.
+/// Prints the store's facts, its warnings, and the addresses to use.
 fn announce(listener: Option<&TcpListener>, door: Option<&link::RespListener>, status: &Status) {
     let kind = match status.kind {
         Kind::Embedded => "embedded engine",
@@ -275,8 +277,8 @@ fn notify(state: &str) {
     }
 }
 
-/// The first signal stops in good order, the second at once. They are heard by a thread that does nothing else: whatever
-/// keeps the others busy, a stop is heard.
+/// Stops in good order at the first signal, at once at the second. A thread that does nothing else
+/// hears the signals, so a stop is heard however busy the others are.
 fn signals(stop: CancellationToken) -> Result<(), Failure> {
     let cannot = |error| Failure::failed(format!("cannot listen for signals: {}", plain(&error)));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

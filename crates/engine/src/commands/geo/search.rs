@@ -8,14 +8,14 @@ use crate::data::Zset;
 use crate::data::geohash::{Cell, EARTH_RADIUS, GeoPoint, STEP_MAX, to_degrees, to_radians};
 use crate::data::zset::ScoreBound;
 
-/// What is searched, in the caller's unit.
+/// The form of the searched area, in the caller's unit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Form {
     Circle { radius: f64 },
     Box { width: f64, height: f64 },
 }
 
-/// What is searched and where.
+/// The searched area: its form around a centre.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) center: GeoPoint,
@@ -161,8 +161,8 @@ pub(crate) fn sort(hits: &mut [Hit<'_>], far_first: bool, wanted: usize) {
     }
 }
 
-/// Quicksort that leaves alone what is behind the first `wanted`. Where equals end up, and hence which of them are
-/// among the first, follows from its pivots: they are those of Redis.
+/// Quicksort of the first `wanted` items alone. The order of equal items, and hence which of them
+/// are among the first, follows from the pivots, which are those of Redis.
 fn sort_first<T>(items: &mut [T], wanted: usize, order: impl Fn(&T, &T) -> Ordering) {
     let mut todo = vec![(0, items.len())];
     while let Some((start, end)) = todo.pop() {

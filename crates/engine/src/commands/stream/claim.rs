@@ -27,7 +27,7 @@ struct Claim<'a> {
     last_id: Id,
 }
 
-/// What a claim did, for events and log.
+/// The effects of a claim, for events and log.
 #[derive(Default)]
 struct ClaimResult {
     created: bool,

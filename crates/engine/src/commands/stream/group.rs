@@ -25,7 +25,7 @@ const NO_STREAM: ReplyError = ReplyError::fixed(
     "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM option to create an empty stream automatically.",
 );
 
-/// What a wrong option of a subcommand is told.
+/// The error for a wrong option of a subcommand.
 pub(crate) fn bad_subcommand(command: &str, sub: &[u8]) -> ReplyError {
     let text = [
         &b"ERR unknown subcommand or wrong number of arguments for '"[..],

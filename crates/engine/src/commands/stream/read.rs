@@ -46,7 +46,7 @@ struct ReadArgs<'a> {
 enum From {
     /// Entries after this one; for a group, those already delivered to the consumer.
     After(Id),
-    /// What the group has not yet seen.
+    /// Entries that the group has not yet seen.
     New,
 }
 
@@ -292,7 +292,7 @@ fn serve_group(
     true
 }
 
-/// What was delivered to this consumer before and is still pending.
+/// Writes the entries that were delivered to this consumer before and are still pending.
 fn history(
     out: &mut Out,
     stream: &mut Stream,
@@ -323,7 +323,7 @@ fn history(
     }
 }
 
-/// What the group has not seen yet.
+/// Writes the entries that the group has not seen yet.
 fn deliver(
     out: &mut Out,
     stream: &mut Stream,

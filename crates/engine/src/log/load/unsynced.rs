@@ -1,4 +1,5 @@
-//! Tells an end that was never synced, which a machine without power may spoil, from damage in what was promised.
+//! Tells an end of the log that was never synced, which a loss of power may spoil, from damage in
+//! the part that was promised to be on the disk.
 
 use std::io::{Read, Seek as _, SeekFrom};
 

@@ -23,7 +23,7 @@ pub(super) fn decode(lua: &Lua, config: Config, args: &[Value]) -> mlua::Result<
     })
 }
 
-/// What the tokenizer found; the text of a string is left in `Decoder::text`.
+/// A token; the text of a string is left in `Decoder::text`.
 enum TokenKind {
     ObjectBegin,
     ObjectEnd,

@@ -23,7 +23,7 @@ use crate::error::ReplyError;
 /// A buffer that grew beyond this is not kept for the next call.
 const KEEP: usize = 64 << 10;
 
-/// What the two functions need; each holds a pointer to it.
+/// The data behind the two functions; each holds a pointer to it.
 struct Bridge {
     stage: SharedStage,
     watch: Arc<Watch>,
@@ -198,7 +198,7 @@ unsafe fn arguments<'a>(
     }
 }
 
-/// What is kept from one call to the next.
+/// Buffers that are kept from one call to the next.
 #[derive(Default)]
 pub(crate) struct Scratch {
     /// Arguments that were numbers, one behind the other, and where each ends.

@@ -1,5 +1,6 @@
-//! What a script returned as a reply, as Redis converts it in both protocols. Runs on the host's side, without a
-//! memory limit: nothing here raises, and no metamethod of the script runs.
+//! The value that a script returned, as a reply, as Redis converts it in both protocols. This runs
+//! on the host's side, without a memory limit: nothing here raises, and no metamethod of the script
+//! runs.
 
 use std::ffi::c_int;
 
