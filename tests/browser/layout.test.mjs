@@ -8,7 +8,7 @@ import { FIELD, pagesOf, seed } from './seed.mjs';
 const WIDTHS = [1440, 768, 390, 360, 320];
 const HEIGHTS = { 1440: 900, 768: 1024, 390: 844, 360: 740, 320: 568 };
 /** Pages beside the dashboard. */
-const BESIDE = ['/party', '/play', '/fly'];
+const BESIDE = ['/party', '/play', '/fly', '/docs/'];
 let server;
 let browser;
 let made;
