@@ -56,7 +56,7 @@ pub(crate) struct EffectAttributes {
 
 impl MonsterAttributes {
     /// A monster in one of its id's lives.
-    pub(crate) fn of(from: Monster, life: u64) -> Self {
+    pub(crate) fn of(from: &Monster, life: u64) -> Self {
         let entry = |(character_id, damage)| EntryAttributes { character_id, damage };
         MonsterAttributes {
             world_id: from.field.world_id,

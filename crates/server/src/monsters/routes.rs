@@ -30,7 +30,7 @@ static RUINED: kernel::LogOnce = kernel::LogOnce::new();
 /// A list of types is no longer.
 const MOST_TYPES: usize = 64;
 
-fn resource(monster: Monster, life: u64) -> Resource<MonsterAttributes> {
+fn resource(monster: &Monster, life: u64) -> Resource<MonsterAttributes> {
     let id = monster.unique_id.to_string();
     Resource { kind: KIND, id, attributes: MonsterAttributes::of(monster, life) }
 }
@@ -54,7 +54,10 @@ async fn life_of(monsters: &Monsters, tenant: &Tenant, id: u32) -> Result<u64, R
 
 fn resources(page: Vec<Monster>, lives: &HashMap<u32, u64>) -> Vec<Resource<MonsterAttributes>> {
     let life = |monster: &Monster| lives.get(&monster.unique_id).copied().unwrap_or(1);
-    page.into_iter().map(|monster| (life(&monster), monster)).map(|(l, m)| resource(m, l)).collect()
+    page.into_iter()
+        .map(|monster| (life(&monster), monster))
+        .map(|(l, m)| resource(&m, l))
+        .collect()
 }
 
 /// One monster, and what it waits for.
@@ -93,7 +96,7 @@ pub(crate) async fn show(
     let waits = monsters.cooldowns(&tenant, &monster).await?;
     let cooldowns =
         waits.into_iter().map(|(skill_id, remaining_ms)| Wait { skill_id, remaining_ms }).collect();
-    let answer = MonsterAnswer { data: resource(monster, life), meta: Waits { cooldowns } };
+    let answer = MonsterAnswer { data: resource(&monster, life), meta: Waits { cooldowns } };
     Ok(document::answer(StatusCode::OK, &answer))
 }
 
@@ -141,7 +144,7 @@ pub(crate) async fn movement(
     let monsters = handle(&app)?;
     let life = life_of(&monsters, &tenant, id).await?;
     let monster = monsters.movement(&tenant, id, to).await?;
-    Ok(document::one(KIND, id, MonsterAttributes::of(monster, life)))
+    Ok(document::one(KIND, id, MonsterAttributes::of(&monster, life)))
 }
 
 /// Applies a status effect.
@@ -280,7 +283,7 @@ pub(crate) async fn spawn(
     let monster = monsters.spawn(&tenant, field, &spawn).await?;
     let (place, id) = (format!("/api/{KIND}"), monster.unique_id);
     let life = life_of(&monsters, &tenant, id).await?;
-    Ok(document::created(&place, KIND, id, MonsterAttributes::of(monster, life)))
+    Ok(document::created(&place, KIND, id, MonsterAttributes::of(&monster, life)))
 }
 
 /// Takes away every monster of a field.

@@ -205,7 +205,7 @@ impl Reader {
                 words(&["XAUTOCLAIM", key, GROUP, me, "0", &from, "COUNT", BATCH, "JUSTID"]);
             let claimed = store.call(&claim, soon()).await?;
             let next = reply::list(&claimed).and_then(|parts| reply::text(parts.first()?));
-            from = next.unwrap_or("0-0").to_owned();
+            next.unwrap_or("0-0").clone_into(&mut from);
             if from == "0-0" {
                 break;
             }

@@ -142,14 +142,14 @@ pub(super) fn template_verb(
             Ok((count, kind)) if global.json => {
                 print::json(&json!({"file": file.to_string(), "kind": kind, "templates": count}));
             }
-            Ok((count, kind)) => print::line(&format!("{file}: {count} {kind}, nothing is wrong")),
+            Ok((count, kind)) => print::line(format!("{file}: {count} {kind}, nothing is wrong")),
             Err(CatalogueError(problems)) => wrong.extend(problems),
         }
     }
-    match wrong.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::failed(CatalogueError(wrong).to_string())),
+    if wrong.is_empty() {
+        return Ok(());
     }
+    Err(Failure::failed(CatalogueError(wrong).to_string()))
 }
 
 /// Shows a catalogue; needs no server.
