@@ -8,7 +8,7 @@ import { FIELD, pagesOf, seed } from './seed.mjs';
 const WIDTHS = [1440, 768, 390, 360, 320];
 const HEIGHTS = { 1440: 900, 768: 1024, 390: 844, 360: 740, 320: 568 };
 /** Pages beside the dashboard. */
-const BESIDE = ['/party', '/play', '/fly'];
+const BESIDE = ['/party', '/play', '/fly', '/docs/'];
 let server;
 let browser;
 let made;
@@ -25,11 +25,11 @@ after(async () => {
 });
 
 /** What is wrong under `root` at each width and in each theme. A picture that still changes gets a moment. */
-async function look(page, root, name) {
+async function look(page, root, name, widths = WIDTHS, schemes = ['light', 'dark']) {
   const wrong = [];
-  for (const width of WIDTHS) {
+  for (const width of widths) {
     await page.setViewportSize({ width, height: HEIGHTS[width] });
-    for (const colorScheme of ['light', 'dark']) {
+    for (const colorScheme of schemes) {
       await page.emulateMedia({ colorScheme });
       /** @type {string[]} */
       let faults = [];
@@ -85,17 +85,24 @@ test('each kind of fault is found', async () => {
 const loaded = (page) =>
   page.waitForFunction(() => document.querySelector('h1:not(:empty)') && !document.querySelector('.view .skeleton'));
 
-test('every page keeps the facts of the layout', async () => {
-  const page = await open(browser, server, '/', { motion: 'reduce' });
+async function everyPage(page, ...how) {
   const own = ['m', 'r'].map((kind) => `${FIELD}&sel=${kind}${kind === 'm' ? made.monster : made.reactor}`);
   const wrong = [];
   for (const at of [...(await pagesOf(page)), ...own, `${FIELD}&sel=p4`, '/nowhere', ...BESIDE]) {
-    await page.setViewportSize({ width: 1440, height: 900 });
     await page.goto(server.url + at);
     await loaded(page);
-    wrong.push(...(await look(page, 'body', at.replace(FIELD, '/world'))));
+    wrong.push(...(await look(page, 'body', at.replace(FIELD, '/world'), ...how)));
   }
   assert.deepEqual([...wrong, ...(await page.done())], []);
+}
+
+test('every page keeps the facts of the layout', async () => {
+  await everyPage(await open(browser, server, '/', { motion: 'reduce' }));
+});
+
+test('so it does in French, which is longer, where there is least room', async () => {
+  const page = await open(browser, server, '/', { motion: 'reduce', lang: 'fr-FR', width: 320, height: HEIGHTS[320] });
+  await everyPage(page, [320], ['light']);
 });
 
 test('every dialog fits and keeps the facts of the layout', async () => {
