@@ -8,7 +8,7 @@ use monsters::{Attack, Blow, EffectBody, Monster, Move, NewEffect, Spawn};
 use serde::Serialize;
 
 use crate::reply::Refusal;
-use crate::worlds::attributes::Attributes;
+use crate::worlds::attributes::{Attributes, refuse};
 
 /// What the API shows of a monster.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -31,8 +31,10 @@ pub(crate) struct MonsterAttributes {
     mp: u32,
     damage_entries: Vec<EntryAttributes>,
     status_effects: Vec<EffectAttributes>,
-    /// How often its id was given out, from 1: with the id it names this monster and no heir.
-    life: u64,
+    /// How often its id was given out: with the id it names this monster and no heir. The first life goes without
+    /// saying.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    life: Option<u64>,
 }
 
 /// Damage of one character, all its hits together.
@@ -85,7 +87,7 @@ impl MonsterAttributes {
                     expires_at: effect.expires_at_ms,
                 })
                 .collect(),
-            life,
+            life: (life > 1).then_some(life),
         }
     }
 }
@@ -256,11 +258,13 @@ pub(crate) fn new(given: &Attributes) -> Result<Spawn, Refusal> {
 pub(crate) fn attack(given: &Attributes) -> Result<Attack, Refusal> {
     let damages = match given.numbers::<u32>("damages", 64)? {
         Some(damages) => damages,
-        None => vec![given.number::<u32>("damage")?.ok_or_else(|| bad("damages", "is required"))?],
+        None => {
+            vec![given.number::<u32>("damage")?.ok_or_else(|| refuse("damages", "is required"))?]
+        }
     };
     let character_id = given.need("characterId")?;
     if character_id == 0 {
-        return Err(bad("characterId", "must be more than 0"));
+        return Err(refuse("characterId", "must be more than 0"));
     }
     let from = match (given.number("x")?, given.number("y")?) {
         (Some(x), Some(y)) => Some(Point::new(x, y)),
@@ -273,10 +277,6 @@ pub(crate) fn attack(given: &Attributes) -> Result<Attack, Refusal> {
         from,
         life: given.number::<u32>("life")?.map(u64::from),
     })
-}
-
-fn bad(field: &'static str, says: &str) -> Refusal {
-    field::Bad::new(field, says).into()
 }
 
 /// Reads a movement.

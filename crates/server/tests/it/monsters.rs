@@ -301,7 +301,7 @@ testkit::on_every_store!(commands_that_a_dead_server_held_come_before_newer_ones
     ask(&["SET", &format!("atlas:monster:{ONE}:{ruined}"), &elsewhere]).await;
     let map: serde_json::Value = serde_json::from_str(&elsewhere).unwrap();
     let (map, nil) = (&map["mapId"], "00000000-0000-0000-0000-000000000000");
-    let (world, channel) = (0, 0);
+    let (world, channel) = (0, 1);
     ask(&["SET", &format!("atlas:monster-map:{ONE}:{world}:{channel}:{map}:{nil}"), "no set"])
         .await;
     add("DESTROY", &format!(r#"{{"monsterId":{ruined}}}"#)).await;
