@@ -18,7 +18,7 @@ use crate::keys::def;
 /// So many are remembered.
 const REMEMBERED: usize = 100_000;
 /// Their cooldowns are cleared this often.
-const CLEAR_EVERY: Duration = Duration::from_secs(60);
+const CLEAR_EVERY: Duration = Duration::from_mins(1);
 
 /// The deaths that this server brought about.
 #[derive(Clone, Default)]

@@ -89,7 +89,7 @@ on_every_store!(a_friendly_death_has_no_actor_and_raises_nothing, |store| {
 on_every_store!(a_killed_server_delays_a_drop_by_less_than_a_second, |store| {
     let world = world(&store);
     world.spawn(7).await;
-    world.clock.advance(std::time::Duration::from_millis(3_000));
+    world.clock.advance(std::time::Duration::from_secs(3));
     // The first server takes the timer and is killed.
     let taken = world.monsters.timers().take(TENANT, crate::support::soon()).await.unwrap();
     assert_eq!(taken.len(), 1);
