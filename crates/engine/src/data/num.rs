@@ -64,13 +64,7 @@ pub(super) fn sign(text: &[u8]) -> (bool, &[u8]) {
 
 /// Prints as C's `%.17g`, which Redis uses for scores and for numbers that scripts pass on.
 pub fn fmt_g17(value: f64, out: &mut Vec<u8>) {
-    fmt_g(value, 17, 1e17, out);
-}
-
-/// Prints as C's `%.14g`, which Lua's `tostring` uses.
-#[cfg(test)]
-pub fn fmt_g14(value: f64, out: &mut Vec<u8>) {
-    fmt_g(value, 14, 1e14, out);
+    write_g(out, value, 17);
 }
 
 /// A score as RESP replies show it.
@@ -93,8 +87,8 @@ pub fn fmt_stored_double(value: f64, out: &mut Vec<u8>) {
     }
 }
 
-/// Prints with `precision` significant digits; whole numbers below `plain` need no float printing.
-fn fmt_g(value: f64, precision: usize, plain: f64, out: &mut Vec<u8>) {
+/// Prints as C's `%g` with `precision` significant digits, 17 at most; whole numbers that fit need no float printing.
+pub fn write_g(out: &mut Vec<u8>, value: f64, precision: usize) {
     if value.is_nan() {
         out.extend_from_slice(if value.is_sign_negative() { b"-nan" } else { b"nan" });
         return;
@@ -103,7 +97,7 @@ fn fmt_g(value: f64, precision: usize, plain: f64, out: &mut Vec<u8>) {
         out.extend_from_slice(if value < 0.0 { b"-inf" } else { b"inf" });
         return;
     }
-    if value.abs() < plain && value.trunc() == value {
+    if value.abs() < 10f64.powi(precision as i32) && value.trunc() == value {
         if value == 0.0 && value.is_sign_negative() {
             out.push(b'-');
         }
@@ -122,7 +116,7 @@ fn fmt_g(value: f64, precision: usize, plain: f64, out: &mut Vec<u8>) {
         .expect("an exponent is a number");
     let mut digits = [b'0'; 17];
     digits[0] = text[0];
-    digits[1..precision].copy_from_slice(&text[2..at]);
+    digits[1..precision].copy_from_slice(&text[2.min(at)..at]);
     let mut len = precision;
     while len > 1 && digits[len - 1] == b'0' {
         len -= 1;

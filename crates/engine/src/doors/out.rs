@@ -107,13 +107,16 @@ impl Out {
 
     /// A RESP3 double; a bulk string in RESP2.
     pub(crate) fn double(&mut self, value: f64) {
-        let text = num::fmt_double(value);
+        self.double_text(&num::fmt_double(value));
+    }
+
+    fn double_text(&mut self, text: &[u8]) {
         if self.resp3 {
             self.buf.push(b',');
-            self.buf.extend_from_slice(&text);
+            self.buf.extend_from_slice(text);
             self.buf.extend_from_slice(b"\r\n");
         } else {
-            self.bulk(&text);
+            self.bulk(text);
         }
     }
 
@@ -123,13 +126,7 @@ impl Out {
         for degrees in [place.longitude, place.latitude] {
             let mut text = Vec::with_capacity(24);
             num::fmt_human(degrees.into(), &mut text);
-            if self.resp3 {
-                self.buf.push(b',');
-                self.buf.extend_from_slice(&text);
-                self.buf.extend_from_slice(b"\r\n");
-            } else {
-                self.bulk(&text);
-            }
+            self.double_text(&text);
         }
     }
 

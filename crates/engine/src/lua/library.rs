@@ -236,38 +236,23 @@ fn from_named(lua: &Lua, named: &Table) -> mlua::Result<Registered> {
     let (mut name, mut function, mut description) = (None, None, None);
     let mut flags = Flags::default();
     let fail = |text: &str| Err(raise::reply(text));
+    let wanted = |name: &str, shape: &str| {
+        let what =
+            format!("ERR {name} argument given to redis.register_function must be a {shape}");
+        raise::reply(&what)
+    };
+    let string = |value: &Value, name| text(lua, value).ok_or_else(|| wanted(name, "string"));
     for pair in named.pairs::<Value, Value>() {
         let (key, value) = pair?;
         let Some(key) = text(lua, &key) else {
             return fail("ERR named argument key given to redis.register_function is not a string");
         };
         match key.to_ascii_lowercase().as_slice() {
-            b"function_name" => match text(lua, &value) {
-                Some(text) => name = Some(text),
-                None => {
-                    return fail(
-                        "ERR function_name argument given to redis.register_function must be a \
-                         string",
-                    );
-                }
-            },
-            b"description" => match text(lua, &value) {
-                Some(text) => description = Some(text),
-                None => {
-                    return fail(
-                        "ERR description argument given to redis.register_function must be a \
-                         string",
-                    );
-                }
-            },
+            b"function_name" => name = Some(string(&value, "function_name")?),
+            b"description" => description = Some(string(&value, "description")?),
             b"callback" => match value {
                 Value::Function(callback) => function = Some(Arc::new(callback)),
-                _ => {
-                    return fail(
-                        "ERR callback argument given to redis.register_function must be a \
-                         function",
-                    );
-                }
+                _ => return Err(wanted("callback", "function")),
             },
             b"flags" => {
                 let Value::Table(words) = value else {

@@ -1,71 +1,7 @@
 //! Numbers as C writes and reads them: `%.Ng`, `strtod`, and the casts of a 64-bit machine.
 //! Scripts see these texts, so each function gives the bytes glibc would give.
 
-/// Appends `value` as `printf("%.{precision}g")` does.
-pub(crate) fn write_g(out: &mut Vec<u8>, value: f64, precision: usize) {
-    if value.is_nan() {
-        out.extend_from_slice(if value.is_sign_negative() { b"-nan" } else { b"nan" });
-        return;
-    }
-    if value.is_infinite() {
-        out.extend_from_slice(if value < 0.0 { b"-inf" } else { b"inf" });
-        return;
-    }
-    // Most numbers in scripts are small whole ones; those need no rounding.
-    if value.fract() == 0.0 && value.abs() < 1e14 && precision >= 14 {
-        if value == 0.0 && value.is_sign_negative() {
-            out.extend_from_slice(b"-0");
-        } else {
-            #[expect(clippy::cast_possible_truncation, reason = "whole and below 1e14")]
-            let whole = value as i64;
-            out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes());
-        }
-        return;
-    }
-    write_g_rounded(out, value, precision.max(1));
-}
-
-fn write_g_rounded(out: &mut Vec<u8>, value: f64, precision: usize) {
-    let text = format!("{:.*e}", precision - 1, value);
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let (sign, mantissa) = match mantissa.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", mantissa),
-    };
-    out.extend_from_slice(sign.as_bytes());
-    let mut digits: Vec<u8> = mantissa.bytes().filter(|b| *b != b'.').collect();
-    while digits.len() > 1 && digits.last() == Some(&b'0') {
-        digits.pop();
-    }
-    if exponent < -4 || i64::from(exponent) >= i64::try_from(precision).unwrap_or(i64::MAX) {
-        out.push(digits[0]);
-        if digits.len() > 1 {
-            out.push(b'.');
-            out.extend_from_slice(&digits[1..]);
-        }
-        out.extend_from_slice(if exponent < 0 { b"e-" } else { b"e+" });
-        let size = exponent.unsigned_abs();
-        if size < 10 {
-            out.push(b'0');
-        }
-        out.extend_from_slice(size.to_string().as_bytes());
-    } else if exponent < 0 {
-        out.extend_from_slice(b"0.");
-        out.extend(std::iter::repeat_n(b'0', exponent.unsigned_abs() as usize - 1));
-        out.extend_from_slice(&digits);
-    } else {
-        let whole = exponent.unsigned_abs() as usize + 1;
-        if digits.len() <= whole {
-            out.extend_from_slice(&digits);
-            out.extend(std::iter::repeat_n(b'0', whole - digits.len()));
-        } else {
-            out.extend_from_slice(&digits[..whole]);
-            out.push(b'.');
-            out.extend_from_slice(&digits[whole..]);
-        }
-    }
-}
+pub(crate) use crate::data::num::write_g;
 
 /// The longest number at the start of `text`, and how many bytes it takes (0: none), as `strtod`.
 pub(crate) fn read_number(text: &[u8]) -> (f64, usize) {

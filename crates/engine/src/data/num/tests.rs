@@ -9,7 +9,7 @@ fn g17(value: f64) -> String {
 
 fn g14(value: f64) -> String {
     let mut out = Vec::new();
-    fmt_g14(value, &mut out);
+    write_g(&mut out, value, 14);
     String::from_utf8(out).unwrap()
 }
 
