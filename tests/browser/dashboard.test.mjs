@@ -74,11 +74,7 @@ test('mouse goes from page to page without loading anew, and Back comes back', a
   await page.waitForSelector('[role=tree] [role=treeitem]');
   await page.click('.side a[href="/health"]');
   await page.waitForURL('**/health');
-  assert.equal(
-    await page.locator('h1').evaluate((el) => el === document.activeElement),
-    true,
-    'focus goes to the title',
-  );
+  await until('focus goes to the title', () => page.locator('h1').evaluate((el) => el === document.activeElement));
   await page.goBack();
   await page.waitForURL('**/keys');
   assert.equal(await page.evaluate(() => window.stayed), true);

@@ -1,7 +1,7 @@
 // The World page: its pure parts without a browser, then a field in a real Chromium against a real server.
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { launch, open, Server, shot, sideways, until, webFile } from './kit.mjs';
+import { launch, noBrowser, open, Server, shot, sideways, until, webFile } from './kit.mjs';
 
 const load = (name) => import(webFile('pages/world', name));
 const TENANT = 'de300000-0000-4000-8000-000000000001';
@@ -120,6 +120,159 @@ test('the command names only what differs from its defaults', async () => {
   const other = { ...DEMO, mapId: 40000, tenant: { id: 'x-1', region: "a'b", majorVersion: 83, minorVersion: 0 } };
   assert.deepEqual(tenantFlags(other), ['--tenant x-1', "--region 'a'\\''b'", '--major 83']);
   assert.deepEqual(placeFlags(other).at(-1), '--field 0:0:40000');
+});
+
+/** Draws onto nothing: only widths of texts count. */
+const blank = () =>
+  new Proxy(
+    {},
+    { get: (_, name) => (name === 'measureText' ? (text) => ({ width: 7 * text.length }) : () => {}), set: () => true },
+  );
+
+/** A field of `n` monsters in `w` by `h` units, the first a boss; the same for the same numbers. */
+function crowd(n, w, h) {
+  let seed = n;
+  const dice = () => {
+    seed = (seed * 16807) % 2147483647;
+    return seed / 2147483647;
+  };
+  return Array.from({ length: n }, (_, i) => ({
+    id: String(1000000000 + i),
+    monsterId: i ? 9400001 + (i % 4) : 9400007,
+    x: Math.round(dice() * w),
+    y: Math.round(dice() * h),
+    hp: Math.ceil(dice() * 300),
+    maxHp: 300,
+    stance: i,
+    controlCharacterId: i % 5,
+    damageEntries: [],
+    statusEffects: i % 3 ? [] : [{ statuses: { POISON: 1, STUN: 1 }, expiresAt: 9000 }],
+  }));
+}
+
+async function picture(list, size, more = {}) {
+  noBrowser();
+  const [{ draw }, { Model }, { fit }] = await Promise.all(['draw.js', 'model.js', 'camera.js'].map(load));
+  const model = new Model();
+  model.showMonsters(
+    list.map((m) => ({ ...m, hp: 300 })),
+    1000,
+  );
+  model.showReactors(
+    [0, 40, 80, 400].map((x, i) => ({
+      id: String(i),
+      classification: 2001,
+      name: 'box',
+      state: 0,
+      x,
+      y: 10,
+      delay: 9000,
+    })),
+    1000,
+  );
+  model.showReactors([], 1001);
+  model.showReactors([{ id: '9', classification: 2001, name: 'box', state: 0, x: 30, y: 10 }], 1002);
+  model.showMonsters(list, 1100);
+  const cam = fit([...list, ...model.ghosts.values()], size.w, size.h);
+  const see = {
+    model,
+    cam,
+    now: 1200,
+    still: false,
+    selected: 'm1000000003',
+    template: (m) => ({ name: `Kind ${m.monsterId}`, boss: m.monsterId === 9400007 }),
+    timeout: () => 0,
+    area: () => null,
+    name: (key) => `Somebody ${key.slice(1)}`,
+    ...more,
+  };
+  return { ...draw(blank(), { ...size, color: () => '' }, see), see, model };
+}
+
+test('names, bars, discs and numbers lie on nothing of each other, however close their monsters stand', async () => {
+  for (const [n, w, h] of [
+    [2, 10, 0],
+    [12, 60, 0],
+    [30, 900, 0],
+    [60, 1200, 300],
+    [500, 2000, 700],
+  ])
+    for (const size of [
+      { w: 830, h: 440 },
+      { w: 290, h: 360 },
+    ]) {
+      const { boxes, see, model } = await picture(crowd(n, w, h), size);
+      const kinds = new Set(boxes.map((b) => b.what));
+      for (const what of ['number', 'name']) assert.ok(kinds.has(what), `${n}: no ${what} among ${[...kinds]}`);
+      for (const [i, a] of boxes.entries())
+        for (const b of boxes.slice(i + 1)) {
+          const apart = a.x >= b.x + b.w || b.x >= a.x + a.w || a.y >= b.y + b.h || b.y >= a.y + a.h;
+          assert.ok(apart, `${n} in ${size.w}: ${JSON.stringify(a)} on ${JSON.stringify(b)}`);
+        }
+      assert.ok(
+        boxes.some((b) => b.what === 'name' && b.text.startsWith('Somebody')),
+        'the selected one has its name',
+      );
+      // A number keeps its place while it rises.
+      const { draw } = await load('draw.js');
+      const at = (all) => all.filter((b) => b.what === 'number').map((b) => [b.text, b.x.toFixed(3), b.y.toFixed(3)]);
+      const later = draw(blank(), { ...size, color: () => '' }, { ...see, now: 1500 });
+      assert.deepEqual(at(later.boxes), at(boxes));
+      assert.ok(model.numbers.length > 0);
+    }
+});
+
+test('five hundred monsters are few marks; moving the view changes none, the chosen one stands alone', async () => {
+  const { clusters, spread } = await load('place.js');
+  const list = crowd(500, 2000, 700);
+  const cam = { x: 1000, y: 350, k: 0.35 };
+  const own = (m) => m.id === '1000000003';
+  const all = clusters(list, cam, own);
+  assert.equal(all.single.length + all.groups.reduce((n, g) => n + g.of.length, 0), 500);
+  assert.ok(all.single.length + all.groups.length < 180, `${all.single.length} and ${all.groups.length}`);
+  assert.ok(all.single.some(own));
+  const moved = clusters(list, { ...cam, x: -77, y: 13 }, own);
+  assert.deepEqual(
+    moved.groups.map((g) => g.key),
+    all.groups.map((g) => g.key),
+  );
+  // A click on a group brings its members apart in the end.
+  let near = cam;
+  for (let i = 0; i < 12; i += 1) {
+    const group = clusters(list, near, own).groups.sort((a, b) => b.of.length - a.of.length)[0];
+    if (!group) break;
+    near = spread(group, near, 830, 440);
+  }
+  assert.ok(near.k > 1, `zoomed to ${near.k}`);
+  assert.equal(clusters(crowd(5, 10, 0), cam, () => false).groups.length, 0, 'a handful stays apart');
+});
+
+test('who did it and to whom it happened: events of one, damage of one player', async () => {
+  const { about, damageBy, dealt } = await load('follow.js');
+  const hit = (id, actorId, damage) => ({
+    module: 'monsters',
+    type: 'DAMAGED',
+    id,
+    body: { monsterId: 9400001, body: { actorId, damageEntries: [{ characterId: actorId, damage }] } },
+  });
+  const events = [hit('7', 4, 10), hit('7', 4, 30), hit('8', 4, 20), hit('8', 5, 99)];
+  assert.equal(events.filter((e) => about('m7', e)).length, 2);
+  assert.equal(events.filter((e) => about('r7', e)).length, 0, 'ids of monsters and reactors overlap');
+  assert.equal(events.filter((e) => about('p4', e)).length, 3);
+  const born = { module: 'monsters', type: 'CREATED', id: '7', body: { body: {} } };
+  assert.deepEqual(
+    dealt([born, ...events.slice(0, 3)]).map((e) => e.dealt),
+    [undefined, 10, 20, undefined],
+    'the first known hit of one that was not seen to appear tells nothing',
+  );
+  const living = [{ id: '8', monsterId: 1, damageEntries: [{ characterId: 4, damage: 45 }] }];
+  assert.deepEqual(
+    damageBy(4, events, living).map((d) => [d.id, d.damage]),
+    [
+      ['8', 45],
+      ['7', 30],
+    ],
+  );
 });
 
 let server;
@@ -320,4 +473,121 @@ test('the list drives the selection by keys, and who may only read finds no acti
   assert.equal(await read.locator('.head .btn', { hasText: 'Spawn' }).count(), 0);
   await clean(page);
   await clean(read);
+});
+
+test('a monster and who hit it can be followed, by click, by address and by Back', async () => {
+  const place = FIELD.replace('100000', '100901');
+  await call('PUT', `${place}/characters/4`);
+  const slime = await spawn(9400001, 0, 0, place);
+  const imp = await spawn(9400003, 300, -200, place);
+  const box = (await call('POST', `${place}/reactors`, { classification: 2002, x: 100, y: 0, delay: 0 })).data.id;
+  for (const damage of [20, 30])
+    await call('POST', `/api/monsters/${slime}/damage`, { characterId: 4, damages: [damage] });
+  await call('POST', `/api/reactors/${box}/hits`, { characterId: 4 });
+  const page = await open(browser, server, `/world?map=100901`);
+  const panel = page.locator('.panel');
+  const shows = (what, text) => until(what, async () => text.test((await panel.innerText()).replace(/\s+/g, ' ')));
+  await until('all are listed', async () => (await options(page).count()) === 3);
+  for (const name of [`Moss Slime ${slime}`, `Frost Imp ${imp}`, `barrel ${box}`])
+    assert.equal(await options(page).filter({ hasText: name }).count(), 1, name);
+  await until('names in the feed', async () =>
+    (await page.locator('.happens').innerText()).includes(`Moss Slime ${slime} was hit by Player 4`),
+  );
+  const list = await page.locator('.listing').boundingBox();
+  assert.ok(list.y + list.height <= 900, `what is here ends at ${list.y + list.height}`);
+  await options(page).filter({ hasText: 'Moss Slime' }).click();
+  await shows(
+    'its story',
+    new RegExp(
+      `Monster ${slime} .*What happened to it.* was hit by Player 4 · 30 .* was hit by Player 4 · 20 .* appeared`,
+    ),
+  );
+  await panel.locator('.barlist a', { hasText: 'Player 4' }).click();
+  await shows(
+    'the player',
+    new RegExp(`Player 4 controls \\d monsters? here.*Moss Slime ${slime} .*50.*barrel ${box} hit 1 time`),
+  );
+  assert.match(page.url(), /sel=p4/);
+  await shot(page, 'world-player');
+  await panel.locator('.deeds a', { hasText: `barrel ${box}` }).click();
+  await shows('the reactor', new RegExp(`Reactor ${box} .*Player 4 hit barrel ${box}`));
+  await page.goBack();
+  await shows('the player again', /What it did/);
+  await page.goBack();
+  await shows('the monster again', new RegExp(`Monster ${slime}`));
+  await page.goBack();
+  await until('nobody is selected', async () => !(await panel.isVisible()));
+  await page.goForward();
+  await page.reload();
+  await shows('the monster after a reload', new RegExp(`Moss Slime .*Monster ${slime} `));
+  await page.keyboard.press('f');
+  await until('it is followed', async () => /follow=1/.test(page.url()));
+  await call('POST', `/api/monsters/${slime}/movement`, { x: 900, y: 0, stance: 2 });
+  await until('the view goes with it', () =>
+    page.evaluate(() => document.querySelector('.listing .twin').textContent.includes('at\u00a0900,\u00a00')),
+  );
+  assert.equal(await panel.locator('[aria-pressed=true]').count(), 1);
+  await clean(page);
+});
+
+test('a field with five hundred monsters is drawn in little time', async () => {
+  const place = FIELD.replace('100000', '100902');
+  for (let i = 0; i < 500; i += 25)
+    await Promise.all(
+      crowd(500, 2000, 700)
+        .slice(i, i + 25)
+        .map((m) => spawn(m.monsterId, m.x, m.y, place)),
+    );
+  const page = await open(browser, server, '/world?map=100902');
+  await until('all are listed', async () => (await options(page).count()) === 500);
+  await until('the picture', () => page.evaluate(() => document.querySelector('canvas').width > 300));
+  await shot(page, 'world-500');
+  const times = await page.evaluate(
+    async (list) => {
+      const [{ draw }, { Model }, { fit }] = await Promise.all(
+        ['draw', 'model', 'camera'].map((name) => import(`/pages/world/${name}.js`)),
+      );
+      // On the page, so that each frame is shown before the next is drawn.
+      const canvas = Object.assign(document.createElement('canvas'), { width: 830, height: 440 });
+      document.body.append(canvas);
+      const c = canvas.getContext('2d');
+      const model = new Model();
+      const color = (token) => getComputedStyle(document.documentElement).getPropertyValue(token);
+      const known = new Map();
+      const see = {
+        model,
+        selected: 'm1000000003',
+        template: (m) => ({ name: 'Moss Slime', boss: m.monsterId === 9400007 }),
+        timeout: () => 0,
+        area: () => null,
+        name: (key) => `Moss Slime ${key.slice(1)}`,
+      };
+      const out = [];
+      for (let i = 0; i < 150; i += 1) {
+        await new Promise(requestAnimationFrame);
+        // Lists come five times a second, each with a tenth of them hit; the view moves with every frame.
+        if (i % 12 === 0)
+          model.showMonsters(
+            list.map((m, n) => ({ ...m, hp: m.hp - (n % 10 === (i / 12) % 10 ? i : 0) })),
+            i * 16,
+          );
+        model.sweep(i * 16);
+        const cam = fit(list, 830, 440);
+        cam.x += i;
+        const from = performance.now();
+        c.clearRect(0, 0, 830, 440);
+        draw(
+          c,
+          { w: 830, h: 440, color: (x) => known.get(x) || known.set(x, color(x)).get(x) },
+          { ...see, cam, now: i * 16 },
+        );
+        out.push(performance.now() - from);
+      }
+      return out.slice(20).sort((a, b) => a - b);
+    },
+    crowd(500, 2000, 700),
+  );
+  const at = (f) => times[Math.floor(times.length * f)].toFixed(2);
+  console.log(`# a frame of 500 monsters: median ${at(0.5)} ms, p95 ${at(0.95)} ms, slowest ${at(0.999)} ms`);
+  await clean(page);
 });

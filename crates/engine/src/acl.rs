@@ -14,7 +14,7 @@ use crate::commands::table::{Spec, TABLE, flag};
 use crate::data::glob;
 use crate::error::ReplyError;
 
-pub(crate) use log::{AclLog, Entry};
+pub(crate) use log::{AclLog, AclLogEntry};
 pub(crate) use rules::{has_spaces, hash_password, merge_selectors};
 
 /// Categories of commands, in the order of `ACL CAT`.
@@ -109,7 +109,7 @@ impl Denial {
         }
     }
 
-    /// What stands in the log, and how it is called there.
+    /// The reason and the object of the refusal, as `ACL LOG` shows them.
     fn object<'a>(
         self,
         spec: &Spec,

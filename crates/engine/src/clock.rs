@@ -1,4 +1,4 @@
-//! Where the engine's time comes from. It passes by itself by default; tests move it by hand.
+//! Clocks of the engine. Time passes by itself by default; tests move it by hand.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -39,7 +39,7 @@ use crate::log::rewrite::Copy;
 #[derive(Default)]
 pub(crate) struct Db {
     pub(crate) keys: Keyspace,
-    /// Its number when the running copy began; `SWAPDB` may have moved it since.
+    /// The database's number when the running copy began; `SWAPDB` may have moved it since.
     pub(crate) copied_as: usize,
     /// Clients that watch a key.
     pub(crate) watched: HashMap<Box<[u8]>, Vec<u64>>,
@@ -66,7 +66,7 @@ pub(crate) struct Core {
     pub(crate) current: u64,
     /// Pushes for the running client itself; they go out before its reply.
     pub(crate) self_push: Vec<u8>,
-    /// Its protocol.
+    /// Whether the running client speaks RESP3.
     pub(crate) current_resp3: bool,
     pub(crate) pubsub: PubSub,
     /// Clients whose watched keys changed.
@@ -91,7 +91,7 @@ pub(crate) struct Core {
     pub(crate) pause: Pause,
     /// Number of clients in `MONITOR`.
     pub(crate) monitors: usize,
-    /// What the Lua host keeps, told here for `INFO`.
+    /// The Lua host's numbers of scripts, libraries and functions, for `INFO`.
     pub(crate) script_counts: crate::lua::host::Counts,
     /// Set while the log cannot be written: what every write is told.
     pub(crate) write_refusal: Option<ReplyError>,

@@ -67,7 +67,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// What `redis-server` 7.0 starts with when no configuration file says otherwise.
+    /// The limits of `redis-server` 7.0 without a configuration file.
     fn default() -> Self {
         Self {
             hash_max_listpack_entries: 512,

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-/// What a command answers instead of a value. The text starts with its code.
+/// An error reply of a command. The text starts with its code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReplyError(pub(crate) Cow<'static, [u8]>);
 
-/// What a handler returns: its reply is in `out`, or this error takes its place.
+/// The result of a handler: its reply is in `out`, or this error takes its place.
 pub(crate) type Outcome = Result<(), ReplyError>;
 
 impl ReplyError {

@@ -15,7 +15,7 @@ use crate::log::Log;
 use crate::lua::host::LuaHost;
 use crate::lua::stage::NO_REPLICAS;
 
-/// What the engine's lock guards.
+/// The state that the engine's lock guards.
 pub(crate) struct Inner {
     /// Away only while a script runs, when the Lua host holds it.
     pub(crate) core: Option<Box<Core>>,

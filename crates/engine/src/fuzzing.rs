@@ -36,7 +36,7 @@ thread_local! {
 
 fn fresh() -> Inner {
     let mut config = Config::opened(16, false);
-    // What one call may make is bounded by this setting, in Redis too.
+    // This setting bounds the size of one call's result, in Redis too.
     config.set_text("proto-max-bulk-len", b"1048576");
     let core = Core::new(Arc::new(ManualClock::at_ms(1_700_000_000_000)), config);
     let inner = Inner::new(core, LuaHost::default());
@@ -95,7 +95,7 @@ pub fn commands(data: &[u8]) {
     });
 }
 
-/// What changes the limits of this very test, or is there to break a server.
+/// Whether a command would change the limits of this very test, or is there to break a server.
 fn is_left_out(argv: &[&[u8]]) -> bool {
     ["config", "debug", "shutdown", "acl"].iter().any(|name| is(argv[0], name))
 }

@@ -6,7 +6,7 @@
 //! 1. A door has the call as slices. `doors/direct.rs` takes them from the caller's `Cmd`. `doors/stream.rs` (in
 //!    memory) and `doors/event_loop.rs` (TCP and Unix sockets) read bytes, and `doors/resp.rs` finds the calls in them.
 //! 2. The door takes the one lock, `shared.rs`. While somebody keeps it for long, a task waits in the line of
-//!    `doors/held.rs`, and `doors/busy.rs` answers `BUSY` to sockets.
+//!    `doors/lock.rs`, and `doors/busy.rs` answers `BUSY` to sockets.
 //! 3. `exec.rs` runs the call of a seated client. It finds the [`commands::table::Spec`] in the table made of
 //!    `commands/commands.tsv` and refuses by arity, login, rights (`acl/`), slots, memory and pause (`exec/guard.rs`).
 //! 4. Inside `MULTI` the call is queued. Otherwise its handler runs: `ZADD` is in `commands/zset.rs`, and so on. A
@@ -45,7 +45,7 @@ use std::sync::Arc;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use doors::direct::{Connection, Turn};
-pub use doors::held::Place;
+pub use doors::lock::WaitTicket;
 pub use doors::tcp::Listener;
 pub use doors::unit::Unit;
 pub use log::load::LoadError;
@@ -60,17 +60,17 @@ const REDIS_VERSION: &str = "7.0.15";
 /// How to open an engine.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where time comes from.
+    /// The source of time.
     pub clock: Arc<dyn Clock>,
     /// Number of databases.
     pub databases: usize,
     /// Answer as a Cluster of one node, and refuse calls whose keys are in different slots.
     pub cluster: bool,
-    /// Where the log is kept; none keeps everything in memory only.
+    /// The directory of the log; `None` keeps everything in memory only.
     pub dir: Option<std::path::PathBuf>,
     /// When the log is forced to the disk.
     pub fsync: Fsync,
-    /// What `SHUTDOWN` does; without it the command is refused.
+    /// The action of `SHUTDOWN`; without it the command is refused.
     pub on_shutdown: Option<ShutdownHook>,
     /// Whether `DEBUG` may be called. It can stop the whole engine, so Redis too leaves it off.
     pub debug: bool,
@@ -82,7 +82,7 @@ pub struct Options {
     pub write_stall: std::time::Duration,
 }
 
-/// What the program around the engine does when a client says `SHUTDOWN`.
+/// The action of the program around the engine when a client says `SHUTDOWN`.
 #[derive(Clone)]
 pub struct ShutdownHook(Arc<dyn Fn() + Send + Sync>);
 

@@ -72,7 +72,7 @@ pub enum OpenError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         error: io::Error,
     },
     /// The log cannot be loaded.
@@ -80,7 +80,7 @@ pub enum OpenError {
     Load(#[from] LoadError),
 }
 
-/// What opening found.
+/// The numbers found on opening.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Opened {
@@ -229,7 +229,8 @@ impl Log {
         match self.fsync {
             Fsync::Always => {
                 if let Err(error) = self.file.sync() {
-                    // What a failed sync left on the disk is unknown; only new files can be trusted.
+                    // The state of the disk after a failed sync is unknown; only new files can be
+                    // trusted.
                     self.syncer.failed.store(true, Ordering::Release);
                     return Err(error);
                 }
@@ -272,7 +273,7 @@ impl Log {
         self.retry.is_none_or(|(at, _)| Instant::now() >= at)
     }
 
-    /// A rewrite begins to write to new files. What failed before concerns the old ones.
+    /// Notes that a rewrite begins to write to new files. Earlier failures concern the old ones.
     pub(crate) fn leave_old_files(&mut self) {
         self.untrusted |= self.syncer.failed.swap(false, Ordering::AcqRel);
     }

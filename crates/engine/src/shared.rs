@@ -13,20 +13,20 @@ use crate::core::client::{Client, Seat};
 use crate::core::config::Config;
 use crate::doors::conn::Socket;
 use crate::doors::event_loop::Door;
-use crate::doors::held::{Held, Line};
+use crate::doors::lock::{EngineLock, WaitQueue};
 use crate::doors::wake::Wake;
 use crate::exec::Inner;
 use crate::log::{self, Log, OpenError, Opened};
 use crate::lua::host::LuaHost;
 use crate::lua::watch::Watch;
 
-/// What all doors share.
+/// The state that all doors share.
 pub(crate) struct Shared {
     inner: Mutex<Inner>,
     /// How many threads wait for the lock.
     waiting: AtomicUsize,
     /// Tasks that wait for it.
-    pub(crate) line: Line,
+    pub(crate) line: WaitQueue,
     /// The present holder has kept the lock for longer than a moment: no task waits another one for it.
     kept_long: AtomicBool,
     /// Clients that left while somebody else held the lock.
@@ -113,7 +113,7 @@ impl Shared {
         let shared = Arc::new(Shared {
             inner: Mutex::new(inner),
             waiting: AtomicUsize::new(0),
-            line: Line::default(),
+            line: WaitQueue::default(),
             kept_long: AtomicBool::new(false),
             leaving: Mutex::default(),
             any_leaving: AtomicBool::new(false),
@@ -141,13 +141,13 @@ impl Shared {
     }
 
     /// The lock. Blocks the thread until it is there: for threads of the engine's own and callers without a runtime.
-    pub(crate) fn lock(&self) -> Held<'_> {
+    pub(crate) fn lock(&self) -> EngineLock<'_> {
         let guard = self.inner.try_lock();
         self.held(guard.unwrap_or_else(|| self.wait_with(|| self.inner.lock())))
     }
 
     /// The lock, unless its holder keeps it for longer than a moment: then a task waits in the line.
-    pub(crate) fn lock_soon(&self) -> Option<Held<'_>> {
+    pub(crate) fn lock_soon(&self) -> Option<EngineLock<'_>> {
         if let Some(guard) = self.inner.try_lock() {
             return Some(self.held(guard));
         }
@@ -161,11 +161,11 @@ impl Shared {
         guard.map(|guard| self.held(guard))
     }
 
-    fn held<'a>(&'a self, guard: MutexGuard<'a, Inner>) -> Held<'a> {
+    fn held<'a>(&'a self, guard: MutexGuard<'a, Inner>) -> EngineLock<'a> {
         if self.kept_long.load(Ordering::Relaxed) {
             self.kept_long.store(false, Ordering::Relaxed);
         }
-        let mut held = Held::new(guard, &self.line);
+        let mut held = EngineLock::new(guard, &self.line);
         if self.any_leaving.load(Ordering::Acquire) {
             self.see_off(&mut held);
         }
@@ -205,7 +205,7 @@ impl Shared {
     }
 
     /// The lock for the ticking thread, which sees to the doors while it has to wait.
-    fn lock_and_attend(&self) -> Held<'_> {
+    fn lock_and_attend(&self) -> EngineLock<'_> {
         const BUSY: Duration = Duration::from_millis(10);
         self.condition.waits_since.store(self.condition.now(), Ordering::Relaxed);
         loop {
@@ -242,7 +242,7 @@ impl Shared {
     }
 
     /// The lock, or nothing while a slow script holds it.
-    pub(crate) fn lock_unless_busy(&self) -> Option<Held<'_>> {
+    pub(crate) fn lock_unless_busy(&self) -> Option<EngineLock<'_>> {
         const LOOK: Duration = Duration::from_millis(1);
         if let Some(inner) = self.inner.try_lock() {
             return Some(self.held(inner));
@@ -409,8 +409,8 @@ impl Shared {
     }
 }
 
-/// What doors and the engine's owner hold. The last one to go closes the engine; background threads do not
-/// count, so an engine that was dropped has let go of its directory.
+/// A handle of the doors and of the engine's owner. The last one to be dropped closes the engine;
+/// background threads do not count, so an engine that was dropped has let go of its directory.
 #[derive(Clone)]
 pub(crate) struct Hold(Arc<Holder>);
 

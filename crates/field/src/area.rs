@@ -1,10 +1,11 @@
 //! Boxes on a map. Coordinates are 16 bits wide, sums of them are not: all arithmetic here is done in 32 bits
 //! or more, edges count as inside.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A place on a map, or an offset from one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// To the right.
     pub x: i16,
@@ -20,7 +21,7 @@ impl Point {
 }
 
 /// A box given by two offsets from something that stands on the map.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Area {
     /// Top left.
     pub tl: Point,

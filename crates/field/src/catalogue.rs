@@ -1,7 +1,7 @@
-//! What things are like, from JSON files: `{"format":1,"reactors":[…]}`. A catalogue is read whole or not at
-//! all; when a file changes it is read again, and one that became wrong leaves the old catalogue in force and
-//! says where it is wrong, with file and line. Which files: one file, or all `*.json` of a directory by name;
-//! without either, the set that is shipped with the program.
+//! Catalogues: templates of things, read from JSON files such as `{"format":1,"reactors":[…]}`. A
+//! catalogue is read whole or not at all, and read again when a file changes. A file that became
+//! wrong leaves the old catalogue in force and is reported with file and line. The source is one
+//! file, or all `*.json` of a directory by name, or the set that is shipped with the program.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::SystemTime;
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::lines;
@@ -17,25 +18,26 @@ use crate::lines;
 const MOST_BYTES: u64 = 64 << 20;
 
 /// One entry of a catalogue. Give it `#[serde(deny_unknown_fields)]`, so that a slip of the pen is found.
-pub trait Template: DeserializeOwned + Send + Sync + 'static {
+pub trait Template: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// The member of a file that holds the list, such as `reactors`.
     const KIND: &'static str;
 
     /// By what it is looked up.
     fn id(&self) -> u32;
 
-    /// What its shape cannot say: ranges that depend on each other, states that lead nowhere.
+    /// Checks the rules that the template's shape cannot express: ranges that depend on each other,
+    /// states that lead nowhere.
     fn check(&self) -> Result<(), String>;
 }
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Which file.
+    /// The file.
     pub file: String,
     /// Counted from 1; 0 when it is about the file as a whole.
     pub line: usize,
-    /// What is wrong, and what to do.
+    /// The problem, and what to do.
     pub says: String,
 }
 
@@ -101,7 +103,7 @@ impl<T: Template> Catalogue<T> {
         self.set().values().cloned().collect()
     }
 
-    /// How many there are.
+    /// The number of templates.
     pub fn len(&self) -> usize {
         self.set().len()
     }
@@ -111,7 +113,7 @@ impl<T: Template> Catalogue<T> {
         self.set().is_empty()
     }
 
-    /// Where they come from; `None` for the shipped set.
+    /// The file or directory of the templates; `None` for the shipped set.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
@@ -203,10 +205,9 @@ fn read_all<T: Template>(texts: &[(&str, &str)]) -> Result<Set<T>, CatalogueErro
             }
         };
         for entry in entries {
-            let template: T = match serde_json::from_str(entry.text) {
+            let template: T = match lines::read(&entry) {
                 Ok(template) => template,
-                Err(error) => {
-                    let (line, says) = lines::told(&error, entry.line - 1);
+                Err((line, says)) => {
                     wrong(line, says);
                     continue;
                 }
@@ -233,7 +234,7 @@ fn read_all<T: Template>(texts: &[(&str, &str)]) -> Result<Set<T>, CatalogueErro
 mod tests {
     use super::*;
 
-    #[derive(Debug, serde::Deserialize)]
+    #[derive(Debug, serde::Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     struct Stone {
         id: u32,
@@ -269,7 +270,7 @@ mod tests {
             ),
             (
                 file("  {\"id\": 1, \"weight\": 300}"),
-                "stones.json:4: invalid value: integer `300`, expected u8",
+                "stones.json:4: `weight`: invalid value: integer `300`, expected u8",
             ),
             (file("  {\"id\": 1}"), "stones.json:4: missing field `weight`"),
             (

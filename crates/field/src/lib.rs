@@ -1,20 +1,23 @@
-//! What reactors and monsters share: whose world it is ([`Tenant`]), where in it ([`Field`]), boxes around a
-//! point ([`Area`]), and the files that say what things are like ([`Catalogue`]). Knows no store and no HTTP.
+//! The types that reactors and monsters share: the owner of a world ([`Tenant`]), a place in it
+//! ([`Field`]), boxes around a point ([`Area`]), and templates from files ([`Catalogue`]). The
+//! crate knows no store and no HTTP.
 //!
-//! Always true: a value of these types can stand in a key; text from outside becomes one only by a parser that
-//! names the part it refuses.
+//! Always true: a value of these types can stand in a key; text from outside becomes one only by a
+//! parser that names the part it refuses.
 
 mod area;
 mod catalogue;
 mod lines;
 mod list;
 mod place;
+mod schema;
 mod tenant;
 
 pub use area::{Area, Point, Rect};
 pub use catalogue::{Catalogue, CatalogueError, Problem, Template};
 pub use list::{list, map};
 pub use place::Field;
+pub use schema::{FileKind, check_files, schema};
 pub use tenant::Tenant;
 
 /// Ids of both modules end here and begin again.
@@ -29,7 +32,7 @@ pub const ID_DRAWS: usize = 64;
 pub struct Bad {
     /// The part, as its sender spells it.
     pub field: &'static str,
-    /// What is wrong with it, to be read behind its name.
+    /// The reason, to be read behind the part's name.
     pub why: String,
 }
 

@@ -22,6 +22,9 @@ pub(crate) fn entries<'a>(text: &'a str, kind: &str) -> Result<Vec<Entry<'a>>, L
     let mut format = false;
     for (name, raw) in members.0 {
         let line = line_of(text, raw.get());
+        if name == "$schema" {
+            continue; // For editors.
+        }
         if name == "format" {
             format = true;
             if raw.get() != "1" {
@@ -47,6 +50,18 @@ pub(crate) fn entries<'a>(text: &'a str, kind: &str) -> Result<Vec<Entry<'a>>, L
         .into_iter()
         .map(|raw| Entry { text: raw.get(), line: line_of(text, raw.get()) })
         .collect())
+}
+
+/// An entry as its type. A fault names the member it is in, `skills[0].level`, and its line.
+pub(crate) fn read<T: serde::de::DeserializeOwned>(entry: &Entry<'_>) -> Result<T, Located> {
+    let reader = &mut serde_json::Deserializer::from_str(entry.text);
+    serde_path_to_error::deserialize(reader).map_err(|error| {
+        let member = error.path().to_string();
+        let (line, says) = told(error.inner(), entry.line - 1);
+        // An unknown or missing member is named by the sentence itself.
+        let named = member == "." || says.starts_with("unknown field");
+        (line, if named { says } else { format!("`{member}`: {says}") })
+    })
 }
 
 /// A parser's error, with its line counted from `before` lines above.

@@ -1,4 +1,4 @@
-//! Where in a world: world, channel, map and instance, which together are a field.
+//! A place in a world, the field: world, channel, map and instance together.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ use crate::{Bad, number, uuid};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct Field {
-    /// Which world.
+    /// The number of the world.
     pub world_id: u8,
-    /// Which channel of it.
+    /// The channel of the world.
     pub channel_id: u8,
-    /// Which map.
+    /// The number of the map.
     pub map_id: u32,
-    /// Which copy of the map.
+    /// The copy of the map.
     #[serde(default)]
     pub instance: Uuid,
 }
@@ -52,7 +52,7 @@ impl fmt::Display for Field {
 impl std::str::FromStr for Field {
     type Err = Bad;
 
-    /// What [`fmt::Display`] writes; the instance may be left out.
+    /// Reads the text that [`fmt::Display`] writes; the instance may be left out.
     fn from_str(text: &str) -> Result<Self, Bad> {
         let nil = Uuid::nil().to_string();
         match text.split(':').collect::<Vec<_>>()[..] {

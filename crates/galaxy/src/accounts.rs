@@ -69,7 +69,7 @@ pub struct PlayerPage {
 /// A part of a list, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Paged<T> {
-    /// What is on it.
+    /// The items of the page.
     pub items: Vec<T>,
     /// For the next page; `None` when this is the last.
     pub cursor: Option<String>,
@@ -180,7 +180,7 @@ impl Accounts {
                     .bind(database::time_text(player.created_at))
                     .execute(&mut *step)
                     .await?;
-                // Those who are adopted come with their ships.
+                // A player who is adopted comes with a ship.
                 if hash != passwords::NONE {
                     sqlx::query(self.database.sql(unfinished::INSERT))
                         .bind(player.id.to_string())
@@ -206,7 +206,7 @@ impl Accounts {
         }
     }
 
-    /// Who has this name and password.
+    /// The player with this name and password.
     pub async fn login(&self, username: &str, password: &str) -> Result<Player, AccountError> {
         let found = match check_username(username) {
             Ok(()) => self.find_with_hash(username).await?,

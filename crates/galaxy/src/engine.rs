@@ -1,9 +1,11 @@
-//! The engine: takes the lock, reads the world, ticks it at its rate, writes each tick in one batch.
+//! The engine: takes the lock, reads the world, ticks it at its rate, writes each tick in one
+//! batch.
 //!
-//! Always true: at most one engine writes; orders take effect between ticks, in the order they came; whoever gave an
-//! order that is a write of its own hears of it when that is in the store; a batch that fails is tried again with the
-//! newest state and the writes of its orders; at most one batch may happen at a time; after five seconds of failing the
-//! engine pauses the world in memory until the store is back.
+//! Always true: at most one engine writes. Orders take effect between ticks, in the order they
+//! came. An asker whose order is a write of its own hears of it when that write is in the store. A
+//! batch that fails is tried again with the newest state and the writes of its orders; at most one
+//! batch may happen at a time. After five seconds of failing the engine pauses the world in memory
+//! until the store is back.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -61,7 +63,7 @@ const LOOK_AT_MOST: Duration = Duration::from_secs(5);
 /// How long somebody waits for the outcome of an order: older ones are dropped.
 const ORDER_WAIT: Duration = Duration::from_secs(10);
 
-/// What the engine is told once.
+/// The options of an engine, given once.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Makes a world where there is none; otherwise the engine waits for one.
@@ -72,9 +74,9 @@ pub struct Options {
     pub system: &'static System,
     /// Names this engine in the lock.
     pub id: String,
-    /// Where snapshots are kept, if they are.
+    /// The snapshots, if they are kept.
     pub snapshots: Option<Arc<Snapshots>>,
-    /// Where ships appear that name no station.
+    /// The place where ships appear that name no station.
     pub spawn_place: Placement,
     /// The store that the database belongs to; no other is ticked.
     pub identity: Option<String>,
@@ -100,7 +102,7 @@ impl Options {
 
 /// An order with somebody who waits for what becomes of it.
 pub(crate) struct Ask {
-    /// What is asked.
+    /// The order.
     pub command: Command,
     /// Told once the order is stored, or why it was refused.
     pub answer: oneshot::Sender<Result<Effect, OrderError>>,
@@ -164,7 +166,7 @@ enum Ended {
     Without(Standing),
 }
 
-/// What a leader holds while it leads.
+/// The state of a leader while it leads.
 struct Turn {
     world: World,
     lock: Lock,
@@ -190,7 +192,7 @@ struct Turn {
     rested: Duration,
     /// Orders of other servers that were read while the store had time.
     heard: Vec<commands::Sent>,
-    /// Where reading `galaxy:commands` goes on; set when the turn begins.
+    /// The entry after which reading `galaxy:commands` goes on; set when the turn begins.
     after: String,
     failing_since: Option<Duration>,
     paused_at: Option<Duration>,

@@ -1,4 +1,5 @@
-//! Why the galaxy refuses: accounts, orders, docking, snapshots. Refusals that clients know by number say it.
+//! Refusals of the galaxy: accounts, orders, docking, snapshots. A refusal that clients know by
+//! number says it.
 
 use kernel::Fault;
 
@@ -138,15 +139,15 @@ pub enum OrderError {
     /// A value cannot be.
     #[error("{field} {reason}")]
     Invalid {
-        /// Which.
+        /// The field.
         field: &'static str,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The ship is somebody else's.
     #[error("this ship is not yours")]
     NotYours,
-    /// What it is about does not exist.
+    /// The thing that the order is about does not exist.
     #[error("there is no such {0}")]
     Missing(&'static str),
     /// Not while things are as they are.
@@ -273,7 +274,7 @@ pub enum TieError {
          directory of that one with --data, or use one PostgreSQL for all servers with galaxy.database_url"
     )]
     Elsewhere {
-        /// Where the store was used with last.
+        /// The database with which the store was used last.
         last: String,
         /// The database that was named.
         here: String,
@@ -284,7 +285,7 @@ pub enum TieError {
          database of this store with --data or galaxy.database_url, or the store of this database with --redis"
     )]
     Foreign {
-        /// Where the store was used with last.
+        /// The database with which the store was used last.
         last: String,
         /// The database that was named.
         here: String,

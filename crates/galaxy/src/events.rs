@@ -1,5 +1,5 @@
-//! What happened, as it is told on `galaxy:ships` and `galaxy:jumpgates`: one entry per fact, with the ids that a listener
-//! needs to look further. Each goes to the store with the change it tells of.
+//! Events on `galaxy:ships` and `galaxy:jumpgates`: one entry per fact, with the ids that a
+//! listener needs to look further. Each goes to the store with the change it tells of.
 
 use kernel::keyspace::Key;
 use kernel::numbers::Dialect;
@@ -12,7 +12,7 @@ use crate::model::{ShipRecord, StationKind, StationRecord};
 use crate::rules::Alert;
 use crate::world::World;
 
-/// Where and when something is told.
+/// The streams and the time of an event.
 #[derive(Clone, Copy)]
 pub(crate) struct Teller {
     pub(crate) keys: Keys,

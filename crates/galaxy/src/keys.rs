@@ -9,7 +9,7 @@ const GATEWAY: &str = "api-gateway";
 const PLAYERS: &str = "players";
 const GALAXY: &str = "galaxy";
 
-/// Who touches the keys. The tick engine reads all of them, for snapshots.
+/// The roles that touch the keys. The tick engine reads all of them, for snapshots.
 const ROLES: &[Role] = &[
     Role {
         name: PHYSICS,

@@ -1,7 +1,7 @@
-//! Maneuvers: what a ship flies by itself, as `maneuver:{ship}` holds it.
+//! Maneuvers that a ship flies by itself, as `maneuver:{ship}` holds them.
 //!
-//! Always true: a ship flies at most one; it only sets controls; whatever ends it leaves the engine off. Its hash says
-//! how far it is and stays for a minute after the end.
+//! Always true: a ship flies at most one; it only sets controls; whatever ends it leaves the engine
+//! off. The hash of a maneuver says how far it is and stays for a minute after the end.
 
 use uuid::Uuid;
 
@@ -13,7 +13,7 @@ use crate::rules::bad;
 mod fly;
 mod guide;
 
-/// What is flown.
+/// The plan of a maneuver.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Plan {
     /// A circle about the reference body, at an altitude or where the ship is.
@@ -23,11 +23,11 @@ pub enum Plan {
     },
     /// A change of speed in one direction.
     Burn {
-        /// Where the nose points.
+        /// The direction in which the nose points.
         direction: Mode,
         /// m/s.
         delta_v: f64,
-        /// What the target directions look at.
+        /// The target that the target directions look at.
         target: Option<Target>,
     },
     /// To within docking limits of a target, straight: accelerate, turn, brake.
@@ -61,7 +61,7 @@ words! {
 }
 
 words! {
-    /// What it is doing right now.
+    /// The phase of a maneuver.
     pub enum Phase {
         Align = "align",
         Burn = "burn",
@@ -79,11 +79,11 @@ words! {
 /// A ship's maneuver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Maneuver {
-    /// What.
+    /// The plan.
     pub plan: Plan,
-    /// How far.
+    /// The phase.
     pub phase: Phase,
-    /// How it stands.
+    /// The status.
     pub status: ManeuverStatus,
     /// The body a circle is about.
     pub body: Option<usize>,
@@ -95,7 +95,7 @@ pub struct Maneuver {
     pub updated_tick: u64,
     /// The rule that began it.
     pub rule_id: Option<Uuid>,
-    /// Why it failed.
+    /// The reason of a failure.
     pub error: String,
     /// Transfers begun: one that never arrives is given up.
     pub(crate) rounds: u8,

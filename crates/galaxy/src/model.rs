@@ -1,7 +1,9 @@
-//! Ships, stations and bodies as their hashes hold them: tolerant when read, canonical when written.
+//! Ships, stations and bodies as their hashes hold them: tolerant when read, canonical when
+//! written.
 //!
-//! A field we do not know is never touched: hashes are changed field by field. Older records lack fields; what is
-//! absent has a default. A record that cannot be used says which field is to blame.
+//! A field we do not know is never touched: hashes are changed field by field. Older records lack
+//! fields; an absent field has a default. A record that cannot be used says which field is to
+//! blame.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +22,7 @@ pub(crate) use station::{StationRecord, write_motion};
 
 /// A hash as read.
 pub type Fields = BTreeMap<String, String>;
-/// What a hash gets: field and value.
+/// The fields and values to write to a hash.
 pub(crate) type Written = Vec<(&'static str, String)>;
 
 /// The system of an entity that names none.
@@ -30,9 +32,9 @@ pub(crate) const HOME_SYSTEM: &str = "sol";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("field {field} is unusable: {reason}")]
 pub struct Unusable {
-    /// Which field.
+    /// The field.
     pub field: &'static str,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 

@@ -1,8 +1,10 @@
-//! What moves, and how: bodies that pull each other, craft that are pulled, hulls that turn and burn.
+//! The physics of motion: bodies that pull each other, craft that are pulled, hulls that turn and
+//! burn.
 //!
-//! No key, no clock and no randomness is known here. The same start and the same inputs give the same bits, on one
-//! thread or many: every craft is computed alone, in a fixed order of operations. Units are metres, seconds,
-//! kilograms and radians; axes are the mean ecliptic and equinox of J2000.
+//! No key, no clock and no randomness is known here. The same start and the same inputs give the
+//! same bits, on one thread or many: every craft is computed alone, in a fixed order of operations.
+//! Units are metres, seconds, kilograms and radians; axes are the mean ecliptic and equinox of
+//! J2000.
 
 pub mod aim;
 pub mod attitude;

@@ -1,8 +1,8 @@
-//! Automation: what a pilot leaves to the ship, as `automation:{ship}:{rule}` holds it.
+//! Automation: rules that a pilot gives to a ship, as `automation:{ship}:{rule}` holds them.
 //!
-//! Always true: a rule that flies was read whole, its trigger and actions within the limits; one that could not be read is
-//! kept, disabled and with its reason, until somebody replaces it. The JSON is stored as it was given, with members
-//! that mean nothing here.
+//! Always true: a rule that flies was read whole, its trigger and actions within the limits; one
+//! that could not be read is kept, disabled and with its reason, until somebody replaces it. The
+//! JSON is stored as it was given, with members that mean nothing here.
 
 use std::cmp::Ordering;
 
@@ -77,13 +77,13 @@ fn middle() -> i64 {
 /// A rule of a ship.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// Its id.
+    /// The rule's id.
     pub id: Uuid,
     /// Shown to people.
     pub name: String,
     /// Whether it acts.
     pub enabled: bool,
-    /// How often.
+    /// How often the rule acts.
     pub mode: RuleMode,
     /// Lower ones act first.
     pub priority: u8,
@@ -229,7 +229,7 @@ pub(crate) fn bad(field: &'static str, reason: impl Into<String>) -> Unusable {
     Unusable { field, reason: reason.into() }
 }
 
-/// What a place in a list is called in a refusal: the first is number 1.
+/// The name of a list's entry in a refusal: the first is number 1.
 fn of_number(what: &str, index: usize, reason: &str) -> String {
     format!("of {what} {} {reason}", index + 1)
 }

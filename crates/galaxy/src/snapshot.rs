@@ -1,7 +1,9 @@
-//! Snapshots: the whole world at one tick, as the exact strings that were stored, kept in the database.
+//! Snapshots: the whole world at one tick, as the exact strings that were stored, kept in the
+//! database.
 //!
-//! Always true: every entity of a snapshot is as it was at its tick; who is online is never in one; a restore that was
-//! cut short is repeated, because `game:restoring` names it until it is done.
+//! Always true: every entity of a snapshot is as it was at its tick; the players online are never
+//! in one; a restore that was cut short is repeated, because `game:restoring` names it until it is
+//! done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -30,7 +32,7 @@ mod retain;
 pub(crate) const EVERY: Duration = Duration::from_mins(1);
 /// A failed one is tried again after this.
 pub(crate) const AGAIN: Duration = Duration::from_secs(5);
-/// So many failures in a row deserve an alarm.
+/// The number of failures in a row that deserve an alarm.
 pub const ALARM_AFTER: u32 = 3;
 
 /// New systems are looked for this often: it is a walk over all keys of the store.
@@ -66,7 +68,7 @@ pub struct SnapshotState {
 const VERSION: u32 = 1;
 
 impl SnapshotState {
-    /// Its tick, as the game spells it.
+    /// The snapshot's tick, as the game spells it.
     pub fn tick(&self) -> Option<u64> {
         self.game.get("game:tick")?.parse().ok()
     }

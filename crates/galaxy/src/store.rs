@@ -1,6 +1,6 @@
-//! The galaxy in the store: the world as it is read (`load`), each tick as it is written (`batch`), what orders and rules
-//! write beside it (`write`, `maneuver`), who is online, and what the check looks for. `database` is what outlives the
-//! store.
+//! The galaxy in the store: the world as it is read (`load`), each tick as it is written (`batch`),
+//! the writes of orders and rules beside it (`write`, `maneuver`), the players online, and the
+//! check. `database` holds the data that outlives the store.
 
 pub(crate) mod batch;
 pub(crate) mod check;

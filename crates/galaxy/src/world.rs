@@ -1,7 +1,7 @@
-//! The world in memory: what the engine ticks. The store is its copy, written once per tick.
+//! The world in memory, which the engine ticks. The store is its copy, written once per tick.
 //!
-//! Always true: every ship and station has a craft in the fleet; a docked ship has the motion of its station; nothing
-//! in here waits, reads a clock or talks to the store.
+//! Always true: every ship and station has a craft in the fleet; a docked ship has the motion of
+//! its station; nothing in here waits, reads a clock or talks to the store.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -48,31 +48,31 @@ impl Default for Pace {
 /// A ship in memory; its motion and hull are in the fleet.
 #[derive(Debug, Clone)]
 pub struct Ship {
-    /// Its place in the fleet.
+    /// The ship's place in the fleet.
     pub craft: CraftId,
     /// Owner, or `npc`.
     pub player_id: String,
     /// Shown to people.
     pub name: String,
-    /// What the target modes look at.
+    /// The target that the target modes look at.
     pub target: Option<Target>,
-    /// Where it is docked.
+    /// The station at which the ship is docked.
     pub docked: Option<Uuid>,
-    /// Since which tick.
+    /// The tick since which it is docked.
     pub docked_at_tick: u64,
     /// The body it stands on.
     pub landed: Option<usize>,
     /// Whether it takes fuel at its dock.
     pub refuelling: bool,
-    /// What it does by itself, in the order in which the rules act.
+    /// The ship's rules, in the order in which they act.
     pub rules: Arc<Vec<Rule>>,
-    /// What it flies by itself, or flew a minute ago.
+    /// The maneuver it flies, or flew a minute ago.
     pub maneuver: Option<Maneuver>,
-    /// What the store holds of what changes rarely; `None` when nobody knows.
+    /// The stored values of fields that change rarely; `None` when nobody knows.
     pub(crate) stored: Option<Stored>,
 }
 
-/// What was last written of a ship, so that only changes are.
+/// The values last written of a ship, so that only changes are.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Stored {
     pub(crate) fuel: f64,
@@ -111,7 +111,7 @@ impl Stored {
 pub struct Station {
     /// Which of the two.
     pub kind: StationKind,
-    /// Its place in the fleet.
+    /// The station's place in the fleet.
     pub craft: CraftId,
     /// As stored, but for its motion.
     pub record: StationRecord,
@@ -120,11 +120,11 @@ pub struct Station {
 /// The world in memory.
 #[derive(Debug, Clone)]
 pub struct World {
-    /// What there is to go round.
+    /// The star system.
     pub system: &'static System,
-    /// Where its bodies are.
+    /// The state of the system's bodies.
     pub bodies: Bodies,
-    /// Where its craft are.
+    /// The state of all craft.
     pub fleet: Fleet,
     /// By id.
     pub ships: BTreeMap<Uuid, Ship>,
@@ -144,7 +144,7 @@ pub struct World {
     pub total_spawns: u64,
     /// Spawns that the store has not been told of.
     pub(crate) new_spawns: u64,
-    /// Where ships appear that name no station.
+    /// The place where ships appear that name no station.
     pub spawn_place: Placement,
     /// Rules that were stored as enabled and cannot be read, by ship: the next tick disables and tells them.
     pub(crate) broken: Vec<(Uuid, Uuid)>,
@@ -298,7 +298,7 @@ impl World {
         Some(record)
     }
 
-    /// What a target is in this tick; `None` when it does not exist.
+    /// The mark of a target in this tick; `None` when it does not exist.
     pub fn mark(&self, target: &Target) -> Option<Mark> {
         let craft = |id: CraftId| {
             let Craft { reference, r, v } = self.fleet.craft(id)?;

@@ -11,6 +11,9 @@
 -- GIVES lead | follow | left
 local lock, leader, events = KEYS[1], KEYS[2], KEYS[3]
 local verb, id, seconds, text, now, kept = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+
+--- @include "append_to"
+
 local holder = redis.call('GET', lock)
 if verb == 'leave' then
   if holder ~= id then return 'follow' end
@@ -26,7 +29,5 @@ if holder then return 'follow' end
 redis.call('XLEN', events)
 redis.call('SET', lock, id, 'NX', 'EX', seconds)
 redis.call('SET', leader, text, 'EX', seconds)
-if kept ~= '0' then
-  redis.call('XADD', events, 'MAXLEN', '~', kept, '*', 'type', 'leader_changed', 'at', now, 'id', id, 'body', text)
-end
+if kept ~= '0' then append_to(events, 'leader_changed', now, id, text) end
 return 'lead'

@@ -1,8 +1,8 @@
-//! Cron expressions with time zones: what they mean, when they fire, in words.
+//! Cron expressions with time zones: their meaning, their firings, and their description in words.
 //!
-//! Always true: instants are whole seconds and strictly increase; with a restricted hour every matching
-//! local time fires exactly once, also when the clock change skips or repeats it; with an unrestricted
-//! hour every real instant whose local time matches fires.
+//! Always true: instants are whole seconds and strictly increase; with a restricted hour every
+//! matching local time fires exactly once, also when the clock change skips or repeats it; with an
+//! unrestricted hour every real instant whose local time matches fires.
 
 mod describe;
 mod fields;

@@ -1,7 +1,7 @@
-//! What is wrong with a namespace beyond single keys: states that no structure confirms or that one contradicts,
-//! jobs nobody can read, counters that leaked, parked jobs that wait for nothing. It is the jobs part of
-//! `worldkeep check`. The queue is in use meanwhile: what looks wrong is looked at twice, and each repair is a
-//! step that judges once more.
+//! The doctor finds faults of a namespace beyond single keys: states that no structure confirms or
+//! that one contradicts, jobs nobody can read, counters that leaked, parked jobs that wait for
+//! nothing. It is the jobs part of `worldkeep check`. The queue is in use meanwhile, so each
+//! suspect is looked at twice, and each repair is a step that judges once more.
 
 mod places;
 
@@ -73,7 +73,7 @@ impl Jobs {
         }
     }
 
-    /// What is worth knowing and no fault: programs that take jobs without leases.
+    /// Notes that are no fault: programs that take jobs without leases.
     pub async fn doctor_notes(&self) -> Result<Vec<String>, Error> {
         let foreign = self.workers().await?.into_iter().filter(|one| one.version.is_none());
         let foreign: Vec<String> = foreign.map(|one| one.server_id).collect();

@@ -1,5 +1,5 @@
-//! Refusals of the job queue: each has a stable code, a sentence, and the field where one is meant. What
-//! broke below is a [`Fault`].
+//! Refusals of the job queue: each has a stable code, a sentence, and the field where one is meant.
+//! A failure of the store is a [`Fault`].
 
 use std::borrow::Cow;
 
@@ -9,14 +9,14 @@ use kernel::Fault;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// What the caller gave cannot be taken.
+    /// The caller's input cannot be taken.
     #[error("{message}")]
     Invalid {
         /// Such as `invalid_cron`.
         code: &'static str,
         /// Such as `schedule.cron`.
         field: Cow<'static, str>,
-        /// What is wrong and what would be right.
+        /// The flaw, and what would be right.
         message: String,
     },
     /// More bytes than the limit allows.
@@ -24,7 +24,7 @@ pub enum Error {
     TooLarge {
         /// The field that is too long.
         field: &'static str,
-        /// Its bytes.
+        /// The number of bytes given.
         size: usize,
         /// The limit.
         max: usize,
@@ -41,7 +41,7 @@ pub enum Error {
     /// Back-pressure: too many jobs wait already.
     #[error("{waiting} jobs wait already, at most {max} may; try again later")]
     Full {
-        /// How many wait.
+        /// The number of waiting jobs.
         waiting: u64,
         /// The limit, `max_waiting`.
         max: u64,
@@ -51,7 +51,7 @@ pub enum Error {
     Missing {
         /// `job`, `worker`, `cron` or `batch`.
         what: &'static str,
-        /// What was asked for.
+        /// The id that was asked for.
         id: String,
     },
     /// The job's state does not allow it.
@@ -59,9 +59,9 @@ pub enum Error {
     WrongState {
         /// The job.
         id: String,
-        /// Its state.
+        /// The job's state.
         status: String,
-        /// What was tried, as a participle: `cancelled`.
+        /// The action that was tried, as a participle: `cancelled`.
         verb: &'static str,
     },
     /// A living worker has this id.
@@ -72,7 +72,7 @@ pub enum Error {
     WrongType {
         /// The key.
         key: String,
-        /// Its type now.
+        /// The type that was found.
         found: String,
     },
     /// The keys of this namespace spread over the slots of a Cluster.

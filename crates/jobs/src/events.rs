@@ -1,6 +1,6 @@
-//! What happened, as it is told on `{ns}:events:stream`: one word per fact, the job's id (or a type, or a
-//! worker), and a small body. Steps append their events themselves; here are the bodies that are made outside
-//! of them. Payloads and results are never told.
+//! Events of the jobs on `{ns}:events:stream`: one word per fact, the job's id (or a type, or a
+//! worker), and a small body. Steps append their events themselves; this file has the bodies that
+//! are made outside of them. Payloads and results are never told.
 
 use serde_json::json;
 

@@ -5,7 +5,7 @@ pub(crate) mod space;
 
 use kernel::keyspace::{Belongs, Held, Index, Life, Named, Placed, Secrecy};
 
-/// What an ended job leaves behind.
+/// The life of the values that an ended job leaves behind.
 const RETAINED: Life =
     Life::Sometimes("none while the job lives; one day after it completed or failed");
 
@@ -22,7 +22,7 @@ kernel::keyspace! {
     module = "jobs" by "ns",
     seed = Some("004"),
     about = "A job queue with routing, cron, rate limits and recovery.",
-    // What belongs to the module starts with a namespace, which is configuration.
+    // A key of the module starts with a namespace, which is configuration.
     prefixes = &[],
     ;
 

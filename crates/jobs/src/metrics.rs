@@ -1,5 +1,5 @@
-//! Numbers of this process for whoever exports them: atomics only, so that counting never waits. What several
-//! processes share (queue lengths, daily counts) is in the store, not here.
+//! Metrics of this process for an exporter: atomics only, so that counting never waits. Numbers
+//! that several processes share (queue lengths, daily counts) are in the store, not here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Histogram {
         self.add(u64::try_from(value.as_micros()).unwrap_or(u64::MAX));
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn counted(&self) -> Counted {
         let mut count = 0;
         let cumulative = self.buckets.iter().map(|bucket| {
@@ -77,7 +77,7 @@ impl Histogram {
     }
 }
 
-/// What happened to the jobs of one type here.
+/// The metrics of the jobs of one type in this process.
 #[derive(Debug, Default)]
 pub struct TypeMetrics {
     /// From dispatch, or the time it was due, to the claim.

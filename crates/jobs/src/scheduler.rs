@@ -1,7 +1,9 @@
-//! The scheduler: moves due jobs, fires cron definitions, takes back what dead workers held, repairs and tidies.
+//! The scheduler: moves due jobs, fires cron definitions, takes jobs back from dead workers,
+//! repairs and tidies.
 //!
-//! Always true: every step is safe from any number of processes at once, so leading only saves work. Jobs that
-//! are due and leases that ran out are served by everyone; a dead leader delays cron by at most its lock.
+//! Always true: every step is safe from any number of processes at once, so leading only saves
+//! work. Jobs that are due and leases that ran out are served by everyone; a dead leader delays
+//! cron by at most its lock.
 
 mod leader;
 mod rounds;
@@ -17,7 +19,6 @@ use crate::model::dice::Dice;
 use crate::store::Jobs;
 use crate::store::sweep::Sightings;
 use crate::worker::{default_id, hostname};
-pub(crate) use leader::LEAD;
 use leader::Leader;
 use rounds::Rounds;
 
@@ -88,12 +89,12 @@ impl Scheduler {
         self
     }
 
-    /// What it counts.
+    /// The scheduler's metrics.
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
     }
 
-    /// Its id in `scheduler:lock`, when it may lead.
+    /// The scheduler's id in `scheduler:lock`, when it may lead.
     pub fn id(&self) -> Option<&str> {
         self.leader.as_ref().map(Leader::id)
     }

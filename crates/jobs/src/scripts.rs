@@ -1,73 +1,46 @@
-//! The scripts, one constant per Lua file, with the shared parts of `scripts/includes/` in place (`build.rs`). Each takes
-//! `waiting` as its first key and has the names of the namespace's other keys from it, which share its slot.
+//! The scripts, one constant per Lua file, with the shared parts of `scripts/includes/`. Each takes `waiting` as its
+//! first key and has the names of the namespace's other keys from it, which share its slot; `lead` has its own keys.
 
 pub mod export;
 
-use kernel::Script;
-
-macro_rules! script {
-    ($name:literal) => {
-        Script::new($name, include_str!(concat!(env!("OUT_DIR"), "/", $name, ".lua")))
-    };
+kernel::scripts! {
+    parts: [
+        "append_event", "check_types", "claim_behind_high", "claim_job", "claim_next",
+        "close_job", "count_end", "count_running", "dead_letter", "drop_progress", "end_job",
+        "fail_dependent", "failure_result", "finish_attempt", "finish_attempts", "hand_back",
+        "is_high", "is_same_process", "matches_target", "peek_job", "promote_parked",
+        "push_waiting", "rate_limit", "read_job", "read_state", "recover_job",
+        "release_dependents", "requeue_job", "resume_scan", "retry_job", "runs_after_failure",
+        "see_type", "take_out", "take_unique_key", "type_body", "type_json", "wake_workers",
+    ];
+    pub(crate) ENQUEUE = "enqueue";
+    pub(crate) ENQUEUE_DEPENDENT = "enqueue_dependent";
+    pub(crate) FINISH_AND_CLAIM = "finish_and_claim";
+    pub(crate) RENEW = "renew";
+    pub(crate) PROGRESS = "progress";
+    pub(crate) RECLAIM = "reclaim";
+    pub(crate) RECOVER_ACTIVE = "recover_active";
+    pub(crate) REQUEUE_ORPHAN = "requeue_orphan";
+    pub(crate) PROMOTE = "promote";
+    pub(crate) FIRE_CRON = "fire_cron";
+    pub(crate) PUT_CRON = "put_cron";
+    pub(crate) CANCEL = "cancel";
+    pub(crate) BURY = "bury";
+    pub(crate) REMOVE = "remove";
+    pub(crate) ROTATE = "rotate";
+    pub(crate) REQUEUE = "requeue";
+    pub(crate) PAUSE = "pause";
+    pub(crate) RESUME = "resume";
+    pub(crate) REGISTER = "register";
+    pub(crate) UNREGISTER = "unregister";
+    pub(crate) RECONCILE = "reconcile";
+    pub(crate) QUARANTINE = "quarantine";
+    pub(crate) RECHECK_DEPENDENCIES = "recheck_dependencies";
+    pub(crate) REPAIR_STATUS = "repair_status";
+    pub(crate) PRUNE_MARKS = "prune_marks";
+    pub(crate) TRIM_DLQ = "trim_dlq";
+    pub(crate) LEAD = "lead";
 }
-
-pub(crate) static ENQUEUE: Script = script!("enqueue");
-pub(crate) static ENQUEUE_DEPENDENT: Script = script!("enqueue_dependent");
-pub(crate) static FINISH_AND_CLAIM: Script = script!("finish_and_claim");
-pub(crate) static RENEW: Script = script!("renew");
-pub(crate) static PROGRESS: Script = script!("progress");
-pub(crate) static RECLAIM: Script = script!("reclaim");
-pub(crate) static RECOVER_ACTIVE: Script = script!("recover_active");
-pub(crate) static REQUEUE_ORPHAN: Script = script!("requeue_orphan");
-pub(crate) static PROMOTE: Script = script!("promote");
-pub(crate) static FIRE_CRON: Script = script!("fire_cron");
-pub(crate) static PUT_CRON: Script = script!("put_cron");
-pub(crate) static CANCEL: Script = script!("cancel");
-pub(crate) static BURY: Script = script!("bury");
-pub(crate) static REMOVE: Script = script!("remove");
-pub(crate) static ROTATE: Script = script!("rotate");
-pub(crate) static REQUEUE: Script = script!("requeue");
-pub(crate) static PAUSE: Script = script!("pause");
-pub(crate) static RESUME: Script = script!("resume");
-pub(crate) static REGISTER: Script = script!("register");
-pub(crate) static UNREGISTER: Script = script!("unregister");
-pub(crate) static RECONCILE: Script = script!("reconcile");
-pub(crate) static QUARANTINE: Script = script!("quarantine");
-pub(crate) static RECHECK_DEPENDENCIES: Script = script!("recheck_dependencies");
-pub(crate) static REPAIR_STATUS: Script = script!("repair_status");
-pub(crate) static PRUNE_MARKS: Script = script!("prune_marks");
-pub(crate) static TRIM_DLQ: Script = script!("trim_dlq");
-
-/// All of them.
-pub const SCRIPTS: &[&Script] = &[
-    &ENQUEUE,
-    &ENQUEUE_DEPENDENT,
-    &FINISH_AND_CLAIM,
-    &RENEW,
-    &PROGRESS,
-    &RECLAIM,
-    &RECOVER_ACTIVE,
-    &REQUEUE_ORPHAN,
-    &PROMOTE,
-    &FIRE_CRON,
-    &PUT_CRON,
-    &CANCEL,
-    &BURY,
-    &REMOVE,
-    &ROTATE,
-    &REQUEUE,
-    &PAUSE,
-    &RESUME,
-    &REGISTER,
-    &UNREGISTER,
-    &RECONCILE,
-    &QUARANTINE,
-    &RECHECK_DEPENDENCIES,
-    &REPAIR_STATUS,
-    &PRUNE_MARKS,
-    &TRIM_DLQ,
-    &crate::scheduler::LEAD,
-];
 
 #[cfg(test)]
 mod tests {
@@ -95,11 +68,10 @@ mod tests {
             let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix(INCLUDE));
             used.extend(lines.map(|line| line.trim_end_matches('"').to_owned()));
         }
+        used.remove("append_to"); // the kernel's
         let known: BTreeSet<String> = includes.into_iter().map(|(name, _)| name).collect();
         assert_eq!(used, known);
         let scripts: BTreeSet<_> = super::SCRIPTS.iter().map(|script| script.name()).collect();
         assert_eq!(scripts, verbs.iter().map(|(name, _)| name.as_str()).collect());
     }
-
-    kernel::scripts_keep_their_headers!(super::SCRIPTS, &[&crate::keys::TABLE]);
 }

@@ -1,5 +1,6 @@
-//! The handle: a store, a clock, the keys of one namespace, and how it behaves. What it can do stands in the
-//! files of `store/`: `produce`, `work`, `read`, `act`, `dlq`, `recover` and others, by concern.
+//! The handle of a queue: a store, a clock, the keys of one namespace, and its options. The verbs
+//! are in the files of `store/`: `produce`, `work`, `read`, `act`, `dlq`, `recover` and others, by
+//! concern.
 
 pub(crate) mod act;
 pub(crate) mod batch;
@@ -26,7 +27,9 @@ pub(crate) mod workers;
 use std::sync::Arc;
 
 use kernel::keyspace::{Key, KeyDef, Layout};
-use kernel::{Clock, Cmd, Deadline, Fault, Kind, Script, Store, Value, reply};
+use kernel::{
+    Clock, Cmd, Deadline, Decision, Fault, Kind, Script, Store, Value, Writer, Written, reply,
+};
 
 use crate::error::Error;
 use crate::keys;
@@ -36,7 +39,7 @@ use crate::store::counts::Counts;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-/// Where results are not kept, why a job failed stays that long.
+/// The life of a job's failure where results are not kept.
 const FAILURE_TTL_S: u64 = 86_400;
 
 type Switch = (char, &'static str, fn(&Options) -> bool);
@@ -55,6 +58,7 @@ pub struct Jobs(Arc<Inner>);
 
 struct Inner {
     store: Arc<dyn Store>,
+    writer: Writer,
     clock: Arc<dyn Clock>,
     layout: Layout,
     space: Space,
@@ -84,10 +88,21 @@ impl Jobs {
         }
         options.check()?;
         let (counts, used) = (Counts::default(), Notify::new());
-        Ok(Jobs(Arc::new(Inner { store, clock, layout, space, nowhere, options, counts, used })))
+        let writer = Writer::new(Arc::clone(&store));
+        Ok(Jobs(Arc::new(Inner {
+            store,
+            writer,
+            clock,
+            layout,
+            space,
+            nowhere,
+            options,
+            counts,
+            used,
+        })))
     }
 
-    /// Its namespace, as it was given.
+    /// The queue's namespace, as it was given.
     pub fn namespace(&self) -> &str {
         &self.0.space.ns
     }
@@ -97,7 +112,7 @@ impl Jobs {
         self.0.layout
     }
 
-    /// How it behaves.
+    /// The queue's options.
     pub fn options(&self) -> &Options {
         &self.0.options
     }
@@ -107,7 +122,7 @@ impl Jobs {
         &self.0.store
     }
 
-    /// Its clock.
+    /// The queue's clock.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.0.clock
     }
@@ -168,10 +183,11 @@ impl Jobs {
         }
     }
 
-    /// A script. Its first key is always `waiting`, from whose name it has the names of all others. On a Cluster a key
-    /// that never is comes with it: while the slot is on its way, some keys here and some there, the nodes refuse a step
-    /// that names a missing key, and it is asked again. Without, it would begin, and end at the first key that is not
-    /// here, or go on without what the other node still has.
+    /// Runs a script. Its first key is always `waiting`, from whose name it has the names of all
+    /// others. On a Cluster a key that never exists comes with it. While a slot is on its way, some
+    /// keys here and some there, the nodes refuse a step that names a missing key, and it is asked
+    /// again. Without that key the step would begin, and end at the first key that is not here, or
+    /// go on without the keys that the other node still has.
     pub(crate) async fn script(
         &self,
         script: &'static Script,
@@ -239,6 +255,28 @@ impl Jobs {
     pub(crate) async fn text_of(&self, id: &str) -> Result<Option<String>, Error> {
         let value = self.call(&cmd("GET", self.space().data(id))).await?;
         Ok(reply::text(&value).map(str::to_owned))
+    }
+
+    /// Changes one job by a script that compares the text it was decided on. The rule makes that call, whose answer is
+    /// `None` where the text had changed; then it decides again.
+    pub(crate) async fn change<T, R, F>(&self, id: &str, mut rule: R) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        R: FnMut(Jobs, Option<&str>) -> Result<F, Error> + Send + 'static,
+        F: Future<Output = Result<Option<T>, Error>> + Send + 'static,
+    {
+        let jobs = self.clone();
+        let decide = move |text: Option<&[u8]>| {
+            let text = text.and_then(|text| std::str::from_utf8(text).ok());
+            match rule(jobs.clone(), text) {
+                Ok(call) => Decision::call(move |_| async move { Ok(call.await.transpose()) }),
+                Err(refusal) => Decision::Leave(Err(refusal)),
+            }
+        };
+        match self.0.writer.write(self.space().data(id), self.by(), decide).await? {
+            Written::Answer(answer) => answer,
+            Written::Guarded(_) => unreachable!("a call has no guards"),
+        }
     }
 
     /// A server says that a type is wrong and not where: look.

@@ -46,7 +46,7 @@ use phase::{Phase, Phases};
 /// How long handlers have after they were told that the worker stops.
 const LAST_CALL: Duration = Duration::from_secs(5);
 
-/// What the tasks of one worker share.
+/// The state that the tasks of one worker share.
 pub(crate) struct Shared {
     jobs: Jobs,
     facts: Arc<WorkerFacts>,
@@ -98,12 +98,12 @@ impl Worker {
         Builder::new(jobs)
     }
 
-    /// Its id in the registry.
+    /// The worker's id in the registry.
     pub fn server_id(&self) -> &str {
         &self.shared.facts.server_id
     }
 
-    /// What it counts.
+    /// The worker's metrics.
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.shared.metrics
     }

@@ -3,11 +3,11 @@
 -- KEYS 2.. others    *
 -- ARGV 1   guards
 -- ARGV 2.. writes
--- CALLS SADD SREM ZADD ZREM HSET HDEL HINCRBY INCRBY LPUSH RPUSH LREM SET DEL PEXPIRE XADD XACK PUBLISH
+-- CALLS SADD SREM ZADD ZREM HSET HSETNX HDEL HINCRBY INCRBY LPUSH RPUSH LREM SET DEL PEXPIRE XADD XACK XDEL PUBLISH
 -- GIVES done | refused, number of the guard, whether its key exists, the document's text if that was it
 local KIND = { SADD = 'set', SREM = 'set', ZADD = 'zset', ZREM = 'zset', HSET = 'hash', HDEL = 'hash',
-  HINCRBY = 'hash', LPUSH = 'list', RPUSH = 'list', LREM = 'list', XADD = 'stream', XACK = 'stream',
-  INCRBY = 'string', RELEASE = 'hash', SPLICE = 'string' }
+  HSETNX = 'hash', HINCRBY = 'hash', LPUSH = 'list', RPUSH = 'list', LREM = 'list', XADD = 'stream', XACK = 'stream',
+  XDEL = 'stream', INCRBY = 'string', RELEASE = 'hash', SPLICE = 'string' }
 local at, guards, last = 2, tonumber(ARGV[1]), #ARGV
 
 for guard = 0, guards - 1 do

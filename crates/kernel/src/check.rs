@@ -22,7 +22,7 @@ use crate::store::{Deadline, Store};
 pub use nodes::Nodes;
 pub use report::{Finding, Progress, Report, Trouble};
 
-/// How to check.
+/// The options of a check.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Which keys are ours.
@@ -80,13 +80,14 @@ struct Run<'a> {
     report: Report,
     /// SCAN may return a key twice; a finding counts once.
     reported: HashSet<(Trouble, Vec<u8>, Vec<u8>)>,
-    /// What each list held when it was first asked about, as hashes: a position is O(n) on the server.
+    /// The elements of each list when it was first asked about, as hashes: `LPOS` is O(n) on the
+    /// server.
     lists: HashMap<Vec<u8>, HashSet<u64>>,
     /// A value that could not be read was removed.
     dropped: bool,
 }
 
-/// What a walk looks at.
+/// The keys that a walk looks at.
 #[derive(Clone, Copy)]
 enum Look {
     /// Everything.
@@ -126,8 +127,9 @@ impl Run<'_> {
         self.store.call(cmd, self.by()).await
     }
 
-    /// Many commands in bounded pipelines. What the store refuses (a type that changed meanwhile) is nil;
-    /// what it forbids ends the check, which could say nothing true then.
+    /// Many commands in bounded pipelines. A command that the store refuses (a type that changed
+    /// meanwhile) answers nil; one that the user may not run ends the check, which could say
+    /// nothing true then.
     async fn all(&self, cmds: &[Cmd]) -> Result<Vec<Value>, Fault> {
         let mut values = Vec::with_capacity(cmds.len());
         for chunk in cmds.chunks(self.options.batch.max(1)) {

@@ -35,7 +35,7 @@ impl Op {
         self.key.as_deref()
     }
 
-    /// What follows the key.
+    /// The arguments after the key.
     pub fn args(&self) -> &[Vec<u8>] {
         &self.args
     }
@@ -45,9 +45,9 @@ impl Op {
         Some(match self.name {
             "SADD" | "SREM" => "set",
             "ZADD" | "ZREM" => "zset",
-            "HSET" | "HDEL" | "HINCRBY" | "RELEASE" => "hash",
+            "HSET" | "HSETNX" | "HDEL" | "HINCRBY" | "RELEASE" => "hash",
             "LPUSH" | "RPUSH" | "LREM" => "list",
-            "XADD" | "XACK" => "stream",
+            "XADD" | "XACK" | "XDEL" => "stream",
             "INCRBY" | "SPLICE" => "string",
             _ => return None,
         })
@@ -56,10 +56,17 @@ impl Op {
     /// The field or the stream entry that is written, where it is not the whole key.
     pub(crate) fn part(&self) -> Option<&[u8]> {
         match self.name {
-            "HSET" | "HDEL" | "HINCRBY" | "RELEASE" => self.args.first().map(Vec::as_slice),
+            "HSET" | "HSETNX" | "HDEL" | "HINCRBY" | "RELEASE" | "XDEL" => {
+                self.args.first().map(Vec::as_slice)
+            }
             "XACK" => self.args.get(1).map(Vec::as_slice),
             _ => None,
         }
+    }
+
+    /// Whether it gives a life to a key without one, and writes nothing else.
+    pub(crate) fn is_life(&self) -> bool {
+        self.name == "LIFE"
     }
 
     /// This write of a document right behind an earlier one: a life given there stays.
@@ -88,7 +95,7 @@ impl Op {
     }
 }
 
-/// What can be added to a change. Bring the trait into scope, then chain.
+/// The writes that can be added to a change. Bring the trait into scope, then chain.
 pub trait Effects: Sized {
     /// Adds one write.
     #[must_use]

@@ -1,6 +1,7 @@
-//! What happened, told in the same atomic step in which it happened. One stream entry per fact:
-//! `XADD <stream> MAXLEN ~ 10000 * type T at <ms> id <entity> body <JSON>`, the entry id being the sequence.
-//! Every reader gets the same [`Envelope`]. No secret, token, device id or avatar is ever in an event.
+//! Events: facts that are written in the same atomic step in which they happen. Each is one stream
+//! entry: `XADD <stream> MAXLEN ~ 10000 * type T at <ms> id <entity> body <JSON>`; the entry id is
+//! the sequence. Every reader gets the same [`Envelope`]. No secret, token, device id or avatar is
+//! ever in an event.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -70,7 +71,7 @@ impl Event {
     }
 }
 
-/// Where an entry stands in its stream: milliseconds and a counter, written `1700000000000-0`.
+/// The id of a stream entry: milliseconds and a counter, written `1700000000000-0`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seq {
     /// Milliseconds of the server that wrote it.
@@ -126,14 +127,14 @@ pub struct Envelope {
     pub module: String,
     /// Tenant or namespace; null where the module has none.
     pub scope: Option<String>,
-    /// Its place in the stream.
+    /// The id of the entry in its stream.
     pub seq: Seq,
     /// Unix milliseconds.
     pub at: u64,
-    /// What happened.
+    /// The type of the event, such as `CREATED`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// To whom or what.
+    /// The id of the entity that the event is about.
     pub id: String,
     /// The rest, as the module wrote it.
     pub body: Box<RawValue>,

@@ -1,5 +1,5 @@
-//! What can go wrong below a module. A refusal (`taken_now`) is the module's own enum; a [`Fault`] means
-//! that the store failed, and tells whether the step may have happened.
+//! Faults of the store below a module. A refusal (`taken_now`) is the module's own enum; a
+//! [`Fault`] means that the store failed, and tells whether the step may have happened.
 
 /// Something broke below us; the caller did nothing wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +24,7 @@ pub enum Fault {
     Corrupt {
         /// The key that holds it.
         key: String,
-        /// What is wrong with it.
+        /// The reason why the value cannot be used.
         detail: String,
     },
     /// An optimistic update lost every attempt.
@@ -44,5 +44,14 @@ impl Fault {
     /// Whether the store was there, and kept by somebody else until the deadline.
     pub fn is_busy(&self) -> bool {
         matches!(self, Fault::Unavailable(why) if why.starts_with(Self::BUSY))
+    }
+
+    /// Whether the same call may do better later: the store was away, busy, contended, or without room.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Fault::Unavailable(_) | Fault::Unknown(_) | Fault::Contended { .. } => true,
+            Fault::Refused { code, .. } => !matches!(code.as_str(), "WRONGTYPE" | "ERR"),
+            Fault::Corrupt { .. } => false,
+        }
     }
 }

@@ -10,7 +10,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// What becomes of a member.
+/// The change of one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change<'a> {
     /// It holds this JSON text from now on; appended at the end when it was not there.
@@ -31,7 +31,7 @@ pub enum JsonError {
     BadValue {
         /// The member.
         name: String,
-        /// What is wrong with its text.
+        /// The parser's complaint about the new text.
         detail: String,
     },
 }
@@ -124,9 +124,9 @@ pub fn members(text: &str) -> Result<Vec<Member<'_>>, JsonError> {
 /// One member of a stored object.
 #[derive(Debug)]
 pub struct Member<'a> {
-    /// Its name, unescaped.
+    /// The member's name, unescaped.
     pub name: Cow<'a, str>,
-    /// Its value, exactly as spelled.
+    /// The member's value, exactly as spelled.
     pub raw: &'a RawValue,
 }
 

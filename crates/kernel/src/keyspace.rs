@@ -43,7 +43,7 @@ impl Key {
         self.0.as_bytes()
     }
 
-    /// Its Cluster slot.
+    /// The key's Cluster slot.
     pub fn slot(&self) -> u16 {
         slot(self.as_bytes())
     }
@@ -93,7 +93,7 @@ impl redis::ToRedisArgs for Key {
 
 impl redis::ToSingleRedisArg for Key {}
 
-/// What lies under a key.
+/// The Redis type of a key's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Type {
@@ -118,7 +118,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// What `TYPE` answers for such a key.
+    /// The word that `TYPE` answers for such a key.
     pub const fn redis(self) -> &'static str {
         match self {
             Type::String | Type::Json | Type::Int => "string",
@@ -163,13 +163,13 @@ pub enum Life {
     Sometimes(&'static str),
 }
 
-/// Who may see the value.
+/// The readers who may see a key's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Secrecy {
     /// Whoever may see the key.
     Open,
-    /// Who also has the right `payloads`.
+    /// Readers who also have the right `payloads`.
     Payloads,
     /// Nobody: the value is never shown.
     Secret,
@@ -179,13 +179,13 @@ pub enum Secrecy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// Its bytes are promised by the seed.
+    /// The seed promises the key's bytes.
     Seed,
     /// We added it; losing it costs a helper, never a seed's state.
     Own,
 }
 
-/// Where an index keeps the names.
+/// The part of an index that holds the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Held {
@@ -197,19 +197,19 @@ pub enum Held {
     Values,
 }
 
-/// What must be true of the keys an index names.
+/// The rule for the keys that an index names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Named {
-    /// They exist.
+    /// The named keys exist.
     Live,
-    /// They may be gone.
+    /// The named keys may be gone.
     Any,
-    /// They do not exist, and none is named twice: ids to use again.
+    /// The named keys do not exist, and none is named twice: ids to use again.
     Free,
 }
 
-/// Where the key that is named says into which index it belongs.
+/// The place in a named key's value that says into which index the key belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum At {
@@ -226,7 +226,7 @@ pub struct Index {
     pub names: &'static str,
     /// The placeholder of that key which the entry fills. Others have the index's value of that name.
     pub fills: &'static str,
-    /// Where the entries are.
+    /// The part of the index that holds the entries.
     pub held: Held,
     /// Whether the keys named must exist; an entry that breaks the rule is reported, and repair removes it.
     pub named: Named,
@@ -275,9 +275,9 @@ pub struct Spec {
     pub params: &'static [Param],
     /// The placeholder that gets the hash tag.
     pub scope: Option<&'static str>,
-    /// What lies there.
+    /// The type of the value.
     pub type_: Type,
-    /// How long.
+    /// The life of the key.
     pub life: Life,
     /// Seed or ours.
     pub origin: Origin,
@@ -287,20 +287,22 @@ pub struct Spec {
     pub readers: &'static [&'static str],
     /// Roles that may write some fields only, in the compatible profile: role and fields.
     pub partly: &'static [(&'static str, &'static str)],
-    /// Who may see the value.
+    /// The readers who may see the value.
     pub secrecy: Secrecy,
     /// Words that a placeholder refuses because a neighbouring key spells them.
     pub reserved: &'static [(&'static str, &'static [&'static str])],
-    /// What its entries name.
+    /// The keys that the entries name, when the key is an index.
     pub index: Option<Index>,
-    /// What it is nothing without.
+    /// The key without which this one has no meaning.
     pub belongs: Option<Belongs>,
-    /// Where its value says it is listed.
+    /// The words of the value that say in which index the key is listed.
     pub placed: &'static [Placed],
     /// How its module reads the text: what that refuses is a bad value, though it may be good JSON.
     pub decoder: Option<Decoder>,
     /// Whether repair removes a value that cannot be read, with all that indexes say of it.
     pub drop_unreadable: bool,
+    /// Whether repair removes one that never ends and should.
+    pub drop_endless: bool,
     /// The command that removes one, with placeholders as the parameters are named: `verb {unique_id}`.
     pub remedy: Option<&'static str>,
     /// One sentence.
@@ -308,7 +310,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// What a declaration need not say.
+    /// The defaults of a declaration.
     pub const BASE: Spec = Spec {
         module: "",
         name: "",
@@ -329,6 +331,7 @@ impl Spec {
         placed: &[],
         decoder: None,
         drop_unreadable: false,
+        drop_endless: false,
         remedy: None,
         doc: "",
     };
@@ -353,7 +356,7 @@ impl KeyDef {
         KeyDef { spec, plain, tagged }
     }
 
-    /// Its pattern in a layout.
+    /// The key's pattern in a layout.
     pub const fn pattern(&self, layout: Layout) -> &Pattern {
         match layout {
             Layout::Plain => &self.plain,
@@ -366,7 +369,7 @@ impl KeyDef {
         self.plain == self.tagged
     }
 
-    /// Its sentence.
+    /// The sentence of the declaration.
     pub fn sentence(&self) -> &'static str {
         self.spec.doc.trim()
     }
@@ -440,18 +443,18 @@ pub struct Table {
     pub module: &'static str,
     /// The seed its bytes come from.
     pub seed: Option<&'static str>,
-    /// What it keeps, in a sentence.
+    /// The state that the module keeps, in a sentence.
     pub about: &'static str,
     /// Beginnings that belong to the module: what starts so and has no definition is a fault.
     pub prefixes: &'static [&'static str],
-    /// Who writes and reads, beside the module itself.
+    /// The roles that write and read, beside the module itself.
     pub roles: &'static [Role],
     /// The definitions, in the order of the documents.
     pub keys: &'static [&'static KeyDef],
 }
 
 impl Table {
-    /// What a declaration need not say.
+    /// The defaults of a declaration.
     pub const BASE: Table =
         Table { module: "", seed: None, about: "", prefixes: &[], roles: &[], keys: &[] };
 

@@ -46,7 +46,7 @@ impl Lease {
         Lease { store, clock, key, token, life: life.max(Duration::from_millis(10)) }
     }
 
-    /// Who holds it now, if anyone: a token.
+    /// The token of the present holder, if there is one.
     pub async fn holder(&self, by: Deadline) -> Result<Option<String>, Fault> {
         let answer = self.store.call(redis::cmd("GET").arg(&self.key), by).await?;
         Ok(reply::text(&answer).map(str::to_owned))

@@ -1,4 +1,5 @@
-//! What every module stands on: the keyspace tables, the [`Store`], scripts, clock, timers, events, faults.
+//! The base of every module: the keyspace tables, the [`Store`], scripts, clock, timers, events,
+//! faults.
 
 pub mod check;
 mod clock;
@@ -32,12 +33,14 @@ pub use log_once::LogOnce;
 pub use packed::{Command, Packed, Words};
 pub use redis::{Cmd, Value};
 pub use scopes::ScopeSet;
-pub use script::{Script, sha1_hex};
+pub use script::{Part, Script, sha1_hex};
 pub use step::{Condition, Guard, Pending, Refused, Step, Stepped};
 pub use store::{Answer, Deadline, Kind, Message, Session, Status, Store, Topic};
 pub use timers::{Timer, TimerKeys, Timers, Verdict};
 pub use update::{Change, Tries, Updated, update, update_with};
-pub use writer::{Decision, Writer, WriterLimits, Written};
+pub use writer::{
+    Call, Decision, Document, Documents, Source, Texts, Writer, WriterLimits, Written,
+};
 
 /// The scripts of the kernel itself.
 pub const SCRIPTS: &[&Script] =

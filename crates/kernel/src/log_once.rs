@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
-/// So many things are remembered; beyond that all are forgotten, and told once more.
+/// The number of things remembered. When it is exceeded, all are forgotten and may be logged once
+/// more.
 const REMEMBERED: usize = 10_000;
 
-/// What was said last about each thing. One static beside each line that could repeat.
+/// The state that was logged last for each thing. One static stands beside each line that could
+/// repeat.
 #[derive(Debug, Default)]
 pub struct LogOnce(Mutex<BTreeMap<String, String>>);
 

@@ -8,7 +8,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
-/// Whose spelling.
+/// The language whose spelling of numbers is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// Go's `encoding/json`.
@@ -19,7 +19,8 @@ pub enum Dialect {
     Python,
 }
 
-/// Compact JSON with the dialect's floats. What JSON cannot hold (infinite, not a number) becomes `null`.
+/// Compact JSON with the dialect's floats. A number that JSON cannot hold (infinite, not a number)
+/// becomes `null`.
 pub fn to_json<T: Serialize + ?Sized>(value: &T, dialect: Dialect) -> serde_json::Result<String> {
     let mut out = Vec::with_capacity(128);
     let mut serializer = Serializer::with_formatter(&mut out, Spelling { dialect });

@@ -1,7 +1,7 @@
-//! Commands as the bytes in which they travel, for writes of thousands: a number goes from its spelling into the
-//! buffer that is sent, with no list of words between.
+//! Commands packed as the bytes in which they travel, for writes of thousands. A number is spelled
+//! straight into the buffer that is sent, with no list of words between.
 //!
-//! Always true: the bytes are whole commands of RESP, as many as are counted.
+//! Always true: the bytes are whole RESP commands, and their number is the one counted.
 
 use redis::Cmd;
 use smallvec::SmallVec;
@@ -27,7 +27,7 @@ impl Packed {
         self.count == 0
     }
 
-    /// What is sent.
+    /// The bytes that are sent.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

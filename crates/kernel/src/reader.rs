@@ -29,7 +29,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long a group-by-group reader rests, from just after news to long after them.
 const REST: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(250));
 
-/// Where events come from.
+/// A source of events: one stream, or one stream per scope.
 #[derive(Clone)]
 pub struct Feed {
     module: String,
@@ -62,7 +62,7 @@ impl Feed {
     }
 }
 
-/// What a reader gets.
+/// An item that a reader yields.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum Record {
@@ -88,7 +88,7 @@ pub struct StreamEvent {
 pub struct Gap {
     /// The stream.
     pub stream: String,
-    /// Where reading goes on.
+    /// The id from which reading goes on.
     pub from: Seq,
 }
 
@@ -106,7 +106,7 @@ pub struct EventReader {
     feeds: Vec<Feed>,
     filter: Filter,
     places: BTreeMap<String, StreamPosition>,
-    /// Where to start in streams that are not yet being read.
+    /// The ids after which to start in streams that are not yet being read.
     resume: BTreeMap<String, Seq>,
     /// The store's time at the subscription; `None` until it is known.
     since: Option<Seq>,
@@ -156,7 +156,7 @@ impl EventReader {
         self.looked = None;
     }
 
-    /// Where it stands: give it back as `after` to resume.
+    /// The id last read in each stream: give them back as `after` to resume.
     pub fn places(&self) -> BTreeMap<String, Seq> {
         self.places.iter().map(|(stream, place)| (stream.clone(), place.after)).collect()
     }
@@ -195,7 +195,8 @@ impl EventReader {
         for (module, scope, stream) in wanted {
             if !self.places.contains_key(&stream) && !fresh.iter().any(|(seen, _)| *seen == stream)
             {
-                // What appears later is new to us and read from the subscription on.
+                // A stream that appears later is new to us and is read from the time of the
+                // subscription on.
                 fresh.push((stream, StreamPosition { module, scope, after: since }));
             }
         }

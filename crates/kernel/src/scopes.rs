@@ -1,6 +1,7 @@
-//! The set `wk:<module>:scopes`: which tenants or namespaces have keys of their own, so that loops and
-//! readers find them. A scope is added before its first write and stays. The set stands in another slot than the
-//! scope's state, so it is a hint that heals: who writes adds it again.
+//! The set `wk:<module>:scopes` names the tenants or namespaces that have keys of their own, so
+//! that loops and readers find them. A scope is added before its first write and stays. The set is
+//! in another Cluster slot than the scope's state, so both cannot change in one step: the set is a
+//! hint, which writers repair by adding the scope again every few seconds.
 
 use std::collections::HashMap;
 use std::time::Duration;

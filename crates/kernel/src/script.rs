@@ -1,20 +1,34 @@
 //! Lua scripts as files: one each, with a header that a test reads and holds against body, tables and slots.
+//! What several scripts share is a named part: `--- @include "close_job"` stands for its text.
+
+mod include;
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
-/// A Lua script, known by name and run by SHA. Made once per file as a `static`.
+/// A named part of scripts: its name and its text.
+pub type Part = (&'static str, &'static str);
+
+/// A Lua script, known by name and run by SHA. Made once per file as a `static`, by [`crate::scripts!`].
 #[derive(Debug)]
 pub struct Script {
     name: &'static str,
-    source: &'static str,
-    sha: OnceLock<String>,
+    /// As it stands in its file.
+    text: &'static str,
+    parts: &'static [Part],
+    /// The text with its parts in place, and its SHA.
+    whole: OnceLock<(String, String)>,
 }
 
 impl Script {
-    /// `name` is the file's stem; `source` its whole text.
-    pub const fn new(name: &'static str, source: &'static str) -> Self {
-        Script { name, source, sha: OnceLock::new() }
+    /// `name` is the file's stem; `text` its whole text.
+    pub const fn new(name: &'static str, text: &'static str) -> Self {
+        Script::with(name, text, &[])
+    }
+
+    /// A script with parts beside those of the kernel, which every script may name.
+    pub const fn with(name: &'static str, text: &'static str, parts: &'static [Part]) -> Self {
+        Script { name, text, parts, whole: OnceLock::new() }
     }
 
     /// The file's stem.
@@ -22,14 +36,22 @@ impl Script {
         self.name
     }
 
-    /// The whole text.
-    pub fn source(&self) -> &'static str {
-        self.source
+    /// The whole text, with its parts in place.
+    pub fn source(&self) -> &str {
+        &self.whole().0
     }
 
-    /// Lower-case SHA-1 of the text, as `EVALSHA` wants it.
+    /// Lower-case SHA-1 of the whole text, as `EVALSHA` wants it.
     pub fn sha(&self) -> &str {
-        self.sha.get_or_init(|| sha1_hex(self.source.as_bytes()))
+        &self.whole().1
+    }
+
+    fn whole(&self) -> &(String, String) {
+        self.whole.get_or_init(|| {
+            let source = include::expand(self.text, self.parts);
+            let sha = sha1_hex(source.as_bytes());
+            (source, sha)
+        })
     }
 }
 
@@ -41,4 +63,38 @@ pub fn sha1_hex(text: &[u8]) -> String {
         let _ = write!(sha, "{byte:02x}");
         sha
     })
+}
+
+/// Declares the scripts of a module: a `static` for each file of `../scripts/`, `SCRIPTS` of all, and the test that
+/// holds their headers to their bodies. `parts` names the files of `../scripts/includes/`.
+///
+/// ```ignore
+/// kernel::scripts! {
+///     parts: ["close_job"];
+///     /// Ends a job.
+///     pub(crate) CANCEL = "cancel";
+/// }
+/// ```
+#[macro_export]
+#[allow(clippy::crate_in_macro_def)] // the table is the module's
+macro_rules! scripts {
+    (parts: [$($part:literal),* $(,)?]; $($rest:tt)*) => {
+        const PARTS: &[$crate::Part] =
+            &[$(($part, include_str!(concat!("../scripts/includes/", $part, ".lua")))),*];
+        $crate::scripts! { @with PARTS; $($rest)* }
+    };
+    (@with $parts:expr; $($(#[$about:meta])* $seen:vis $name:ident = $file:literal;)*) => {
+        $($(#[$about])* $seen static $name: $crate::Script =
+            $crate::Script::with($file, include_str!(concat!("../scripts/", $file, ".lua")), $parts);)*
+
+        /// All of them.
+        #[allow(dead_code, unreachable_pub)] // a module may keep them to itself
+        pub const SCRIPTS: &[&$crate::Script] = &[$(&$name),*];
+
+        #[cfg(test)]
+        mod headers {
+            $crate::scripts_keep_their_headers!(super::SCRIPTS, &[&crate::keys::TABLE]);
+        }
+    };
+    ($($all:tt)*) => { $crate::scripts! { @with &[]; $($all)* } };
 }

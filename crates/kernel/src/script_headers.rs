@@ -25,17 +25,17 @@ use body::Body;
 pub struct Header {
     /// The script's name.
     pub name: String,
-    /// What it does.
+    /// The sentence that says what the script does.
     pub sentence: String,
-    /// Its keys.
+    /// The script's keys.
     pub keys: Vec<Slot>,
-    /// Its arguments; these have no pattern.
+    /// The script's arguments; these have no pattern.
     pub args: Vec<Slot>,
     /// Patterns of the keys it puts together itself.
     pub builds: Vec<String>,
     /// Commands whose names come from an argument.
     pub calls: Vec<String>,
-    /// What it answers.
+    /// The answers of the script.
     pub gives: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub struct Slot {
     pub number: usize,
     /// `2..`: this one and all that follow.
     pub rest: bool,
-    /// What the body calls it.
+    /// The name in the script's body.
     pub name: String,
     /// The pattern of a key.
     pub pattern: String,
@@ -103,7 +103,7 @@ pub fn commands(script: &Script) -> BTreeSet<String> {
     literal.chain(parse(script.source()).map(|header| header.calls).unwrap_or_default()).collect()
 }
 
-/// What is wrong with a script; empty when its header tells the truth.
+/// The problems of a script; none when its header tells the truth.
 pub fn problems(script: &Script, tables: &[&Table]) -> Vec<String> {
     let header = match parse(script.source()) {
         Ok(header) => header,
@@ -187,7 +187,8 @@ fn matches(written: &str, declared: &str) -> bool {
         && written.iter().zip(&declared).all(|(left, right)| left == right || part(left))
 }
 
-/// What decides a key's slot in the tagged layout: its scope, a literal tag, or all of it.
+/// The part of a key that decides its slot in the tagged layout: its scope, a literal tag, or all
+/// of it.
 fn tag(def: &KeyDef) -> String {
     let shown = def.pattern(Layout::Tagged).shown();
     let inner = shown.split_once('{').and_then(|(_, rest)| rest.split_once('}'));

@@ -3,8 +3,9 @@
 //! `scripts/swap.lua`, or natively on the embedded engine. Either all of it happens or nothing. A step
 //! never recreates a key that is gone unless it says [`Step::absent`].
 
+use std::any::Any;
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use redis::Value;
 
@@ -38,8 +39,8 @@ impl Stepped {
 pub struct Refused {
     /// Which guard failed: 0 is the document's own, then the others in the order they were added.
     pub guard: usize,
-    /// What the failed guard found: the document's current text where its text is the guard; `None`
-    /// where it is gone, or where the guard is of another kind.
+    /// The document's current text, when its text is the guard that failed; `None` when the
+    /// document is gone or the guard is of another kind.
     pub found: Option<Vec<u8>>,
     /// Whether the key of the failed guard does not exist.
     pub missing: bool,
@@ -52,16 +53,16 @@ impl Refused {
     }
 }
 
-/// What must hold when a step writes.
+/// A condition on a key that must hold when a step writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
     /// The key it looks at.
     pub key: Vec<u8>,
-    /// What must be so.
+    /// The condition that must hold.
     pub condition: Condition,
 }
 
-/// What must be so of a key.
+/// A condition on one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
     /// It holds exactly this text.
@@ -113,21 +114,26 @@ pub struct Step {
     guards: Vec<Guard>,
     document: Option<Op>,
     ops: Vec<Op>,
+    /// The document as this step leaves it, where the writer is to write its text.
+    becomes: Option<Becomes>,
 }
+
+/// A document of whatever type its module gives it.
+type Becomes = Arc<dyn Any + Send + Sync>;
 
 impl Step {
     /// A step on this document, which must exist unless something else is said.
     pub fn new(document: impl AsRef<[u8]>) -> Self {
         let guard = Guard { key: document.as_ref().to_vec(), condition: Condition::Exists };
-        Step { guards: vec![guard], document: None, ops: Vec::new() }
+        Step { guards: vec![guard], document: None, ops: Vec::new(), becomes: None }
     }
 
-    /// What must hold, in the order it is checked: the document's own guard first.
+    /// The guards, in the order they are checked: the document's own first.
     pub fn guards(&self) -> &[Guard] {
         &self.guards
     }
 
-    /// What is written, in order: the document first.
+    /// The writes, in order: the document first.
     pub fn writes(&self) -> impl Iterator<Item = &Op> {
         self.document.iter().chain(&self.ops)
     }
@@ -137,12 +143,22 @@ impl Step {
         &self.guards[0].key
     }
 
-    /// What is written to the document, where something is.
+    /// The write to the document, if there is one.
     pub(crate) fn document_write(&self) -> Option<&Op> {
         self.document.as_ref()
     }
 
-    /// What is written beside the document.
+    /// Leaves its document like this; the writer writes the text.
+    pub(crate) fn becoming(mut self, document: Becomes) -> Self {
+        self.becomes = Some(document);
+        self
+    }
+
+    pub(crate) fn becomes(&self) -> Option<Becomes> {
+        self.becomes.clone()
+    }
+
+    /// The writes beside the document.
     pub(crate) fn effects(&self) -> &[Op] {
         &self.ops
     }
@@ -157,6 +173,12 @@ impl Step {
         };
         self.ops.extend(further.ops);
         self
+    }
+
+    /// Drops those of its guards, but for the document's own, that hold anyway.
+    pub(crate) fn drop_guards(&mut self, mut holds: impl FnMut(&Guard) -> bool) {
+        let mut is_own = true;
+        self.guards.retain(|guard| std::mem::take(&mut is_own) || !holds(guard));
     }
 
     fn guard(mut self, key: impl AsRef<[u8]>, condition: Condition) -> Self {
@@ -259,20 +281,21 @@ impl Step {
         self.op(Op::on("SPLICE", key, &[from.as_bytes(), to.as_bytes(), text.as_ref()]))
     }
 
-    /// A document without a life gets one until then, in Unix milliseconds. Those of these keys that
-    /// have none get what is left of the document's. Say this after the writes that make them.
+    /// A document without a life gets one until then, in Unix milliseconds. Each of these keys that
+    /// has none gets the rest of the document's. Say this after the writes that make them.
     pub fn life<K: AsRef<[u8]>>(self, until_ms: u64, keys: impl IntoIterator<Item = K>) -> Self {
         let until = Op::on("LIFE", self.document(), &[until_ms.to_string().as_bytes()]);
         let step = self.op(until);
         keys.into_iter().fold(step, |step, key| step.op(Op::on("LIFE", key, &[])))
     }
 
-    /// This step is the answer to a command. It acknowledges the command, and is refused when another
-    /// server, which took this one for dead, has answered it already.
+    /// This step is the answer to a command. It acknowledges the command and takes it off the stream, and is
+    /// refused when another server, which took this one for dead, has answered it already.
     pub fn answers(self, command: &Pending) -> Self {
         let Pending { stream, group, entry } = command;
         self.guard(stream, Condition::Pending(group.clone().into(), entry.clone().into()))
             .xack(stream, group, entry)
+            .op(Op::on("XDEL", stream, &[entry.as_bytes()]))
     }
 
     /// Runs it as `swap.lua`. This is for stores: everybody else calls [`Store::step`].
@@ -311,7 +334,7 @@ impl Effects for Step {
     }
 }
 
-/// What the script's answer says.
+/// The outcome that the script's answer tells.
 fn ended(answer: &Value) -> Option<Stepped> {
     if reply::bytes(answer) == Some(b"done") {
         return Some(Stepped::Done);

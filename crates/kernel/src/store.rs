@@ -50,12 +50,12 @@ impl<T: Unpin> Future for Answer<'_, T> {
 pub struct Deadline(Instant);
 
 impl Deadline {
-    /// That long from now.
+    /// The deadline that is `wait` from now.
     pub fn after(wait: Duration) -> Self {
         Deadline(Instant::now() + wait)
     }
 
-    /// What is left; zero once it has passed.
+    /// The time left; zero once the deadline has passed.
     pub fn left(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
     }
@@ -75,14 +75,14 @@ pub enum Topic {
     Pattern(String),
 }
 
-/// What a subscription yields.
+/// An item that a subscription yields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
     /// A published payload.
     Payload {
         /// The channel it was published on.
         channel: String,
-        /// Its bytes.
+        /// The bytes of the payload.
         payload: Vec<u8>,
     },
     /// The connection was lost and is back: what was published between is gone, look again.
@@ -126,7 +126,7 @@ pub trait Store: Send + Sync + 'static {
         by: Deadline,
     ) -> Answer<'a, BoxStream<'static, Message>>;
 
-    /// What was found at the other end, and how it is now.
+    /// The facts found at the other end, and the state of the connection.
     fn status(&self) -> Status;
 }
 
@@ -135,15 +135,16 @@ pub trait Session: Send {
     /// One command; a blocking one (`BLPOP`, `XREAD BLOCK`) may use all of the deadline.
     fn call<'a>(&'a mut self, cmd: &'a Cmd, by: Deadline) -> Answer<'a, Value>;
 
-    /// `MULTI` and these commands. They travel, and wait at the server: nothing happens before
-    /// [`Session::exec`], which is the next call, and nothing at all when the session is dropped instead.
+    /// Sends `MULTI` and these commands, which wait at the server: nothing happens before
+    /// [`Session::exec`], which is the next call, and nothing at all when the session is dropped
+    /// instead.
     fn queue<'a>(&'a mut self, cmds: &'a [&'a Packed], by: Deadline) -> Answer<'a, ()>;
 
     /// `EXEC`: what was queued happens. `None` when a watched key changed.
     fn exec(&mut self, by: Deadline) -> Answer<'_, Option<Vec<Value>>>;
 }
 
-/// What kind of store this is.
+/// The kind of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -162,7 +163,7 @@ pub enum Kind {
 pub struct Status {
     /// Embedded, standalone, Sentinel or Cluster.
     pub kind: Kind,
-    /// Where it is, without password: a directory, `memory`, or an address.
+    /// The address without its password: a directory, `memory`, or host and port.
     pub address: String,
     /// Program and version, such as `redis 7.0.15`.
     pub server: String,
@@ -180,13 +181,13 @@ pub struct Status {
     pub persistence: String,
     /// `maxmemory-policy`.
     pub eviction: String,
-    /// What will hurt, each with what to do about it.
+    /// Settings that will hurt, each with what to do about it.
     pub warnings: Vec<String>,
 }
 
 impl Status {
-    /// What keeps requests from being done, as a sentence without its full stop; none while everything works. Names no
-    /// address.
+    /// The reason why requests cannot be done, as a sentence without its full stop; `None` while
+    /// everything works. It names no address.
     pub fn trouble(&self) -> Option<String> {
         if !self.up {
             let busy = self.reason.as_deref().and_then(|why| why.strip_prefix(Fault::BUSY));

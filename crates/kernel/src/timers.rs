@@ -24,7 +24,8 @@ use crate::script::Script;
 use crate::step::Step;
 use crate::store::{Deadline, Store};
 
-/// What was said of timers that cannot be read, scopes that cannot be served, scopes that cannot be read.
+/// Lines logged of timers that cannot be read, of scopes that cannot be served, and of scopes that
+/// cannot be read.
 static TOLD: LogOnce = LogOnce::new();
 static SERVED: LogOnce = LogOnce::new();
 static READ: LogOnce = LogOnce::new();
@@ -60,6 +61,15 @@ impl TimerKeys {
     /// The writes that arm a timer, or arm it anew. In a [`Step`] they are part of it.
     pub fn arm(&self, member: &str, due_ms: u64, payload: &str) -> Vec<Op> {
         Vec::new().zadd(&self.due, due_ms, member).hset(&self.data, member, free(payload))
+    }
+
+    /// The same for a timer that runs at its own pace: one that is armed already stays as it is, also in
+    /// the hands of a server, whose step compares the document before it ends or moves the timer.
+    pub fn arm_if_absent(&self, member: &str, due_ms: u64, payload: &str) -> Vec<Op> {
+        let due = due_ms.to_string();
+        let due = Op::on("ZADD", &self.due, &[b"NX", due.as_bytes(), member.as_bytes()]);
+        let data = Op::on("HSETNX", &self.data, &[member.as_bytes(), free(payload).as_bytes()]);
+        vec![due, data]
     }
 
     /// The writes that take a timer away, whoever has it.
@@ -107,11 +117,11 @@ pub async fn free_all(
 pub struct Timer {
     /// The scope it belongs to; empty where the module has none.
     pub scope: String,
-    /// Its name in the set.
+    /// The timer's name in the sorted set.
     pub member: String,
     /// When it was due. After a crash of another server this is the end of that one's lease, or of its life.
     pub due_ms: u64,
-    /// What was armed.
+    /// The payload with which the timer was armed.
     pub payload: String,
     keys: TimerKeys,
     token: String,
@@ -140,12 +150,14 @@ impl Timer {
     }
 }
 
-/// What the handler made of a timer.
+/// The outcome of a handler for a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its work is done or there was none: it goes away. Also right after [`Timer::finish`].
+    /// The timer's work is done, or there was none: the timer is removed. Also right after
+    /// [`Timer::finish`].
     Done,
-    /// Its end was part of the step that did its work ([`Timer::finish`], [`Timer::rearm`]): nothing is left to settle.
+    /// The timer ended in the step that did its work ([`Timer::finish`], [`Timer::rearm`]): nothing
+    /// is left to settle.
     Finished,
     /// Again at that time, with the same payload.
     Again(u64),
@@ -153,7 +165,7 @@ pub enum Verdict {
     Failed,
 }
 
-/// Where the scopes of a module are found.
+/// The place where a module's scopes are found.
 #[derive(Debug, Clone)]
 pub enum Scopes {
     /// Members of this set, such as `wk:reactors:scopes`.

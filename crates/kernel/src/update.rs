@@ -15,7 +15,7 @@ use crate::packed::Packed;
 use crate::reply;
 use crate::store::{Deadline, Session, Store};
 
-/// What the decision wants done.
+/// The change that a decision wants done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a change does nothing until it is returned to the update"]
 pub struct Change {

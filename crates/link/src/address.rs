@@ -1,5 +1,5 @@
-//! Where the data lives, read from a URL: `memory`, a directory, or `redis://`, `rediss://`, `unix://`,
-//! `redis+sentinel://`, `redis+cluster://`. A password goes in and is never shown again.
+//! The address of a store, read from a URL: `memory`, a directory, or `redis://`, `rediss://`,
+//! `unix://`, `redis+sentinel://`, `redis+cluster://`. A password goes in and is never shown again.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::OpenError;
 const PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
-/// Where the data lives.
+/// The address of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// The engine in this process, nothing on disk.
@@ -31,7 +31,7 @@ pub struct Servers {
     pub access: Access,
 }
 
-/// What the named addresses are.
+/// The role of the named addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deployment {
     /// The server itself (or one node of a Cluster: that is found out).
@@ -82,7 +82,7 @@ impl fmt::Debug for Login {
 /// Login, database and TLS.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Who we are.
+    /// User and password.
     pub login: Login,
     /// `SELECT`ed on every connection.
     pub db: u32,

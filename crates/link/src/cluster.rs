@@ -108,7 +108,7 @@ enum To {
     Any,
 }
 
-/// Where to try next, and whether as a guest of a slot on its way.
+/// The node to try next. `asking`: the slot is on its way to that node, so `ASKING` goes first.
 struct Next {
     node: Arc<Node>,
     asking: bool,

@@ -1,5 +1,6 @@
-//! What a command does to the connection it runs on. On a connection shared by many callers a blocking
-//! command would stop everybody, and one that changes the connection's state would confuse everybody.
+//! The effect of a command on the connection it runs on. On a connection shared by many callers a
+//! blocking command would stop everybody, and one that changes the connection's state would confuse
+//! everybody.
 
 use kernel::Cmd;
 use redis::Arg;

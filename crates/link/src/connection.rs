@@ -241,7 +241,8 @@ impl RawConnection {
         Ok(())
     }
 
-    /// So many replies. With `queued`, those that only say that a command was queued are counted and left out.
+    /// Reads `count` replies. With `queued`, a reply that only says that a command was queued is
+    /// counted and left out.
     pub(crate) async fn replies(
         &mut self,
         mut count: usize,

@@ -180,7 +180,7 @@ fn late() -> Fault {
 /// How long the engine may be kept by one caller before the store counts as busy.
 const BUSY_AFTER: Duration = Duration::from_secs(1);
 
-/// What keeps everybody else waiting, in words.
+/// The reason why everybody else waits, in words.
 fn keeps_waiting(held: Duration) -> String {
     format!(
         "{} a script or a long command has kept the engine for {:.1} s; SCRIPT KILL ends a script that wrote \

@@ -10,15 +10,15 @@ pub enum OpenError {
     /// The directory of the embedded engine cannot be used.
     #[error("cannot use the data directory {path}: {reason}")]
     Directory {
-        /// Where.
+        /// The directory.
         path: String,
-        /// What is wrong with it, and what to do.
+        /// The reason, and what to do.
         reason: String,
     },
-    /// What the directory holds cannot be loaded; nothing was changed.
+    /// The data in the directory cannot be loaded; nothing was changed.
     #[error("cannot load the data in {path}: {reason}; or restore a copy of the directory")]
     Damaged {
-        /// Where.
+        /// The directory.
         path: String,
         /// Which file, and what is wrong with it.
         reason: String,
@@ -26,17 +26,17 @@ pub enum OpenError {
     /// Nobody answers there.
     #[error("cannot reach Redis at {address}: {reason}; start it or correct the address")]
     Unreachable {
-        /// Where, without password.
+        /// The address, without password.
         address: String,
-        /// What the system said.
+        /// The operating system's error.
         reason: String,
     },
     /// Somebody answers and cannot serve yet.
     #[error("Redis at {address} is not ready: {reason}; wait for it and start again")]
     NotReady {
-        /// Where, without password.
+        /// The address, without password.
         address: String,
-        /// What it waits for.
+        /// The work that the server must finish first.
         reason: String,
     },
     /// Wrong or missing password.
@@ -45,9 +45,9 @@ pub enum OpenError {
          (redis://user:password@host:port)"
     )]
     Login {
-        /// Where, without password.
+        /// The address, without password.
         address: String,
-        /// What the server said.
+        /// The server's answer.
         reason: String,
     },
     /// The user may not do what every store needs.
@@ -55,25 +55,25 @@ pub enum OpenError {
         "Redis at {address} does not let this user work: {reason}; `worldkeep acl` prints the rules"
     )]
     NotAllowed {
-        /// Where, without password.
+        /// The address, without password.
         address: String,
-        /// What the server said.
+        /// The server's answer.
         reason: String,
     },
     /// No TLS there, or a certificate we do not trust.
     #[error("TLS with {address} failed: {reason}")]
     Tls {
-        /// Where, without password.
+        /// The address, without password.
         address: String,
-        /// What is wrong, and what to do.
+        /// The reason, and what to do.
         reason: String,
     },
     /// Something else than Redis listens there.
     #[error("{address} is not a Redis: {reason}")]
     NotRedis {
-        /// Where, without password.
+        /// The address, without password.
         address: String,
-        /// What came instead, and what to do.
+        /// The answer that came instead, and what to do.
         reason: String,
     },
 }

@@ -1,10 +1,11 @@
-//! Opens a [`Store`]: the engine inside the process, one Redis or Valkey server, the primary that Sentinel
-//! names, or a Cluster. Only this crate knows which Redis we talk to.
+//! Opens a [`Store`]: the engine inside the process, one Redis or Valkey server, the primary that
+//! Sentinel names, or a Cluster. Only this crate knows which Redis we talk to.
 //!
-//! What holds for every kind: no call outlives its deadline; a request is repeated only while nothing of
-//! it was sent or the server itself says that nothing was done; a lost answer is [`Fault::Unknown`]; a lost
-//! connection heals by itself within 250 ms of the server's return and never gives up; a connection that
-//! may be out of step is closed, never reused; no password is ever printed.
+//! Always true, for every kind of store: no call outlives its deadline; a request is repeated only
+//! while nothing of it was sent or the server itself says that nothing was done; a lost answer is
+//! [`Fault::Unknown`]; a lost connection heals by itself within 250 ms of the server's return and
+//! never gives up; a connection that may be out of step is closed, never reused; no password is
+//! ever printed.
 //!
 //! [`Fault::Unknown`]: kernel::Fault::Unknown
 

@@ -67,7 +67,7 @@ struct Request {
 }
 
 struct PendingReply {
-    /// Where it starts in the stream of all bytes.
+    /// The offset of the request's first byte in the stream of all bytes.
     start: u64,
     since: Instant,
     replies: usize,
@@ -77,7 +77,7 @@ struct PendingReply {
 
 #[derive(Default)]
 struct Shared {
-    /// What has no answer yet, in the order it was sent.
+    /// The requests without an answer yet, in the order they were sent.
     waiting: Mutex<VecDeque<PendingReply>>,
     written: AtomicU64,
     closed: AtomicBool,
@@ -206,7 +206,8 @@ async fn run(
     let (stream, bytes) = connection.into_parts();
     let (reading, writing) = tokio::io::split(stream);
     let mut reading = std::pin::pin!(read(reading, bytes, &queue, &shared));
-    // What is written is looked for at once: reading comes after writing in each turn.
+    // Writing comes before reading in each turn, so that a request's replies are looked for as soon
+    // as it is written.
     let why = tokio::select! {
         biased;
         why = write(writing, &mut requests, &shared) => why,

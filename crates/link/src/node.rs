@@ -103,7 +103,8 @@ impl Node {
         Self::make(route, connector, None)
     }
 
-    /// Connects within `patience`, or tells why not. What waiting cannot mend fails at once.
+    /// Connects within `patience`, or tells why not. An error that waiting cannot mend fails at
+    /// once.
     pub(crate) async fn open(
         route: Discovery,
         connector: Connector,
@@ -239,7 +240,7 @@ impl Node {
                     sleep(FIRST_DELAY).await;
                 }
                 Err(_) => {
-                    // What the server said before says more than that time is over.
+                    // An earlier answer of the server tells more than a timeout.
                     let late =
                         || format!("{} did not open a connection in time", multiplexer.address());
                     let why = told.as_ref().map_or_else(late, |told| told.reason().to_owned());

@@ -8,7 +8,7 @@ use kernel::{Deadline, Value};
 use crate::multiplexer::Multiplexer;
 use crate::reply;
 
-/// What was found.
+/// Facts that a server tells about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerFacts {
     pub(crate) server: String,

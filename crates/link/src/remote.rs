@@ -123,7 +123,7 @@ pub(crate) fn sentence(error: &redis::ServerError) -> String {
     format!("{} {}", error.code(), error.details().unwrap_or_default())
 }
 
-/// What a shared connection cannot do.
+/// The refusal of a command that a shared connection cannot run.
 pub(crate) fn stateful() -> Fault {
     Fault::Refused {
         code: "ERR".to_owned(),

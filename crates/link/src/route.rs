@@ -1,12 +1,13 @@
-//! Where a command goes in a Cluster: to the owner of its first key, to any node, or to every primary with
-//! the answers put together. Keys of one command that lie in different slots are the server's to refuse.
+//! Routes of commands in a Cluster: to the owner of the first key, to any node, or to every primary
+//! with the answers put together. A command whose keys lie in different slots is the server's to
+//! refuse.
 
 use kernel::keyspace::slot;
 use kernel::{Cmd, Value};
 
 use crate::command_class::words;
 
-/// Where to send a command.
+/// The nodes that a command is sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
     /// To the owner of this slot.

@@ -1,7 +1,8 @@
-//! Asks Sentinels who the primary is. Any of them may answer; the next one is asked when one does not, and
-//! the one that answered is asked first the next time, unless what it named was of no use. What it names
-//! must still say itself that it is a primary (`Connector::primary_only`). While we are connected the majority is
-//! asked now and then, because an old primary that is cut off from them may not know that it is one.
+//! Asks the Sentinels for the primary. Any of them may answer. When one does not, the next one is
+//! asked; the one that answered is asked first the next time, unless the primary it named was of no
+//! use. The named server must still say itself that it is a primary (`Connector::primary_only`).
+//! While we are connected the majority is asked now and then, because an old primary that is cut
+//! off from them may not know that it is one.
 
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ impl Sentinels {
         Err(last)
     }
 
-    /// What the first one named was of no use: ask another one first.
+    /// Moves the first Sentinel to the end, because the primary it named was of no use.
     pub(crate) fn doubt(&self) {
         self.addresses.lock().rotate_left(1);
     }

@@ -14,7 +14,7 @@ use crate::error::ConnectError;
 use crate::node::LentConnection;
 use crate::reply;
 
-/// Where sessions and subscriptions get their connections.
+/// A source of connections for sessions and subscriptions.
 pub(crate) trait Source: Send + Sync + 'static {
     /// A connection to the server that owns `key`; `idle`: one that was used before will do.
     fn hold<'a>(
@@ -153,7 +153,8 @@ impl OwnConnection {
         Err(Fault::Unavailable(format!("{} turned it away", error.code())))
     }
 
-    // Nothing was done. What was watched here is not watched elsewhere, so then the caller starts over.
+    // Nothing was done. A watch on this connection does not hold on another one, so then the caller
+    // starts over.
     async fn move_on(&mut self, error: &redis::ServerError, by: Deadline) -> Result<(), Fault> {
         let held = self.held.take().expect("an answer came from it");
         let again = self.source.turned_away(&held, error);

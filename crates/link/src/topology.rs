@@ -20,7 +20,7 @@ const ANSWER: Duration = Duration::from_millis(500);
 /// Slots and their owners.
 pub(crate) struct Topology {
     connector: Connector,
-    /// Where to ask when nobody we know answers: what the URL named, and replicas we heard of.
+    /// Addresses to ask when no known node answers: those of the URL, and replicas we heard of.
     others: Mutex<Vec<Endpoint>>,
     owners: RwLock<Vec<Option<Arc<Node>>>>,
     nodes: Mutex<HashMap<Endpoint, Arc<Node>>>,
@@ -100,7 +100,7 @@ impl Topology {
         for address in others {
             match self.ask_stranger(&address).await {
                 Ok(()) => return Ok(()),
-                // What waiting cannot mend says more than a refused connection.
+                // An error that waiting cannot mend tells more than a refused connection.
                 Err(trouble) if !trouble.may_pass() || last.may_pass() => last = trouble,
                 Err(_) => {}
             }

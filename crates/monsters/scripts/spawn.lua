@@ -7,24 +7,27 @@
 -- KEYS 6 events    wk:monsters:{tenantId}:events
 -- KEYS 7 due       wk:monsters:{tenantId}:due
 -- KEYS 8 data      wk:monsters:{tenantId}:due:data
+-- KEYS 9 lives     wk:monsters:{tenantId}:lives
 -- ARGV 1 now_ms
 -- ARGV 2 limit
 -- ARGV 3 member
 -- ARGV 4 value
 -- ARGV 5 monsters
 -- ARGV 6 timers
--- ARGV 7.. parts
+-- ARGV 7 cooldowns
+-- ARGV 8.. parts
 -- BUILDS atlas:monster:{tenantId}:{uniqueId} atlas:drop-timer:{tenantId}:{uniqueId}
--- GIVES full | lost | busy | list of ids and controllers
+-- BUILDS atlas:monster-cooldown:{tenantId}:{monsterId}:{skillId}
+-- GIVES full | lost | busy | list of ids, controllers and lives
 local next, free, map, present, hidden = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local events, due, data = KEYS[6], KEYS[7], KEYS[8]
+local events, due, data, lives = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local now_ms, limit, member, value = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
-local monsters, timers = ARGV[5], ARGV[6]
-local MIN, MAX, PARTS = 1000000000, 2000000000, 7
+local monsters, timers, cooldowns = ARGV[5], ARGV[6], ARGV[7]
+local MIN, MAX, PARTS = 1000000000, 2000000000, 8
 
 -- A write that fails halfway would leave the ones before it. Look at all of them first.
 local kinds = { next, 'string', free, 'list', map, 'set', present, 'hash', hidden, 'set', events, 'stream',
-  due, 'zset', data, 'hash' }
+  due, 'zset', data, 'hash', lives, 'hash' }
 for at = 1, #kinds, 2 do
   local key, kind = kinds[at], kinds[at + 1]
   local is = redis.call('TYPE', key).ok
@@ -39,10 +42,11 @@ end
 if member ~= '' and redis.call('HGET', data, member) ~= value then return 'lost' end
 if limit > 0 and redis.call('SCARD', map) >= limit then return 'full' end
 
-local ids, taken = {}, {}
-for _ = 1, (#ARGV - 6) / PARTS do
+local ids, taken, again = {}, {}, {}
+for _ = 1, (#ARGV - 7) / PARTS do
   for _ = 1, 64 do
     local id = redis.call('LPOP', free)
+    local used = id
     if not id then
       last = last and tonumber(last) + 1 or MIN
       if last < MIN or last > MAX then last = MIN end
@@ -51,12 +55,12 @@ for _ = 1, (#ARGV - 6) / PARTS do
     end
     local number = string.match(id, '^[1-9]%d*$') and tonumber(id) or 0
     if number >= MIN and number <= MAX and not taken[id] and redis.call('EXISTS', monsters .. id) == 0 then
-      ids[#ids + 1], taken[id] = id, true
+      ids[#ids + 1], taken[id], again[id] = id, true, used or redis.call('HEXISTS', lives, id) == 1
       break
     end
   end
 end
-if #ids < (#ARGV - 6) / PARTS then
+if #ids < (#ARGV - 7) / PARTS then
   for at = #ids, 1, -1 do redis.call('LPUSH', free, ids[at]) end
   return 'busy'
 end
@@ -79,7 +83,12 @@ for n, id in ipairs(ids) do
     crowd[slot + 1] = least + 1
     redis.call('HINCRBY', present, crowd[slot], 1)
   end
-  local at = 7 + (n - 1) * PARTS
+  local at = 8 + (n - 1) * PARTS
+  local life, told = again[id] and redis.call('HINCRBY', lives, id, 1) + 1 or 1, ARGV[at + 3]
+  -- A first life goes without saying.
+  if life > 1 then told = string.sub(told, 1, -2) .. ',"life":' .. string.format('%.0f', life) .. '}' end
+  -- An heir does not wait for what its predecessor used.
+  for skill in string.gmatch(ARGV[at + 7], '%d+') do redis.call('DEL', cooldowns .. id .. ':' .. skill) end
   redis.call('SET', monsters .. id, '{"uniqueId":' .. id .. ARGV[at] .. best .. ARGV[at + 1])
   redis.call('SADD', map, id)
   if ARGV[at + 4] ~= '' then
@@ -88,9 +97,10 @@ for n, id in ipairs(ids) do
     redis.call('HSET', data, 'drop:' .. id, '- ' .. id)
   end
   redis.call('XADD', events, 'MAXLEN', '~', 10000, '*', 'type', 'CREATED', 'at', now_ms, 'id', id, 'body',
-    ARGV[at + 2] .. id .. ARGV[at + 3])
+    ARGV[at + 2] .. id .. told)
   out[#out + 1] = id
   out[#out + 1] = best
+  out[#out + 1] = life
 end
 if member ~= '' then
   redis.call('ZREM', due, member)

@@ -70,6 +70,9 @@ pub enum SkillCheck {
     /// Nobody defined this skill and level.
     #[error("no such skill and level is defined")]
     Unknown,
+    /// Its template does not have this skill at this level.
+    #[error("the monster's template does not have this skill at this level")]
+    NotItsOwn,
     /// It was used a moment ago.
     #[error("the skill is on cooldown")]
     Cooldown,
@@ -96,6 +99,7 @@ impl SkillCheck {
         match self {
             SkillCheck::Sealed => "sealed",
             SkillCheck::Unknown => "unknown_skill",
+            SkillCheck::NotItsOwn => "not_its_skill",
             SkillCheck::Cooldown => "on_cooldown",
             SkillCheck::Threshold => "hp_threshold",
             SkillCheck::Mp => "not_enough_mp",
@@ -122,6 +126,20 @@ impl From<BadId> for MonsterError {
 }
 
 impl MonsterError {
+    /// Whether an argument was wrong.
+    pub(crate) fn is_bad(&self) -> bool {
+        matches!(self, MonsterError::Bad { .. })
+    }
+
+    /// Whether the same call may do better later.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            MonsterError::Contended => true,
+            MonsterError::Fault(fault) => fault.may_pass(),
+            _ => false,
+        }
+    }
+
     pub(crate) fn bad(field: &'static str, says: impl Into<String>) -> Self {
         MonsterError::Bad { field, says: says.into() }
     }

@@ -9,30 +9,20 @@ use serde_json::value::RawValue;
 
 use crate::model::{Effect, Monster};
 
-/// Damage per character as events tell it.
-pub(crate) fn sums_text(sums: &[(u32, u64)]) -> String {
+/// Damage per character as events tell it: `[{"characterId":7,"damage":30},…]`.
+fn sums_text(sums: &[(u32, u64)]) -> String {
     let mut text = String::with_capacity(2 + 40 * sums.len());
-    text.push('[');
-    push_hits(&mut text, sums.iter().copied());
-    text.push(']');
-    text
-}
-
-/// `{"characterId":7,"damage":30},…` without brackets.
-pub(crate) fn push_hits(text: &mut String, hits: impl Iterator<Item = (u32, u64)>) {
     let mut digits = itoa::Buffer::new();
-    let mut first = true;
-    for (character, damage) in hits {
-        if !first {
-            text.push(',');
-        }
-        first = false;
-        text.push_str("{\"characterId\":");
+    text.push('[');
+    for (at, &(character, damage)) in sums.iter().enumerate() {
+        text.push_str(if at == 0 { "{\"characterId\":" } else { ",{\"characterId\":" });
         text.push_str(digits.format(character));
         text.push_str(",\"damage\":");
         text.push_str(digits.format(damage));
         text.push('}');
     }
+    text.push(']');
+    text
 }
 
 /// The beginning of every message about a monster, up to the type's name.
@@ -78,22 +68,9 @@ pub(crate) fn stop_control(monster: &Monster, at_ms: u64, actor: u32) -> Event {
     told(monster, "STOP_CONTROL", at_ms, &format!("{{\"actorId\":{actor}}}"))
 }
 
-/// What a blow did. `hits` has what was folded into one step, when it was more than one attack.
-pub(crate) fn damaged(
-    monster: &Monster,
-    at_ms: u64,
-    actor: u32,
-    boss: bool,
-    hits: &[(u32, u64)],
-) -> Event {
-    let mut body = wound(monster, actor, boss, true);
-    if !hits.is_empty() {
-        body.push_str(",\"hits\":[");
-        push_hits(&mut body, hits.iter().copied());
-        body.push(']');
-    }
-    body.push('}');
-    told(monster, "DAMAGED", at_ms, &body)
+/// What an attack did.
+pub(crate) fn damaged(monster: &Monster, at_ms: u64, actor: u32, boss: bool) -> Event {
+    told(monster, "DAMAGED", at_ms, &(wound(monster, actor, boss, true) + "}"))
 }
 
 /// Hp came back; clients show the new state.
@@ -117,7 +94,7 @@ fn wound(monster: &Monster, actor: u32, boss: bool, observed: bool) -> String {
         "{{\"x\":{},\"y\":{},{observer}\"actorId\":{actor},\"boss\":{boss},\"damageEntries\":{}",
         monster.at.x,
         monster.at.y,
-        sums_text(&monster.summed())
+        sums_text(monster.damage_entries.sums())
     )
 }
 

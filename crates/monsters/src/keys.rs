@@ -15,7 +15,7 @@ kernel::keyspace! {
 
     /// One monster: field, hp and mp, controller, position, damage entries, status effects.
     seed monster(tenant_id: Uuid, unique_id: U32) = "atlas:monster:{tenantId}:{uniqueId}", Json,
-        Life::None, decoder = Some(crate::model::check_monster),
+        Life::None, decoder = Some(crate::model::check_monster), drop_unreadable = true,
         remedy = Some("worldkeep monsters destroy {unique_id} --tenant {tenant_id}");
     /// Unique ids of the monsters in one field.
     seed map(tenant_id: Uuid, world_id: U8, channel_id: U8, map_id: U32, instance: Uuid)
@@ -38,7 +38,7 @@ kernel::keyspace! {
     /// A skill that a monster may not use yet; `monsterId` is the unique id of the instance.
     seed cooldown(tenant_id: Uuid, monster_id: U32, skill_id: U32)
         = "atlas:monster-cooldown:{tenantId}:{monsterId}:{skillId}", String,
-        Life::Computed("the skill's cooldown"),
+        Life::Computed("the skill's cooldown"), drop_endless = true,
         belongs = Some(Belongs { to: "monster", with: &[("unique_id", "monster_id")], drop: true });
     /// When a friendly monster drops next.
     seed drop_timer(tenant_id: Uuid, unique_id: U32) = "atlas:drop-timer:{tenantId}:{uniqueId}",
@@ -63,8 +63,10 @@ kernel::keyspace! {
     /// A basic attack that a monster may not use yet.
     own attack(tenant_id: Uuid, unique_id: U32, position: U8)
         = "wk:monsters:{tenantId}:attack:{uniqueId}:{position}", String,
-        Life::Computed("the attack's cooldown"),
+        Life::Computed("the attack's cooldown"), drop_endless = true,
         belongs = Some(Belongs { to: "monster", with: &[], drop: true });
+    /// How often an id was given out again; without an entry never.
+    own lives(tenant_id: Uuid) = "wk:monsters:{tenantId}:lives", Hash, Life::None;
     /// What happened to the tenant's monsters.
     own events(tenant_id: Uuid) = "wk:monsters:{tenantId}:events", Stream, Life::None;
     /// What other services ask of the tenant's monsters.

@@ -16,7 +16,7 @@ mod template;
 
 pub use effects::{NewEffect, Reflect};
 pub use error::{Immunity, MonsterError, Result, SkillCheck};
-pub use model::{DropTimer, Effect, Element, Entry, Monster, SourceType, leader};
+pub use model::{DropTimer, Effect, Element, Entries, Entry, Monster, SourceType, leader};
 pub use scripts::SCRIPTS;
 pub use store::{
     Cleared, CommandError, Dice, EffectBody, Entered, Listed, Monsters, Move, Options, Picked,
@@ -25,5 +25,5 @@ pub use store::{
 pub use strike::{Attack, Blow, Line, MOST_ENTRIES, Reflected, strike};
 pub use template::{
     Attack as TemplateAttack, Banish, Drop, SHIPPED_SKILLS, SHIPPED_TEMPLATES, Skill, SkillRef,
-    Skills, Template, Templates, Unit,
+    Skills, Template, Templates, Unit, file_kinds,
 };

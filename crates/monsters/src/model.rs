@@ -1,22 +1,22 @@
 //! Values exactly as stored (seed 001): names, order and widths are those of the Go service. Members that are
-//! not ours keep their bytes: a changed monster is spliced into its old text, and each element of a list
-//! carries its own text. Lists are written `[]`; `{}` and `null` are read as empty, because cjson and Go
+//! not ours keep their bytes: a monster of another spelling is spliced into its old text, and so is each
+//! element of its lists. Lists are written `[]`; `{}` and `null` are read as empty, because cjson and Go
 //! write them so.
 
 mod drop_timer;
 mod lists;
 
 use field::{Field, Point, Tenant};
-use kernel::Fault;
 use kernel::json::{self, Change};
 use kernel::numbers::{Dialect, to_json};
+use kernel::{Document, Fault};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
 pub use drop_timer::DropTimer;
-pub(crate) use lists::list_text;
-pub use lists::{Effect, Element, Entry, SourceType};
+use lists::push_list;
+pub use lists::{Effect, Element, Entries, Entry, SourceType};
 
 /// One monster.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +54,7 @@ pub struct Monster {
     /// Its side.
     pub team: i8,
     /// Who hit it, in order.
-    pub damage_entries: Vec<Element<Entry>>,
+    pub damage_entries: Entries,
     /// What is active on it.
     pub status_effects: Vec<Element<Effect>>,
     /// Whether it turned on its controller.
@@ -67,6 +67,8 @@ pub struct Monster {
     pub spawn_source_type: String,
     /// Which one of these.
     pub spawn_source_id: u32,
+    /// Whether its text is byte for byte as we write it.
+    is_ours: bool,
 }
 
 #[derive(Deserialize)]
@@ -146,10 +148,10 @@ impl Monster {
         let bad = |error: serde_json::Error| corrupt(error.to_string());
         let stored: Stored<'_> = serde_json::from_str(text).map_err(bad)?;
         let entries: Result<_, _> =
-            stored.damage_entries.iter().map(|raw| Element::read(raw)).collect();
+            stored.damage_entries.iter().map(|raw| Element::read(raw.get())).collect();
         let effects: Result<_, _> =
-            stored.status_effects.iter().map(|raw| Element::read(raw)).collect();
-        Ok(Monster {
+            stored.status_effects.iter().map(|raw| Element::read(raw.get())).collect();
+        let mut monster = Monster {
             unique_id: stored.unique_id,
             tenant_id: stored.tenant_id,
             tenant_region: stored.tenant_region,
@@ -178,54 +180,68 @@ impl Monster {
             last_damage_taken_ms: stored.last_damage_taken_ms,
             spawn_source_type: stored.spawn_source_type,
             spawn_source_id: stored.spawn_source_id,
-        })
+            is_ours: false,
+        };
+        monster.is_ours = monster.text() == text;
+        Ok(monster)
     }
 
     /// The text of a new one, in three parts: between them stand its id and its controller, which the store
     /// chooses.
     pub(crate) fn parts(&self) -> [String; 2] {
-        let Field { world_id, channel_id, map_id, instance } = self.field;
-        let quoted = |text: &str| to_json(text, Dialect::Go).expect("a string is always JSON");
-        let middle = format!(
-            ",\"tenantId\":{},\"tenantRegion\":{},\"tenantMajorVersion\":{},\"tenantMinorVersion\":{},\
-             \"worldId\":{world_id},\"channelId\":{channel_id},\"mapId\":{map_id},\"instance\":\"{instance}\",\
-             \"maxHp\":{},\"hp\":{},\"maxMp\":{},\"mp\":{},\"monsterId\":{},\"controlCharacterId\":",
-            quoted(&self.tenant_id),
-            quoted(&self.tenant_region),
-            self.tenant_major_version,
-            self.tenant_minor_version,
-            self.max_hp,
-            self.hp,
-            self.max_mp,
-            self.mp,
-            self.monster_id,
-        );
-        let mut tail = format!(
-            ",\"x\":{},\"y\":{},\"fh\":{},\"stance\":{},\"team\":{},\"damageEntries\":{},\"statusEffects\":{}",
-            self.at.x,
-            self.at.y,
-            self.fh,
-            self.stance,
-            self.team,
-            list_text(&self.damage_entries),
-            list_text(&self.status_effects),
-        );
-        for (name, value) in self.extensions() {
-            if let Some(value) = value {
-                tail.push_str(",\"");
-                tail.push_str(name);
-                tail.push_str("\":");
-                tail.push_str(&value);
-            }
-        }
-        tail.push('}');
+        let (mut middle, mut tail) = (String::new(), String::new());
+        self.push_middle(&mut middle);
+        self.push_tail(&mut tail);
         [middle, tail]
     }
 
     /// Its whole text, as it is written when it is new.
     pub fn text(&self) -> String {
-        let [middle, tail] = self.parts();
-        format!("{{\"uniqueId\":{}{middle}{}{tail}", self.unique_id, self.control_character_id)
+        let size = 512 + 48 * self.damage_entries.len() + 400 * self.status_effects.len();
+        let mut text = String::with_capacity(size);
+        let mut digits = itoa::Buffer::new();
+        text.push_str("{\"uniqueId\":");
+        text.push_str(digits.format(self.unique_id));
+        self.push_middle(&mut text);
+        text.push_str(digits.format(self.control_character_id));
+        self.push_tail(&mut text);
+        text
+    }
+
+    fn push_middle(&self, text: &mut String) {
+        let Field { world_id, channel_id, map_id, instance } = self.field;
+        push_text(text, "tenantId", &self.tenant_id);
+        push_text(text, "tenantRegion", &self.tenant_region);
+        push(text, "tenantMajorVersion", self.tenant_major_version);
+        push(text, "tenantMinorVersion", self.tenant_minor_version);
+        push(text, "worldId", world_id);
+        push(text, "channelId", channel_id);
+        push(text, "mapId", map_id);
+        push_text(text, "instance", instance.hyphenated().encode_lower(&mut [0; 36]));
+        push(text, "maxHp", self.max_hp);
+        push(text, "hp", self.hp);
+        push(text, "maxMp", self.max_mp);
+        push(text, "mp", self.mp);
+        push(text, "monsterId", self.monster_id);
+        text.push_str(",\"controlCharacterId\":");
+    }
+
+    fn push_tail(&self, text: &mut String) {
+        push(text, "x", self.at.x);
+        push(text, "y", self.at.y);
+        push(text, "fh", self.fh);
+        push(text, "stance", self.stance);
+        push(text, "team", self.team);
+        text.push_str(",\"damageEntries\":");
+        push_list(text, &self.damage_entries);
+        text.push_str(",\"statusEffects\":");
+        push_list(text, &self.status_effects);
+        for (name, value) in self.extensions() {
+            if let Some(value) = value {
+                push_raw(text, name, &value);
+            }
+        }
+        text.push('}');
     }
 
     /// A monster that is about to be spawned.
@@ -247,25 +263,14 @@ impl Monster {
             fh: 0,
             stance: 5,
             team: 0,
-            damage_entries: Vec::new(),
+            damage_entries: Entries::default(),
             status_effects: Vec::new(),
             controller_has_aggro: false,
             next_eligible_repick_at_ms: 0,
             last_damage_taken_ms: 0,
             spawn_source_type: String::new(),
             spawn_source_id: 0,
-        }
-    }
-
-    /// The same without its damage entries.
-    pub(crate) fn bare(&self) -> Monster {
-        Monster {
-            tenant_id: self.tenant_id.clone(),
-            tenant_region: self.tenant_region.clone(),
-            damage_entries: Vec::new(),
-            status_effects: self.status_effects.clone(),
-            spawn_source_type: self.spawn_source_type.clone(),
-            ..*self
+            is_ours: true,
         }
     }
 
@@ -286,7 +291,7 @@ impl Monster {
     }
 
     /// The old text with what differs from `before` put in, and every other byte kept.
-    pub(crate) fn spliced(&self, before: &Monster, text: &str) -> Result<String, Fault> {
+    fn spliced(&self, before: &Monster, text: &str) -> Result<String, Fault> {
         let mut changes: Vec<(&str, Option<String>)> = Vec::new();
         let mut number = |name: &'static str, old: i64, new: i64| {
             if old != new {
@@ -304,11 +309,16 @@ impl Monster {
         number("y", before.at.y.into(), self.at.y.into());
         number("fh", before.fh.into(), self.fh.into());
         number("stance", before.stance.into(), self.stance.into());
+        // A list that is as it was keeps its bytes, also where another program wrote `{}` or `null`.
         if self.damage_entries != before.damage_entries {
-            changes.push(("damageEntries", Some(list_text(&self.damage_entries))));
+            let mut list = String::new();
+            push_list(&mut list, &self.damage_entries);
+            changes.push(("damageEntries", Some(list)));
         }
         if self.status_effects != before.status_effects {
-            changes.push(("statusEffects", Some(list_text(&self.status_effects))));
+            let mut list = String::new();
+            push_list(&mut list, &self.status_effects);
+            changes.push(("statusEffects", Some(list)));
         }
         for ((name, new), (_, old)) in self.extensions().into_iter().zip(before.extensions()) {
             if new != old {
@@ -332,11 +342,7 @@ impl Monster {
 
     /// Damage per character, in order of first appearance.
     pub fn summed(&self) -> Vec<(u32, u64)> {
-        let mut sums = Vec::new();
-        for entry in &self.damage_entries {
-            add(&mut sums, entry.character_id, entry.damage.into());
-        }
-        sums
+        self.damage_entries.sums().to_vec()
     }
 
     /// Percent of its hp that are left, rounded down.
@@ -350,12 +356,37 @@ impl Monster {
     }
 }
 
-/// Adds to a character's sum.
-pub(crate) fn add(sums: &mut Vec<(u32, u64)>, character: u32, damage: u64) {
-    match sums.iter_mut().find(|(known, _)| *known == character) {
-        Some((_, sum)) => *sum = sum.saturating_add(damage),
-        None => sums.push((character, damage)),
+impl Document for Monster {
+    fn read(key: &[u8], text: &[u8]) -> Result<Self, Fault> {
+        Monster::read(&String::from_utf8_lossy(key), text)
     }
+
+    fn text(&self, before: Option<(&Self, &[u8])>) -> Result<Vec<u8>, Fault> {
+        match before {
+            Some((before, text)) if !self.is_ours => {
+                let text = std::str::from_utf8(text).expect("it was read as UTF-8");
+                self.spliced(before, text).map(String::into_bytes)
+            }
+            _ => Ok(Monster::text(self).into_bytes()),
+        }
+    }
+}
+
+/// Appends `,"name":7`.
+fn push(text: &mut String, name: &str, number: impl itoa::Integer) {
+    push_raw(text, name, itoa::Buffer::new().format(number));
+}
+
+fn push_raw(text: &mut String, name: &str, value: &str) {
+    text.push_str(",\"");
+    text.push_str(name);
+    text.push_str("\":");
+    text.push_str(value);
+}
+
+/// Appends `,"name":"value"`.
+fn push_text(text: &mut String, name: &str, value: &str) {
+    push_raw(text, name, &to_json(value, Dialect::Go).expect("a string is always JSON"));
 }
 
 /// Who did most, the earliest of equals; nobody when nobody did anything.

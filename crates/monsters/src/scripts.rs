@@ -2,15 +2,13 @@
 
 use kernel::Script;
 
-/// The ordinary blow.
-pub(crate) static DAMAGE: Script = Script::new("damage", include_str!("../scripts/damage.lua"));
 /// Monsters come into a field.
 pub(crate) static SPAWN: Script = Script::new("spawn", include_str!("../scripts/spawn.lua"));
 /// A character comes into a field.
 pub(crate) static ENTER: Script = Script::new("enter", include_str!("../scripts/enter.lua"));
 
 /// All of them, for the header test, the ACL rules and preloading.
-pub const SCRIPTS: &[&Script] = &[&DAMAGE, &SPAWN, &ENTER];
+pub const SCRIPTS: &[&Script] = &[&SPAWN, &ENTER];
 
 #[cfg(test)]
 mod tests {

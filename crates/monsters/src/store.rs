@@ -1,14 +1,14 @@
-//! The verbs on monsters, one file per family. [`Monsters`] is cheap to share and holds no state of its own but
-//! hints: what it last saw of a monster that is being hit, which the script compares and never believes.
+//! The verbs on monsters, one file per family. Each change of a monster is a rule, a pure function of the stored
+//! monster, its template and the time, that the kernel's writer applies as one step with all that goes along.
+//! [`Monsters`] is cheap to share.
 
-mod blow;
+mod change;
 mod commands;
 mod control;
 mod damage;
+mod deaths;
 mod doctor;
 mod drops;
-mod fold;
-mod gather;
 mod later;
 mod query;
 mod remove;
@@ -25,12 +25,15 @@ use std::time::Duration;
 
 use field::{Field, Tenant};
 use kernel::keyspace::{Key, Layout};
-use kernel::{Change, Clock, Deadline, Effects as _, Op, ScopeSet, Store, TimerKeys, Updated};
+use kernel::{
+    Clock, Deadline, Decision, Documents, Effects as _, Op, Pending, ScopeSet, Store, TimerKeys,
+    Writer,
+};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use crate::error::{MonsterError, Result};
+use crate::error::Result;
 use crate::keys::Keys;
 use crate::model::Monster;
 use crate::template::{Skill, Skills, Template, Templates};
@@ -69,18 +72,19 @@ pub struct Options {
 /// The monsters of all tenants in one store.
 pub struct Monsters {
     pub(crate) store: Arc<dyn Store>,
+    writer: Writer<Documents<Monster>>,
+    drop_timers: Writer,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) keys: Keys,
-    pub(crate) options: Options,
+    pub(crate) options: Arc<Options>,
     pub(crate) scopes: ScopeSet,
-    slots: fold::Slots,
-    gather: Arc<gather::Gather>,
     /// Keys of the tenants seen last.
     tenants: Mutex<HashMap<Uuid, Arc<TenantKeys>>>,
     /// Counts characters that came in: a hint about somebody's absence is no older than the last of them.
     arrivals: AtomicU64,
     /// Characters that were looked for in a field and not found.
-    absent: Mutex<HashMap<(Uuid, Field, u32), fold::Absent>>,
+    absent: Mutex<HashMap<(Uuid, Field, u32), control::Absent>>,
+    deaths: deaths::Deaths,
     wake: Mutex<Option<Arc<Notify>>>,
     /// How long one call of the store may take.
     patience: Duration,
@@ -104,16 +108,17 @@ impl Monsters {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, options: Options) -> Self {
         let keys = Keys::new(options.layout);
         Monsters {
+            writer: Writer::of_documents(Arc::clone(&store)),
+            drop_timers: Writer::new(Arc::clone(&store)),
             store,
             clock,
             scopes: ScopeSet::new(keys.scopes().as_str()),
             keys,
-            options,
-            slots: fold::Slots::default(),
-            gather: Arc::default(),
+            options: Arc::new(options),
             tenants: Mutex::default(),
             arrivals: AtomicU64::new(0),
             absent: Mutex::default(),
+            deaths: deaths::Deaths::default(),
             wake: Mutex::new(None),
             patience: Duration::from_secs(5),
         }
@@ -184,57 +189,23 @@ impl Monsters {
         Ok(keys)
     }
 
-    /// An ordinary change: `WATCH`, read, decide, `MULTI … EXEC`, at most ten times. `decide` changes the
-    /// monster and gives the writes that go along; it may run several times.
-    pub(crate) async fn alter<T>(
+    /// Moves a monster. No event: its controller's client tells the others.
+    pub async fn movement(&self, tenant: &Tenant, id: u32, to: Move) -> Result<Monster> {
+        self.movement_for(tenant.id, id, to, None).await
+    }
+
+    async fn movement_for(
         &self,
         tenant: Uuid,
         id: u32,
-        mut decide: impl FnMut(&mut Monster) -> Result<(T, Vec<Op>)>,
-    ) -> Result<T> {
-        let key = self.keys.monster(tenant, id)?;
-        let mut outcome: Result<T> = Err(MonsterError::NotFound);
-        let mut look = |text: &[u8]| -> Result<(T, Option<Change>)> {
-            let before = Monster::read(key.as_str(), text)?;
-            let mut after = before.clone();
-            let (value, ops) = decide(&mut after)?;
-            if after == before && ops.is_empty() {
-                return Ok((value, None));
-            }
-            let text = std::str::from_utf8(text).unwrap_or_default();
-            let new = after.spliced(&before, text)?;
-            Ok((value, Some(Change::write(new).ops(ops))))
-        };
-        let ended = kernel::update(&*self.store, &key, self.by(), |text| {
-            let Some(text) = text else {
-                outcome = Err(MonsterError::NotFound);
-                return Change::leave();
-            };
-            match look(text) {
-                Ok((value, change)) => {
-                    outcome = Ok(value);
-                    change.unwrap_or_else(Change::leave)
-                }
-                Err(error) => {
-                    outcome = Err(error);
-                    Change::leave()
-                }
-            }
-        })
-        .await?;
-        match ended {
-            Updated::Done | Updated::Left => outcome,
-            _ => Err(MonsterError::NotFound),
-        }
-    }
-
-    /// Moves a monster. No event: its controller's client tells the others.
-    pub async fn movement(&self, tenant: &Tenant, id: u32, to: Move) -> Result<Monster> {
-        self.alter(tenant.id, id, |monster| {
+        to: Move,
+        answers: Option<&Pending>,
+    ) -> Result<Monster> {
+        self.alter(tenant, id, answers, move |_, step, monster| {
             monster.at = field::Point::new(to.x, to.y);
             monster.stance = to.stance;
             monster.fh = to.fh.unwrap_or(monster.fh);
-            Ok((monster.clone(), Vec::new()))
+            Ok(Decision::Write(step, monster.clone()))
         })
         .await
     }
@@ -242,29 +213,33 @@ impl Monsters {
 
 /// Keys of one tenant that nearly every step needs.
 pub(crate) struct TenantKeys {
-    keys: Keys,
+    pub(crate) keys: Keys,
     pub(crate) tenant: Uuid,
     pub(crate) events: Key,
     pub(crate) free: Key,
     pub(crate) next: Key,
+    pub(crate) lives: Key,
     pub(crate) timers: TimerKeys,
-    /// What stands before the id in the key of a monster, and of a drop timer.
+    /// What stands before the id in the key of a monster, of a drop timer, and of a cooldown.
     pub(crate) monsters: String,
     pub(crate) drop_timers: String,
+    pub(crate) cooldowns: String,
 }
 
 impl TenantKeys {
     fn new(keys: Keys, tenant: Uuid) -> Result<Self> {
-        let prefix = |key: Key| key.as_str().trim_end_matches('0').to_owned();
+        let prefix = |key: Key, end: &str| key.as_str().trim_end_matches(end).to_owned();
         Ok(TenantKeys {
             keys,
             tenant,
             events: keys.events(tenant)?,
             free: keys.ids_free(tenant)?,
             next: keys.ids_next(tenant)?,
+            lives: keys.lives(tenant)?,
             timers: TimerKeys::new(keys.due(tenant)?, keys.due_data(tenant)?),
-            monsters: prefix(keys.monster(tenant, 0)?),
-            drop_timers: prefix(keys.drop_timer(tenant, 0)?),
+            monsters: prefix(keys.monster(tenant, 0)?, "0"),
+            drop_timers: prefix(keys.drop_timer(tenant, 0)?, "0"),
+            cooldowns: prefix(keys.cooldown(tenant, 0, 0)?, "0:0"),
         })
     }
 

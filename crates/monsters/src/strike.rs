@@ -1,11 +1,10 @@
-//! Rules of damage, the twin of `scripts/damage.lua` in Rust: clamped to the hp left, one entry per hit, and
-//! exactly one hit that kills. The script does the ordinary blow; this does every other one. Both leave the
-//! same bytes, however many hits came together.
+//! Rules of damage: clamped to the hp left, one entry per hit, and exactly one hit that kills. A pure function
+//! on a monster; the store writes what comes out.
 
 use field::Point;
 
 use crate::effects;
-use crate::model::{Element, Entry, Monster, add};
+use crate::model::{Element, Entry, Monster};
 
 /// Past this many entries they are merged per character.
 pub const MOST_ENTRIES: usize = 1024;
@@ -21,6 +20,8 @@ pub struct Attack {
     pub attack_type: u8,
     /// Where the attacker stands, when that is known.
     pub from: Option<Point>,
+    /// The life it is aimed at: an heir of the id is not hit. Without it, whoever has the id is.
+    pub life: Option<u64>,
 }
 
 impl Attack {
@@ -75,35 +76,23 @@ pub(crate) fn push(monster: &mut Monster, entry: Entry) {
 
 /// One entry per character, sums unchanged, in order of first appearance.
 fn merge(monster: &mut Monster) {
-    let mut sums: Vec<(u32, u64)> = Vec::new();
-    let mut latest: Vec<(u32, i64)> = Vec::new();
-    for entry in &monster.damage_entries {
-        add(&mut sums, entry.character_id, entry.damage.into());
-        match latest.iter_mut().find(|(known, _)| *known == entry.character_id) {
-            Some((_, at)) => *at = (*at).max(entry.last_hit_ms),
-            None => latest.push((entry.character_id, entry.last_hit_ms)),
-        }
-    }
-    let mut merged = Vec::with_capacity(sums.len());
-    for ((character_id, mut sum), (_, last_hit_ms)) in sums.into_iter().zip(latest) {
+    let entries = std::mem::take(&mut monster.damage_entries);
+    for &(character_id, mut sum) in entries.sums() {
+        let its = entries.iter().filter(|entry| entry.character_id == character_id);
+        let last_hit_ms = its.map(|entry| entry.last_hit_ms).max().unwrap_or(0);
         loop {
             let damage = u32::try_from(sum).unwrap_or(u32::MAX);
-            merged.push(Element::new(Entry { character_id, damage, last_hit_ms }));
+            monster.damage_entries.push(Element::new(Entry { character_id, damage, last_hit_ms }));
             sum -= u64::from(damage);
             if sum == 0 {
                 break;
             }
         }
     }
-    monster.damage_entries = merged;
 }
 
-/// Does the attacks in order.
-pub fn strike(monster: &mut Monster, attacks: &[Attack], stamp_ms: i64) -> Vec<Blow> {
-    attacks.iter().map(|attack| blow(monster, attack, stamp_ms)).collect()
-}
-
-fn blow(monster: &mut Monster, attack: &Attack, stamp_ms: i64) -> Blow {
+/// Does an attack. `stamp_ms` is kept with its entries; 0 is not.
+pub fn strike(monster: &mut Monster, attack: &Attack, stamp_ms: i64) -> Blow {
     if !monster.alive() {
         return Blow { dead: true, ..Blow::default() };
     }

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use field::Point;
+use field::{FileKind, Point};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One kind of monster.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Template {
     /// Its number, which clients know.
@@ -61,7 +62,7 @@ pub struct Template {
 }
 
 /// A skill of a template.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SkillRef {
     /// 100 to 200.
@@ -71,7 +72,7 @@ pub struct SkillRef {
 }
 
 /// Where a banished character goes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Banish {
     /// Which map.
@@ -85,7 +86,7 @@ pub struct Banish {
 }
 
 /// A basic attack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Attack {
     /// Its place among the monster's attacks.
@@ -99,7 +100,7 @@ pub struct Attack {
 }
 
 /// Something that may drop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Drop {
     /// 0 is mesos.
@@ -116,7 +117,7 @@ pub struct Drop {
 }
 
 /// In which unit a skill's duration is written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Unit {
     /// Seconds.
     #[serde(rename = "s")]
@@ -128,7 +129,7 @@ pub enum Unit {
 }
 
 /// One skill at one level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Skill {
     /// 100 to 200.
@@ -212,6 +213,11 @@ impl Template {
     pub fn skill_delay_ms(&self) -> u64 {
         self.animation_times.get("skill1").copied().unwrap_or(0).into()
     }
+}
+
+/// The kinds of catalogue files: monsters, and their skills.
+pub fn file_kinds() -> [FileKind; 2] {
+    [FileKind::of::<Template>(), FileKind::of::<Skill>()]
 }
 
 impl field::Template for Template {

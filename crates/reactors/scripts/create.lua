@@ -26,6 +26,8 @@ local spots, due, due_data, events, commands = KEYS[5], KEYS[6], KEYS[7], KEYS[8
 local spot, value_head, value_tail, event_head, event_tail = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local now_ms, due_ms, due_payload, group, entry, prefix = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
 
+--- @include "append_to"
+
 if group ~= '' then
   local waits = redis.pcall('XPENDING', commands, group, entry, entry, 1)
   if waits.err or #waits == 0 then return { 'answered', 0 } end
@@ -77,6 +79,5 @@ if due_ms ~= '' then
   redis.call('ZADD', due, due_ms, 'state:' .. id)
   redis.call('HSET', due_data, 'state:' .. id, '- ' .. due_payload)
 end
-redis.call('XADD', events, 'MAXLEN', '~', 10000, '*', 'type', 'CREATED', 'at', now_ms, 'id', id,
-  'body', event_head .. id .. event_tail)
+append_to(events, 'CREATED', now_ms, id, event_head .. id .. event_tail)
 return answer('made', id)

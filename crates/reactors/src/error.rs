@@ -1,4 +1,4 @@
-//! What can be refused. A cooldown or a taken spot is no error but an answer of `create`.
+//! Refusals of the reactors. A cooldown or a taken spot is no error but an answer of `create`.
 
 use kernel::Fault;
 

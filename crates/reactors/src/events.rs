@@ -1,5 +1,5 @@
-//! What is told, in upstream's shapes: status events of a reactor, and the commands to scripts and drops that
-//! go along with them. The whole message is the `body` of the common envelope.
+//! Events in upstream's shapes: status events of a reactor, and the commands to scripts and drops
+//! that go along with them. The whole message is the `body` of the common envelope.
 
 use field::Field;
 use kernel::Event;
@@ -126,7 +126,7 @@ pub(crate) fn destroyed(reactor: &Reactor, now_ms: u64) -> Event {
     event("DESTROYED", now_ms, reactor.id, &message)
 }
 
-/// Its script is told of a hit; the state is the one before it.
+/// The command that tells the reactor's script of a hit; the state is the one before it.
 pub(crate) fn script_hit(
     reactor: &Reactor,
     character_id: u32,
@@ -138,7 +138,7 @@ pub(crate) fn script_hit(
     script(reactor, "HIT", "script.HIT", body, now_ms)
 }
 
-/// Its script is told that it has come to an end.
+/// The command that tells the reactor's script that the reactor has come to an end.
 pub(crate) fn script_trigger(reactor: &Reactor, character_id: u32, now_ms: u64) -> Event {
     script(reactor, "TRIGGER", "script.TRIGGER", json!({ "characterId": character_id }), now_ms)
 }

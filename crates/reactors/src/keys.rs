@@ -40,7 +40,7 @@ kernel::keyspace! {
         tenant_id: Uuid, world_id: U8, channel_id: U8, map_id: U32, instance: Uuid,
         classification: U32, x: I16, y: I16,
     ) = "reactor:cd:{tenantId}:{worldId}:{channelId}:{mapId}:{instance}:{classification}:{x}:{y}",
-        String, Life::Computed("the reactor's delay in milliseconds");
+        String, Life::Computed("the reactor's delay in milliseconds"), drop_endless = true;
 
     /// State timers and item activations: member = what is due, score = Unix ms at which it is.
     own due(tenant_id: Uuid) = "wk:reactors:{tenantId}:due", Zset, Life::None;

@@ -20,4 +20,4 @@ pub use machine::{HitPolicy, PersistRule, Rules};
 pub use model::{Data, Item, Reaction, Reactor, State};
 pub use scripts::SCRIPTS;
 pub use store::{Created, Drop, Hit, Listing, New, Reactors, Struck};
-pub use template::{ReactorTemplate, SHIPPED, Templates};
+pub use template::{ReactorTemplate, SHIPPED, Templates, file_kinds};

@@ -1,5 +1,6 @@
-//! What a hit makes of a reactor. Pure: data, state and rules in, a decision out. The numbers of section 5.4
-//! of the module's specification are in the comments.
+//! The state machine: the outcome of a hit on a reactor. It is pure: data, state and rules go in, a
+//! decision comes out. The numbers of section 5.4 of the module's specification are in the
+//! comments.
 
 use field::Point;
 
@@ -40,21 +41,21 @@ pub struct Rules {
     pub persist: PersistRule,
 }
 
-/// What brings a hit about.
+/// The cause of a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// An attack with this skill; 0 is a plain one.
     Skill(u32),
     /// An item that was dropped on it.
     Item {
-        /// Which.
+        /// The item's id.
         item_id: u32,
-        /// How many.
+        /// The quantity.
         quantity: u16,
     },
 }
 
-/// What a hit makes of a reactor.
+/// The outcome of a hit on a reactor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Nothing happens at all.

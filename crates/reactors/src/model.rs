@@ -15,7 +15,7 @@ use uuid::Uuid;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reactor {
-    /// Whose.
+    /// The tenant whose reactor it is.
     pub tenant: Tenant,
     /// 1000000001 to 2000000000.
     pub id: u32,
@@ -27,15 +27,15 @@ pub struct Reactor {
     pub map_id: u32,
     /// Part of the field.
     pub instance: Uuid,
-    /// What kind of reactor.
+    /// The kind of reactor.
     pub classification: u32,
     /// May be empty.
     #[serde(default)]
     pub name: String,
-    /// What it does in each state.
+    /// The reactor's behaviour in each state.
     #[serde(default)]
     pub data: Data,
-    /// Where it is now.
+    /// The current state.
     #[serde(default)]
     pub state: i8,
     /// No operation changes it.
@@ -47,10 +47,10 @@ pub struct Reactor {
     /// Which way it faces.
     #[serde(default)]
     pub direction: u8,
-    /// Where it stands.
+    /// The horizontal position on the map.
     #[serde(default)]
     pub x: i16,
-    /// Where it stands.
+    /// The vertical position on the map.
     #[serde(default)]
     pub y: i16,
     /// RFC 3339, of its creation or its last change of state.
@@ -58,7 +58,7 @@ pub struct Reactor {
     pub update_time: String,
 }
 
-/// What a reactor does, state by state. Any of the maps may be missing.
+/// The behaviour of a reactor, state by state. Any of the maps may be missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Data {
@@ -71,7 +71,7 @@ pub struct Data {
     /// Bottom right.
     #[serde(default)]
     pub br: Point,
-    /// What leads from each state to the next, first match first.
+    /// The ways from each state to the next; the first match wins.
     #[serde(default)]
     pub state_info: Option<BTreeMap<State, Reactions>>,
     /// After how many milliseconds a state ends by itself.
@@ -106,18 +106,18 @@ pub struct Reaction {
     /// The skills it answers to; all when empty.
     #[serde(default, deserialize_with = "field::list")]
     pub active_skills: Vec<u32>,
-    /// Where it leads.
+    /// The state it leads to.
     #[serde(default)]
     pub next_state: i8,
 }
 
 /// An item and how many of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Item {
-    /// Which.
+    /// The item's id.
     pub item_id: u32,
-    /// At least so many.
+    /// The least quantity.
     pub quantity: u16,
 }
 
@@ -179,18 +179,18 @@ impl Data {
 }
 
 impl Reactor {
-    /// Where it is.
+    /// The field in which the reactor stands.
     pub fn field(&self) -> Field {
         let Reactor { world_id, channel_id, map_id, instance, .. } = *self;
         Field { world_id, channel_id, map_id, instance }
     }
 
-    /// Its place in the hash of spots: the field, the classification and the coordinates.
+    /// The reactor's entry in the hash of spots: the field, the classification and the coordinates.
     pub fn spot(&self) -> String {
         format!("{}:{}:{}:{}", self.field(), self.classification, self.x, self.y)
     }
 
-    /// Its text up to its id, and from behind its id: the id is drawn in the step that stores it.
+    /// The stored text before the id and behind it: the id is drawn in the step that stores both.
     pub(crate) fn halves(&self) -> serde_json::Result<(String, String)> {
         let text = serde_json::to_string(self)?;
         let head = format!("{{\"tenant\":{},\"id\":", serde_json::to_string(&self.tenant)?);

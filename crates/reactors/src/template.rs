@@ -1,9 +1,11 @@
-//! What the reactors of a classification are like, from catalogue files. The format is ours, smaller than what
-//! is stored: states with their reactions, and a timeout where a state ends by itself.
+//! Templates of the reactors of a classification, from catalogue files. The format is ours and
+//! smaller than the stored one: states with their reactions, and a timeout for a state that ends by
+//! itself.
 
 use std::collections::BTreeMap;
 
-use field::{Area, Catalogue, Template};
+use field::{Area, Catalogue, FileKind, Template};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::ITEM;
@@ -16,26 +18,27 @@ pub const SHIPPED: &[(&str, &str)] = &[("reactors.json", include_str!("../data/r
 pub type Templates = Catalogue<ReactorTemplate>;
 
 /// One entry of a catalogue file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ReactorTemplate {
     /// By which it is looked up; not 0.
     pub classification: u32,
-    /// What its reactors are called when nobody says otherwise.
+    /// The name of its reactors when a creation gives none.
     pub name: String,
     /// For people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
-    /// Where an item must lie, relative to the reactor.
+    /// The box in which an item must lie, relative to the reactor.
     #[serde(default)]
     pub area: Area,
     /// By state.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, TemplateState>")]
     pub states: BTreeMap<State, TemplateState>,
 }
 
 /// One state of a template.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct TemplateState {
     /// Ways out, first match first.
@@ -47,7 +50,7 @@ pub struct TemplateState {
 }
 
 /// One way out of a state.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct TemplateReaction {
     /// Upstream's number: 0 any attack, 1 and 2 directional, 5 to 7 by skill, 100 item, 101 timer.
@@ -59,18 +62,23 @@ pub struct TemplateReaction {
     /// Skills it answers to; all when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<u32>,
-    /// Where it leads; a state that is not in `states` is an end.
+    /// The state it leads to; one that is not in `states` is an end.
     pub next: i8,
 }
 
 /// A state that ends by itself.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Timeout {
     /// After so many milliseconds.
     pub after_ms: i32,
-    /// Where it leads.
+    /// The state it leads to.
     pub next: i8,
+}
+
+/// The kind of catalogue file that holds reactors.
+pub fn file_kinds() -> [FileKind; 1] {
+    [FileKind::of::<ReactorTemplate>()]
 }
 
 impl Template for ReactorTemplate {

@@ -32,10 +32,10 @@ for n = 1, count do
   redis.call('HSET', scores, ARGV[7 + rounds + n], '0')
 end
 redis.call('EXPIRE', scores, life)
+--- @include "append_to"
 local events = KEYS[7 + rounds]
 if events then
   local at = 7 + rounds + count
-  redis.call('XADD', KEYS[7 + rounds], 'MAXLEN', '~', '10000', '*', 'type', ARGV[at + 1], 'at', ARGV[at + 2],
-    'id', ARGV[at + 3], 'body', ARGV[at + 4])
+  append_to(events, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4])
 end
 return 'created'

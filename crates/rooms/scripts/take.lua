@@ -39,7 +39,7 @@ redis.call('HSET', claims, player, device)
 if redis.call('PTTL', claims) == -1 then redis.call('PEXPIRE', claims, life) end
 redis.call('PUBLISH', ARGV[6], ARGV[7])
 if KEYS[4] then
-  redis.call('XADD', KEYS[4], 'MAXLEN', '~', '10000', '*', 'type', 'TAKE_PLAYER', 'at', ARGV[8], 'id', ARGV[9],
-    'body', ARGV[10])
+  --- @include "append_to"
+  append_to(KEYS[4], 'TAKE_PLAYER', ARGV[8], ARGV[9], ARGV[10])
 end
 return 'taken'

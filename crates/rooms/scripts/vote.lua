@@ -107,8 +107,8 @@ if #told > 0 then redis.call('PUBLISH', ARGV[9], table.concat(told, '\n')) end
 
 local count, closed = #expected - missing, closing and 'true' or 'false'
 if KEYS[9] then
-  redis.call('XADD', KEYS[9], 'MAXLEN', '~', '10000', '*', 'type', mine and 'SUBMIT_VOTE' or 'VOTE_RESULTS',
-    'at', ARGV[13], 'id', ARGV[14], 'body',
+  --- @include "append_to"
+  append_to(KEYS[9], mine and 'SUBMIT_VOTE' or 'VOTE_RESULTS', ARGV[13], ARGV[14],
     ARGV[15] .. ',"votes":' .. count .. ',"expected":' .. #expected .. ',"closed":' .. closed .. '}')
 end
 return { closing and 'closed' or 'accepted', first and 1 or 0, count, #expected }

@@ -196,6 +196,16 @@ pub enum RoomError {
 }
 
 impl RoomError {
+    /// Whether the room is there and nobody can play in it: it is over, or its documents are not what they were.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        match self {
+            RoomError::Refused(refused) => {
+                [word::ROOM_INCOMPLETE.word, word::ROOM_EXPIRED.word].contains(&refused.message)
+            }
+            RoomError::Fault(fault) => matches!(fault, Fault::Corrupt { .. }),
+        }
+    }
+
     /// As it goes to a client. A fault says nothing about its inside.
     pub fn refused(&self) -> Refused {
         match self {

@@ -12,14 +12,14 @@ use crate::keys::Keys;
 use crate::model::{Ballot, Game, Item, Meta, Player, Round, Sender, Status, Vote};
 
 /// The raw texts. What was not asked for is empty.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Seen {
     pub(crate) meta: String,
     pub(crate) game: Option<String>,
-    senders: Option<String>,
+    pub(crate) senders: Option<String>,
     pub(crate) players: Option<String>,
-    claims: Vec<(String, String)>,
-    scores: Vec<(String, String)>,
+    pub(crate) claims: Vec<(String, String)>,
+    pub(crate) scores: Vec<(String, String)>,
     round: Option<String>,
     next_round: Option<String>,
     votes: Vec<(String, String)>,
@@ -89,6 +89,11 @@ pub(crate) struct Ended<'a> {
 pub(crate) struct Parts(pub(crate) &'static str);
 
 impl Parts {
+    /// All that several of them ask for.
+    pub(crate) fn all(of: &[Parts]) -> String {
+        of.iter().map(|parts| parts.0).collect()
+    }
+
     pub(crate) fn has(self, part: char) -> bool {
         self.0.contains(part)
     }

@@ -3,7 +3,7 @@
 //! anew. Every key of the room that a step touches lives as long as the room.
 
 use kernel::keyspace::Key;
-use kernel::{Deadline, Effects as _, Fault, Op, Step, Stepped, Store};
+use kernel::{Effects as _, Op, Step};
 
 use crate::document::Splice;
 use crate::events::Fact;
@@ -28,7 +28,7 @@ impl RoomStep {
     }
 
     fn with(mut self, key: &Key, add: impl FnOnce(Step) -> Step) -> Self {
-        if key.as_bytes() != self.step.document() && !self.own.contains(key) {
+        if !self.is_document(key) && !self.own.contains(key) {
             self.own.push(key.clone());
         }
         self.step = add(self.step);
@@ -71,9 +71,14 @@ impl RoomStep {
         fields.fold(step, |step, (field, text)| step.while_field(key, field, text))
     }
 
+    fn is_document(&self, key: &Key) -> bool {
+        key.as_bytes() == self.step.document()
+    }
+
     /// The new text of a document, which keeps its life.
     pub(crate) fn set(self, key: &Key, text: &str) -> Self {
-        self.with(key, |step| step.rewrite(key, text))
+        let is_document = self.is_document(key);
+        self.with(key, |step| if is_document { step.write(text) } else { step.rewrite(key, text) })
     }
 
     /// Some bytes of a document become others.
@@ -82,7 +87,8 @@ impl RoomStep {
     }
 
     pub(crate) fn del(self, key: &Key) -> Self {
-        self.with(key, |step| step.del(key))
+        let is_document = self.is_document(key);
+        self.with(key, |step| if is_document { step.delete() } else { step.del(key) })
     }
 
     pub(crate) fn hset(self, key: &Key, field: &str, value: &str) -> Self {
@@ -99,14 +105,8 @@ impl RoomStep {
         self
     }
 
-    /// Runs it: one round trip. With a stream the fact is part of it.
-    pub(crate) async fn run(
-        self,
-        store: &dyn Store,
-        channel: &Key,
-        events: Option<&Key>,
-        by: Deadline,
-    ) -> Result<(Stepped, Fact), Fault> {
+    /// The step itself. With a stream the fact is part of it; else it comes back to be told afterwards.
+    pub(crate) fn finish(self, channel: &Key, events: Option<&Key>) -> (Step, Option<Fact>) {
         let mut step = self.step.life(self.expires_at, &self.own);
         if let Some(events) = events {
             step = step.event(events, &self.fact.event());
@@ -114,6 +114,6 @@ impl RoomStep {
         if !self.told.text().is_empty() {
             step = step.publish(channel, self.told.text());
         }
-        Ok((store.step(&step, by).await?, self.fact))
+        (step, events.is_none().then_some(self.fact))
     }
 }

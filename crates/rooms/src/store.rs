@@ -1,6 +1,7 @@
 //! The verbs of a room. Each command is one look (a consistent read) and one step (a guarded write): two round
-//! trips when nothing races. A step that finds something changed is decided anew, up to sixteen times.
+//! trips when nothing races. Those of many phones at once share them (`change.rs`).
 
+mod change;
 mod game;
 mod lobby;
 mod room;
@@ -11,8 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::keyspace::{Key, Layout};
-use kernel::{Clock, Deadline, Stepped, Store, TimerKeys};
-use rand::RngExt as _;
+use kernel::{Clock, Deadline, Store, TimerKeys, Writer, WriterLimits};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -23,17 +23,14 @@ use crate::ids;
 use crate::keys::Keys;
 use crate::model::{Phase, Status};
 use crate::push::Reply;
-use crate::scripts::LOOK;
-use crate::seen::{Parts, Room, Seen, bad_id};
+use crate::seen::{Room, bad_id};
 use crate::setup::Sizes;
 use crate::step::RoomStep;
+use change::Look;
 
 pub use room::{Closed, Created, Entered, Listed};
 pub use who::{LEASE_MS, MASTER, Presence};
 
-/// Attempts of one command, and the pause between two, in milliseconds.
-const TRIES: u32 = 16;
-const PAUSE_MS: std::ops::RangeInclusive<u64> = 1..=20;
 /// How long a command may take in all.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -41,6 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub struct Rooms {
     store: Arc<dyn Store>,
+    writer: Writer<Look>,
     clock: Arc<dyn Clock>,
     keys: Keys,
     sizes: Sizes,
@@ -103,15 +101,23 @@ impl Done {
 }
 
 /// What was decided.
-enum Decision {
+enum Decision<T = Done> {
     /// Nothing is to be written.
-    Answer(Done),
+    Answer(T),
     /// This, and then the answer.
-    Step(Box<RoomStep>, Done),
-    /// A device takes a player.
-    Take(lobby::Take),
-    /// A vote.
-    Vote(vote::Casting),
+    Step(Box<RoomStep>, T),
+    /// A script that applies it: a claim, a vote.
+    Call(kernel::Call<Result<T>>),
+}
+
+impl Decision {
+    fn proved(self, proved: bool) -> Self {
+        match self {
+            Decision::Answer(done) => Decision::Answer(Done { proved, ..done }),
+            Decision::Step(step, done) => Decision::Step(step, Done { proved, ..done }),
+            Decision::Call(call) => Decision::Call(call), // only a Master proves, who takes no player and votes not
+        }
+    }
 }
 
 /// One decision under way: the room as seen, and when.
@@ -127,7 +133,9 @@ impl Rooms {
     /// On this store, by this clock.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, layout: Layout) -> Self {
         let keys = Keys::new(layout);
-        Rooms { store, clock, keys, sizes: Sizes::default(), wake: Arc::default() }
+        let look = Look { keys, clock: Arc::clone(&clock) };
+        let writer = Writer::over(Arc::clone(&store), look, WriterLimits::default());
+        Rooms { store, writer, clock, keys, sizes: Sizes::default(), wake: Arc::default() }
     }
 
     /// With other limits.
@@ -172,106 +180,27 @@ impl Rooms {
             let closed = self.close(code, caller).await?;
             return Ok(Done { proved: closed.proved, ..Done::default() });
         }
-        let by = Deadline::after(PATIENCE);
-        for attempt in 1..=TRIES {
-            if let Some(done) = self.attempt(code, caller, command, by).await? {
-                return Ok(done);
-            }
-            metrics::counter!("worldkeep_rooms_retries_total", "type" => command.name())
-                .increment(1);
-            if attempt < TRIES {
-                let pause = rand::rng().random_range(PAUSE_MS);
-                tokio::time::sleep(Duration::from_millis(pause)).await;
-            }
+        if let Command::ForceCloseVote { place, delay_ms } = command {
+            self.arm_ahead(code, place, *delay_ms).await?;
         }
-        Err(Refused::new(word::BUSY).into())
-    }
-
-    /// One look, one decision, one step. `None`: something changed in between.
-    async fn attempt(
-        &self,
-        code: &str,
-        caller: &Caller<'_>,
-        command: &Command,
-        by: Deadline,
-    ) -> Result<Option<Done>> {
-        let parts = command.parts();
-        let armed = match command {
-            Command::ForceCloseVote { place, delay_ms } => {
-                Some(self.arm_ahead(code, place, *delay_ms, by))
+        let (wish, mut tries) = (command.clone(), 0);
+        let rule = move |desk: &Desk<'_>| {
+            if tries > 0 {
+                metrics::counter!("worldkeep_rooms_retries_total", "type" => wish.name())
+                    .increment(1);
             }
-            _ => None,
-        };
-        let seen = match armed {
-            // Where the timer cannot be part of the step it is armed before it, beside the look.
-            Some(armed) => {
-                let (armed, seen) = tokio::join!(armed, self.look(code, parts, caller, by));
-                armed?;
-                seen?
+            tries += 1;
+            let proved = prove(desk.room, desk.caller, wish.needs_master())?;
+            match desk.heal()? {
+                Some(heal) => Ok(heal),
+                None => Ok(desk.decide(&wish)?.proved(proved)),
             }
-            None => self.look(code, parts, caller, by).await?,
         };
-        let now_ms = self.clock.now_ms();
-        let room = Room::read(self.keys, code, &seen, parts, now_ms)?;
-        let proved = prove(&room, caller, command.needs_master())?;
-        if self.heal(code, &room, by).await? {
-            return Ok(None);
+        let done = self.change(code, command.parts(), caller, rule).await?;
+        if matches!(command, Command::ForceCloseVote { .. }) {
+            self.wake.notify_one();
         }
-        let desk = Desk { rooms: self, code, room: &room, caller, now_ms };
-        let ended = match desk.decide(command)? {
-            Decision::Answer(done) => return Ok(Some(Done { proved, ..done })),
-            Decision::Take(take) => desk.take(take, by).await?,
-            Decision::Vote(casting) => desk.cast(casting, by).await?,
-            Decision::Step(step, done) => match self.run(code, *step, by).await? {
-                Stepped::Done => {
-                    if matches!(command, Command::ForceCloseVote { .. }) {
-                        self.wake.notify_one();
-                    }
-                    Some(done)
-                }
-                Stepped::Refused(refused) if refused.is_gone() => {
-                    return Err(self.gone(caller).into());
-                }
-                Stepped::Refused(_) => None,
-            },
-        };
-        Ok(ended.map(|done| Done { proved, ..done }))
-    }
-
-    /// Reads what is asked for, all of one moment.
-    async fn look(
-        &self,
-        code: &str,
-        parts: Parts,
-        caller: &Caller<'_>,
-        by: Deadline,
-    ) -> Result<Seen> {
-        let keys = self.keys;
-        let built = [
-            keys.meta(code),
-            keys.senders(code),
-            keys.players(code),
-            keys.claims(code),
-            keys.scores(code),
-            keys.game(code),
-            keys.vote_deadline(code),
-            keys.online(code),
-            keys.last(code),
-        ];
-        let built =
-            built.into_iter().collect::<std::result::Result<Vec<Key>, _>>().map_err(bad_id)?;
-        let meta = built[0].as_str();
-        let prefix = meta.strip_suffix("meta").unwrap_or(meta).as_bytes();
-        let names: Vec<&[u8]> = built.iter().map(Key::as_bytes).collect();
-        let now = self.clock.now_ms().to_string();
-        let args = [parts.0.as_bytes(), now.as_bytes(), prefix];
-        let answer = self.store.script(&LOOK, &names, &args, by).await;
-        // Nothing was written, so a lost answer leaves no doubt.
-        let answer = answer.map_err(|fault| match fault {
-            kernel::Fault::Unknown(why) => kernel::Fault::Unavailable(why),
-            other => other,
-        })?;
-        Seen::of(&answer)?.ok_or_else(|| self.gone(caller).into())
+        Ok(done)
     }
 
     /// How a room that is not there is called.
@@ -280,17 +209,6 @@ impl Rooms {
             Some(at) if at <= self.clock.now_ms() => Refused::expired(),
             _ => Refused::not_found(),
         }
-    }
-
-    /// Runs a step, its fact in it or right after it.
-    async fn run(&self, code: &str, step: RoomStep, by: Deadline) -> Result<Stepped> {
-        let events = self.events_in_step();
-        let channel = self.bus(code)?;
-        let (stepped, fact) = step.run(&*self.store, &channel, events.as_ref(), by).await?;
-        if stepped.is_done() && events.is_none() {
-            self.append(fact);
-        }
-        Ok(stepped)
     }
 
     /// The stream, where it can be part of the step.

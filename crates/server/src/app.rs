@@ -259,7 +259,6 @@ pub fn router(app: &Arc<App>) -> Router {
         .layer(CompressionLayer::new())
         .with_state(Arc::clone(app));
     routed
-        .merge(routes::docs())
         .fallback_service(pages)
         .method_not_allowed_fallback(|| async { Refusal::from(reply::METHOD_NOT_ALLOWED) })
         .layer(DefaultBodyLimit::max(app.settings.limits.body_bytes))

@@ -10,24 +10,24 @@ mod errors;
 mod fleet;
 mod frame;
 mod gateway;
+mod inbound;
 mod loops;
-mod mouth;
+mod messages;
 mod nearest;
-mod notes;
+mod notices;
 mod orders;
+mod outbound;
 mod pilot;
 mod players;
 mod rules;
-mod seats;
 pub(crate) mod settings;
 mod shapes;
 mod snapshots;
 mod socket;
 mod state;
-mod talk;
 mod things;
 mod tile;
-mod words;
+mod viewers;
 
 use futures_util::FutureExt as _;
 use galaxy::keys::{TABLE, def};
@@ -56,7 +56,7 @@ pub(crate) const MODULE: Module = Module {
         Loop { name: "galaxy engine", run: |app, stop| loops::engine(app, stop).boxed() },
         Loop { name: "galaxy frames", run: |app, stop| loops::frames(app, stop).boxed() },
         Loop { name: "galaxy bus", run: |app, stop| loops::bus(app, stop).boxed() },
-        Loop { name: "galaxy notes", run: |app, stop| loops::notes(app, stop).boxed() },
+        Loop { name: "galaxy notices", run: |app, stop| loops::notices(app, stop).boxed() },
         Loop { name: "galaxy presence", run: |app, stop| accounts::presence(app, stop).boxed() },
         Loop { name: "galaxy complete", run: |app, stop| loops::complete(app, stop).boxed() },
         Loop { name: "galaxy demo", run: |app, stop| demo::run(app, stop).boxed() },

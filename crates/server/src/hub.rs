@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::Utf8Bytes;
 use kernel::events::{Envelope, Feed, Filter, Record, Seq};
 use kernel::{EventReader, Store};
 use parking_lot::Mutex;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
+
+use crate::socket::Utf8Bytes;
 
 /// Records that may wait in the ring for the slowest listener.
 const RING: usize = 8192;

@@ -1,5 +1,5 @@
-//! The pages' files, inside the binary (read from disk in debug builds): the dashboard, the party game, the pilot view.
-//! Nothing outside `web/` can be named: a path is looked up in a table of embedded names, never joined to a
+//! The pages' files, inside the binary (read from disk in debug builds): the dashboard, the party game, the
+//! pilot view, the API. Nothing outside `web/` can be named: a path is looked up in a table of embedded names, never joined to a
 //! directory.
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ struct Web;
 /// What the router answers when no route matched: a file, a page of the party game, the dashboard's shell, or 404.
 pub(crate) async fn fallback(State(app): State<Arc<App>>, request: Request) -> Response {
     let path = request.uri().path();
-    let reserved = ["/api", "/ws", "/metrics", "/healthz", "/readyz", "/version", "/docs"];
+    let reserved = ["/api", "/ws", "/metrics", "/healthz", "/readyz", "/version"];
     if reserved
         .iter()
         .any(|root| path.strip_prefix(root).is_some_and(|r| r.is_empty() || r.starts_with('/')))
@@ -44,6 +44,9 @@ pub(crate) async fn fallback(State(app): State<Arc<App>>, request: Request) -> R
     // A dashboard address such as /jobs/dead has no file name; anything with a dot is a file or nothing.
     if last.contains('.') {
         return serve(name, request.headers());
+    }
+    if matches!(name, "docs" | "docs/") {
+        return serve("docs/docs.html", request.headers());
     }
     if name == "fly" && app.runs("galaxy") {
         return serve("pages/galaxy/fly.html", request.headers());

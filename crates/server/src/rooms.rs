@@ -4,14 +4,14 @@
 mod bus;
 mod demo;
 mod errors;
-mod hall;
+mod gateway;
 mod http;
-mod post;
+mod inbound;
 mod qr;
 pub(crate) mod rates;
+mod room_sockets;
 pub(crate) mod settings;
 mod socket;
-mod talk;
 
 use std::sync::Arc;
 
@@ -75,8 +75,8 @@ fn router() -> OpenApiRouter<State> {
 async fn tile(app: State) -> Result<Tile, Refusal> {
     let census = app.keyspace.census(app.shared_store(), Arc::clone(&app.clock)).await;
     let number = census.by_def.get(&("rooms", "meta")).map_or(0, |count| count.keys);
-    let hall = hall::of(&app);
-    let (here, sockets) = hall.counts();
+    let gateway = gateway::of(&app);
+    let (here, sockets) = gateway.counts();
     let sentence = match sockets {
         0 => "Nobody is connected to this server.".to_owned(),
         1 => "One screen is connected to this server.".to_owned(),

@@ -3,11 +3,9 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use utoipa_swagger_ui::SwaggerUi;
 
 use crate::app::App;
 
@@ -84,10 +82,4 @@ pub(crate) fn core() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(tokens::list, tokens::make))
         .routes(routes!(tokens::remove))
         .routes(routes!(crate::worlds::fields::fields))
-}
-
-/// The API's pages, from files inside the binary.
-pub(crate) fn docs() -> Router<Arc<App>> {
-    let config = utoipa_swagger_ui::Config::from("/openapi.json").validator_url("none");
-    SwaggerUi::new("/docs").config(config).into()
 }

@@ -1,6 +1,5 @@
 //! Listening and stopping. Connections are counted per address, have to send their head in time and to take what they are
-//! sent (`peer_stream.rs`); a stop
-//! says goodbye to sockets, lets requests under way end, and never waits longer than the setting allows.
+//! sent (`socket/stream.rs`); a stop says goodbye to sockets, lets requests under way end, and never waits longer than the setting allows.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -20,8 +19,8 @@ use tower::ServiceExt as _;
 use crate::app::{App, router};
 use crate::caller::Peer;
 use crate::limits::{self, Counts};
-use crate::peer_stream::PeerStream;
 use crate::presence;
+use crate::socket::PeerStream;
 
 /// 16 KiB of head and 64 headers, as `quality.md` asks.
 const HEAD_BYTES: usize = 16 * 1024;

@@ -147,6 +147,7 @@ macro_rules! settings {
     ) => {
         $(#[$meta])*
         #[derive(Debug, Clone)]
+        #[allow(clippy::doc_markdown)] // Sentences for operators, not for rustdoc.
         pub struct $Group {
             $(#[doc = $says] pub $field: $type,)*
         }

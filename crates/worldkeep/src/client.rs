@@ -109,7 +109,7 @@ impl Client {
     }
 }
 
-/// Its JSON; `Null` for an empty one.
+/// The JSON of an answer; `Null` for an empty one.
 pub fn value(answer: &Answer) -> Result<Value, Failure> {
     if answer.body.is_empty() {
         return Ok(Value::Null);
@@ -123,9 +123,9 @@ pub fn accepted(answer: Answer) -> Result<Answer, Failure> {
     if (200..300).contains(&answer.status) { Ok(answer) } else { Err(refused(&answer)) }
 }
 
-/// Where the three dialects of errors have their sentence.
+/// Pointers to the sentence in the three dialects of errors.
 const SENTENCES: &[&str] = &["/error/message", "/errors/0/detail", "/says", "/message"];
-/// Where they name the field it is about.
+/// Pointers to the field that the sentence is about.
 const FIELDS: &[&str] = &[
     "/error/field",
     "/errors/0/source/pointer",

@@ -1,5 +1,6 @@
-//! Configuration in layers: defaults, then `worldkeep.toml` (or `--config FILE`), then `WORLDKEEP_…`, then
-//! flags. What is unknown is an error that names the nearest known setting; secrets may come from files.
+//! Configuration in layers: defaults, then `worldkeep.toml` (or `--config FILE`), then
+//! `WORLDKEEP_…`, then flags. An unknown setting is an error that names the nearest known setting;
+//! secrets may come from files.
 
 use std::path::{Path, PathBuf};
 

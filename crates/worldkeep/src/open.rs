@@ -1,4 +1,5 @@
-//! Opens what a verb works on: a store by `--redis` or `--data`, else the running server by `--server`.
+//! Opens the state that a verb works on: a store by `--redis` or `--data`, else the running server
+//! by `--server`.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use crate::cli::Global;
 use crate::client::Client;
 use crate::exit::Failure;
 
-/// What a verb works on.
+/// The state that a verb works on.
 pub enum Target {
     /// A store opened here.
     Store(Arc<dyn Store>),
@@ -19,7 +20,7 @@ pub enum Target {
     Server(Client),
 }
 
-/// What a verb that needs state works on.
+/// Opens the state that a verb works on.
 pub async fn target(global: &Global) -> Result<Target, Failure> {
     if global.redis.is_none() && global.data.is_none() {
         return Ok(Target::Server(Client::new(global)?));
@@ -36,8 +37,8 @@ pub struct Opened {
     pub embedded: Option<link::Embedded>,
 }
 
-/// What becomes of a directory without a store. Only the server makes one: any other verb that names such a directory
-/// has a wrong one.
+/// The way to treat a directory without a store. Only the server makes a store there: for any other
+/// verb such a directory is a wrong one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absent {
     /// It gets one.

@@ -1,5 +1,5 @@
-//! What goes to the terminal: results on stdout, problems on stderr. Colours only on a terminal and never with
-//! `NO_COLOR`. A closed pipe (`worldkeep keys | head`) ends quietly.
+//! Output to the terminal: results on stdout, problems on stderr. Colours only on a terminal and
+//! never with `NO_COLOR`. A closed pipe (`worldkeep keys | head`) ends quietly.
 
 use std::io::{IsTerminal as _, Write as _};
 

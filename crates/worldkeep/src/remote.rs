@@ -1,6 +1,7 @@
-//! Where the state is, behind one seam. Each verb of a module is an HTTP request and a way to show its answer: with
-//! `--redis` or `--data` the server's own router answers it in this process, without a socket and as the store's
-//! owner; with neither, the running server at `--server` does. So a verb has one implementation, and the same output.
+//! The one way from a verb to the state. Each verb of a module is an HTTP request and a way to show
+//! its answer. With `--redis` or `--data` the server's own router answers it in this process,
+//! without a socket and as the store's owner; with neither, the running server at `--server` does.
+//! So a verb has one implementation, and the same output.
 
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
@@ -120,7 +121,7 @@ pub fn escape(text: &str) -> String {
     })
 }
 
-/// What answers requests.
+/// The server that answers requests: a running one, or its router in this process.
 pub struct Remote(Way);
 
 enum Way {

@@ -1,5 +1,5 @@
-//! How answers look on a terminal, as data: columns with a JSON pointer and a way to spell what stands there. What
-//! comes from a store may hold anything, so control characters never reach the terminal.
+//! The look of answers on a terminal, as data: columns with a JSON pointer and a way to spell the
+//! value. A value from a store may hold anything, so control characters never reach the terminal.
 
 use kernel::{Clock as _, SystemClock};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::print;
 /// Longest text of a cell.
 const CELL: usize = 80;
 
-/// What to print of an answer.
+/// The form in which an answer is printed.
 pub enum Show<'a> {
     /// `items` as rows; the sentence when there are none.
     Table(&'static [Column], &'static str),

@@ -17,7 +17,7 @@ impl KeyPattern {
 }
 
 impl Selector {
-    /// Its keys as rules.
+    /// The selector's keys as rules.
     pub(crate) fn keys_text(&self) -> Vec<u8> {
         if self.all_keys {
             return b"~*".to_vec();
@@ -25,7 +25,7 @@ impl Selector {
         self.keys.iter().map(KeyPattern::rule).collect::<Vec<_>>().join(&b' ')
     }
 
-    /// Its channels as rules, without `resetchannels`.
+    /// The selector's channels as rules, without `resetchannels`.
     pub(crate) fn channels_text(&self) -> Vec<u8> {
         if self.all_channels {
             return b"&*".to_vec();
@@ -34,7 +34,7 @@ impl Selector {
         rules.collect::<Vec<_>>().join(&b' ')
     }
 
-    /// Its commands as rules.
+    /// The selector's commands as rules.
     pub(crate) fn commands_text(&self) -> String {
         let additive = !self.future;
         let (start, sign, inverse) =

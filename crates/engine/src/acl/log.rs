@@ -1,4 +1,5 @@
-//! What was refused and to whom: `ACL LOG`. Like entries within a minute are one, counted.
+//! `ACL LOG`: the refusals, and the users and clients they hit. Like entries within a minute are
+//! one entry with a count.
 
 use std::collections::VecDeque;
 
@@ -7,7 +8,7 @@ use crate::commands::table::Spec;
 
 /// One refusal, or several alike.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct AclLogEntry {
     pub(crate) count: u64,
     /// `command`, `key`, `channel` or `auth`.
     pub(crate) reason: &'static str,
@@ -19,11 +20,11 @@ pub(crate) struct Entry {
     pub(crate) client_info: Vec<u8>,
 }
 
-impl Entry {
+impl AclLogEntry {
     /// A call that the user's rules forbid.
     pub(crate) fn denied(denial: Denial, spec: &Spec, argv: &[&[u8]]) -> Self {
         let (reason, object) = denial.object(spec, argv);
-        Entry {
+        AclLogEntry {
             count: 1,
             reason,
             context: "toplevel",
@@ -34,7 +35,7 @@ impl Entry {
         }
     }
 
-    fn is_like(&self, other: &Entry) -> bool {
+    fn is_like(&self, other: &AclLogEntry) -> bool {
         self.reason == other.reason
             && self.context == other.context
             && (self.time_ms - other.time_ms).abs() <= 60_000
@@ -45,10 +46,10 @@ impl Entry {
 
 /// Refusals, the newest first.
 #[derive(Debug, Default)]
-pub(crate) struct AclLog(VecDeque<Entry>);
+pub(crate) struct AclLog(VecDeque<AclLogEntry>);
 
 impl AclLog {
-    pub(crate) fn add(&mut self, entry: Entry, max: usize) {
+    pub(crate) fn add(&mut self, entry: AclLogEntry, max: usize) {
         const LOOK_AT: usize = 10; // a bounded search for one alike
         let like = self.0.iter().take(LOOK_AT).position(|known| known.is_like(&entry));
         if let Some(mut known) = like.and_then(|at| self.0.remove(at)) {
@@ -66,7 +67,7 @@ impl AclLog {
         self.0.clear();
     }
 
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Entry> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &AclLogEntry> {
         self.0.iter()
     }
 }

@@ -73,7 +73,7 @@ impl Logins {
     }
 }
 
-/// Where a client comes from, without its port; of IPv6 the network, which one host has to itself.
+/// The client's IP address without its port; of IPv6 the /64 network, which one host has to itself.
 fn address_of(client: &Client) -> Box<str> {
     match client.addr.parse::<SocketAddr>().map(|addr| addr.ip().to_canonical()) {
         Ok(IpAddr::V4(ip)) => ip.to_string().into(),

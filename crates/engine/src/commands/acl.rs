@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rand::RngExt as _;
 
-use crate::acl::{self, Entry, User};
+use crate::acl::{self, AclLogEntry, User};
 use crate::commands::ctx::{Ctx, int, is};
 use crate::commands::help;
 use crate::commands::table::Run::{self, Plain};
@@ -87,7 +87,7 @@ pub(crate) fn log_in(cx: &mut Ctx<'_>, word: &[u8], name: &[u8], password: &[u8]
         return Ok(());
     }
     cx.core.login_failed(cx.client);
-    let entry = Entry {
+    let entry = AclLogEntry {
         count: 1,
         reason: "auth",
         context: if cx.client.multi.is_some() { "multi" } else { "toplevel" },

@@ -22,12 +22,12 @@ enum Overflow {
 
 /// Width and sign of an integer.
 #[derive(Clone, Copy)]
-struct Kind {
+struct BitWidth {
     signed: bool,
     bits: u32,
 }
 
-impl Kind {
+impl BitWidth {
     fn parse(arg: &[u8]) -> Result<Self, ReplyError> {
         let (signed, width) = match arg {
             [b'i', width @ ..] => (true, width),
@@ -36,7 +36,7 @@ impl Kind {
         };
         let max = if signed { 64 } else { 63 };
         match parse_i64(width) {
-            Some(bits) if (1..=max).contains(&bits) => Ok(Kind { signed, bits: bits as u32 }),
+            Some(bits) if (1..=max).contains(&bits) => Ok(BitWidth { signed, bits: bits as u32 }),
             _ => Err(ReplyError::fixed(
                 "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.",
             )),
@@ -76,14 +76,14 @@ enum Action {
     Add(i64),
 }
 
-struct Step {
+struct BitfieldOp {
     action: Action,
-    kind: Kind,
+    kind: BitWidth,
     at: usize,
     overflow: Overflow,
 }
 
-fn steps(core: &Core, argv: &[&[u8]]) -> Result<Vec<Step>, ReplyError> {
+fn steps(core: &Core, argv: &[&[u8]]) -> Result<Vec<BitfieldOp>, ReplyError> {
     let mut steps = Vec::new();
     let mut overflow = Overflow::Wrap;
     let mut rest = &argv[2..];
@@ -106,7 +106,7 @@ fn steps(core: &Core, argv: &[&[u8]]) -> Result<Vec<Step>, ReplyError> {
             3.. if is(word, "SET") || is(word, "INCRBY") => 3,
             _ => return Err(SYNTAX),
         };
-        let kind = Kind::parse(args[0])?;
+        let kind = BitWidth::parse(args[0])?;
         let at = bit_offset(core, args[1], i64::from(kind.bits))?;
         let action = if width == 2 {
             Action::Get
@@ -115,14 +115,14 @@ fn steps(core: &Core, argv: &[&[u8]]) -> Result<Vec<Step>, ReplyError> {
         } else {
             Action::Add(int(args[2])?)
         };
-        steps.push(Step { action, kind, at, overflow });
+        steps.push(BitfieldOp { action, kind, at, overflow });
         rest = &args[width..];
     }
     Ok(steps)
 }
 
 /// The integer at a bit; beyond the end are zeros.
-fn load(text: &[u8], at: usize, kind: Kind) -> i128 {
+fn load(text: &[u8], at: usize, kind: BitWidth) -> i128 {
     let raw = (at..at + kind.bits as usize).fold(0, |raw, bit| {
         let byte = text.get(bit >> 3).copied().unwrap_or(0);
         raw << 1 | u64::from(byte >> (7 - (bit & 7)) & 1)
@@ -130,7 +130,7 @@ fn load(text: &[u8], at: usize, kind: Kind) -> i128 {
     kind.of_bits(raw)
 }
 
-fn store(text: &mut [u8], at: usize, kind: Kind, value: i128) {
+fn store(text: &mut [u8], at: usize, kind: BitWidth, value: i128) {
     for (place, bit) in (at..at + kind.bits as usize).enumerate() {
         let on = value >> (kind.bits as usize - 1 - place) & 1 == 1;
         let mask = 0x80 >> (bit & 7);
@@ -156,7 +156,7 @@ fn bitfield(cx: &mut Ctx<'_>, argv: &[&[u8]], read_only: bool) -> Outcome {
     let (text, grew) = reach(cx.core, key, last)?;
     let mut changes = 0;
     cx.out.array(steps.len());
-    for Step { action, kind, at, overflow } in steps {
+    for BitfieldOp { action, kind, at, overflow } in steps {
         let old = load(text, at, kind);
         let (wanted, reply_old) = match action {
             Action::Get => {

@@ -121,19 +121,19 @@ fn info(cx: &mut Ctx<'_>, _: &[&[u8]]) -> Outcome {
 
 /// Kinds of clients, as `TYPE` names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ClientType {
     Normal,
     PubSub,
     /// Masters and replicas: the engine has none.
     Absent,
 }
 
-impl Kind {
+impl ClientType {
     fn named(name: &[u8]) -> Result<Self, ReplyError> {
         Ok(match name.to_ascii_lowercase().as_slice() {
-            b"normal" => Kind::Normal,
-            b"pubsub" => Kind::PubSub,
-            b"master" | b"slave" | b"replica" => Kind::Absent,
+            b"normal" => ClientType::Normal,
+            b"pubsub" => ClientType::PubSub,
+            b"master" | b"slave" | b"replica" => ClientType::Absent,
             _ => {
                 let name = String::from_utf8_lossy(name);
                 return Err(ReplyError::new(format!("ERR Unknown client type '{name}'")));
@@ -142,7 +142,7 @@ impl Kind {
     }
 
     fn of(client: &Client) -> Self {
-        if client.subscribed() { Kind::PubSub } else { Kind::Normal }
+        if client.subscribed() { ClientType::PubSub } else { ClientType::Normal }
     }
 }
 
@@ -159,7 +159,7 @@ fn list(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     let mut ids = None;
     match argv {
         [_, _] => {}
-        [_, _, word, name] if is(word, "type") => kind = Some(Kind::named(name)?),
+        [_, _, word, name] if is(word, "type") => kind = Some(ClientType::named(name)?),
         [_, _, word, wanted @ ..] if is(word, "id") && !wanted.is_empty() => {
             let parse =
                 |id: &&[u8]| num::parse_i64(id).ok_or(ReplyError::fixed("ERR Invalid client ID"));
@@ -174,18 +174,20 @@ fn list(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
             chosen.extend(all.iter().find(|client| i64::try_from(client.id) == Ok(id)));
         }
     } else {
-        chosen.extend(all.iter().filter(|client| kind.is_none_or(|kind| kind == Kind::of(client))));
+        chosen.extend(
+            all.iter().filter(|client| kind.is_none_or(|kind| kind == ClientType::of(client))),
+        );
     }
     let text: String = chosen.iter().map(|client| cx.core.client_info(client) + "\n").collect();
     cx.out.verbatim("txt", text.as_bytes());
     Ok(())
 }
 
-/// What `CLIENT KILL` looks for.
+/// The conditions of `CLIENT KILL`.
 #[derive(Default)]
 struct Filter<'a> {
     id: Option<i64>,
-    kind: Option<Kind>,
+    kind: Option<ClientType>,
     addr: Option<&'a [u8]>,
     laddr: Option<&'a [u8]>,
     user: Option<&'a [u8]>,
@@ -194,7 +196,7 @@ struct Filter<'a> {
 impl Filter<'_> {
     fn fits(&self, client: &Client) -> bool {
         self.id.is_none_or(|id| i64::try_from(client.id) == Ok(id))
-            && self.kind.is_none_or(|kind| kind == Kind::of(client))
+            && self.kind.is_none_or(|kind| kind == ClientType::of(client))
             && self.addr.is_none_or(|addr| addr == client.addr.as_bytes())
             && self.laddr.is_none_or(|laddr| laddr == client.laddr.as_bytes())
             && self.user.is_none_or(|user| user == client.user.name)
@@ -251,7 +253,7 @@ fn kill_option<'a>(
             filter.id =
                 Some(id.ok_or(ReplyError::fixed("ERR client-id should be greater than 0"))?);
         }
-        b"type" => filter.kind = Some(Kind::named(value)?),
+        b"type" => filter.kind = Some(ClientType::named(value)?),
         b"addr" => filter.addr = Some(value),
         b"laddr" => filter.laddr = Some(value),
         b"user" => {

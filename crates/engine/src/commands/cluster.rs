@@ -79,7 +79,7 @@ fn one_node(_: &mut Ctx<'_>, _: &[&[u8]]) -> Outcome {
     ))
 }
 
-/// Where clients find this node.
+/// The address at which clients find this node.
 fn address(cx: &Ctx<'_>) -> SocketAddr {
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
     cx.client.laddr.parse().ok().or(cx.core.admin.tcp).unwrap_or(nowhere)

@@ -1,5 +1,5 @@
-//! What a handler gets: the core, its client, and where the reply goes. The three are separate fields, so
-//! a value borrowed from `core` can be written to `out`.
+//! The context of a handler: the core, the client, and the buffer for the reply. The three are
+//! separate fields, so a value borrowed from `core` can be written to `out`.
 
 use crate::commands::table::Spec;
 use crate::core::Core;

@@ -19,15 +19,15 @@ fn dump(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
 }
 
 #[derive(Default)]
-struct Options {
+struct RestoreArgs {
     replace: bool,
     absolute: bool,
     idle_s: Option<i64>,
     freq: Option<i64>,
 }
 
-fn options(args: &[&[u8]]) -> Result<Options, ReplyError> {
-    let mut options = Options::default();
+fn options(args: &[&[u8]]) -> Result<RestoreArgs, ReplyError> {
+    let mut options = RestoreArgs::default();
     let mut rest = args;
     while let Some((word, tail)) = rest.split_first() {
         rest = tail;

@@ -8,7 +8,7 @@ use crate::commands::geo::search::{Form, Hit, Shape, sort};
 use crate::commands::table::Run::{self, Plain};
 use crate::commands::zset::range::store;
 use crate::commands::zset::zadd;
-use crate::data::geohash::Place;
+use crate::data::geohash::GeoPoint;
 use crate::data::{Zset, num};
 use crate::doors::out::Out;
 use crate::error::{Outcome, ReplyError, SYNTAX};
@@ -18,22 +18,25 @@ pub(crate) const HANDLERS: &[(&str, Run)] = &[
     ("geopos", Plain(geopos)),
     ("geodist", Plain(geodist)),
     ("geohash", Plain(geohash)),
-    ("geosearch", Plain(|cx, argv| search(cx, argv, Kind::Search))),
-    ("geosearchstore", Plain(|cx, argv| search(cx, argv, Kind::SearchStore))),
-    ("georadius", Plain(|cx, argv| search(cx, argv, Kind::Radius { read_only: false }))),
-    ("georadius_ro", Plain(|cx, argv| search(cx, argv, Kind::Radius { read_only: true }))),
-    ("georadiusbymember", Plain(|cx, argv| search(cx, argv, Kind::Member { read_only: false }))),
-    ("georadiusbymember_ro", Plain(|cx, argv| search(cx, argv, Kind::Member { read_only: true }))),
+    ("geosearch", Plain(|cx, argv| search(cx, argv, GeoVerb::Search))),
+    ("geosearchstore", Plain(|cx, argv| search(cx, argv, GeoVerb::SearchStore))),
+    ("georadius", Plain(|cx, argv| search(cx, argv, GeoVerb::Radius { read_only: false }))),
+    ("georadius_ro", Plain(|cx, argv| search(cx, argv, GeoVerb::Radius { read_only: true }))),
+    ("georadiusbymember", Plain(|cx, argv| search(cx, argv, GeoVerb::Member { read_only: false }))),
+    (
+        "georadiusbymember_ro",
+        Plain(|cx, argv| search(cx, argv, GeoVerb::Member { read_only: true })),
+    ),
 ];
 
 const NO_SUCH_MEMBER: ReplyError = ReplyError::fixed("ERR could not decode requested zset member");
 
-fn place(args: &[&[u8]]) -> Result<Place, ReplyError> {
-    let place = Place { longitude: float(args[0])?, latitude: float(args[1])? };
+fn place(args: &[&[u8]]) -> Result<GeoPoint, ReplyError> {
+    let place = GeoPoint { longitude: float(args[0])?, latitude: float(args[1])? };
     if place.is_valid() {
         return Ok(place);
     }
-    let Place { longitude, latitude } = place;
+    let GeoPoint { longitude, latitude } = place;
     Err(ReplyError::new(format!(
         "ERR invalid longitude,latitude pair {longitude:.6},{latitude:.6}"
     )))
@@ -84,8 +87,8 @@ fn geoadd(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     zadd(cx, &call)
 }
 
-fn place_of(zset: Option<&Zset>, member: &[u8]) -> Option<Place> {
-    zset?.score(member).map(Place::from_score)
+fn place_of(zset: Option<&Zset>, member: &[u8]) -> Option<GeoPoint> {
+    zset?.score(member).map(GeoPoint::from_score)
 }
 
 fn geopos(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
@@ -126,7 +129,8 @@ fn geodist(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     Ok(())
 }
 
-/// A distance as replies show it. What is too large to be one shows as the lowest integer does, as in Redis.
+/// A distance as replies show it. A number that is too large shows as the lowest integer does, as
+/// in Redis.
 fn four_decimals(value: f64) -> String {
     let scaled = (value * 10_000.0).round_ties_even();
     let fits = scaled.abs() < 9_223_372_036_854_775_808.0;
@@ -138,32 +142,32 @@ fn four_decimals(value: f64) -> String {
 
 /// The commands that search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum GeoVerb {
     Search,
     SearchStore,
     Radius { read_only: bool },
     Member { read_only: bool },
 }
 
-impl Kind {
+impl GeoVerb {
     fn has_shape_words(self) -> bool {
-        matches!(self, Kind::Search | Kind::SearchStore)
+        matches!(self, GeoVerb::Search | GeoVerb::SearchStore)
     }
 
     fn has_store_words(self) -> bool {
-        matches!(self, Kind::Radius { read_only: false } | Kind::Member { read_only: false })
+        matches!(self, GeoVerb::Radius { read_only: false } | GeoVerb::Member { read_only: false })
     }
 
-    /// Where the source key stands.
+    /// The index of the source key among the arguments.
     fn source(self) -> usize {
-        if self == Kind::SearchStore { 2 } else { 1 }
+        if self == GeoVerb::SearchStore { 2 } else { 1 }
     }
 }
 
 /// The options of a search.
 #[derive(Debug, Default)]
-struct Asked<'a> {
-    center: Option<Place>,
+struct GeoSearchArgs<'a> {
+    center: Option<GeoPoint>,
     /// The centre was given as a member or as coordinates.
     from_member: bool,
     from_place: bool,
@@ -179,20 +183,24 @@ struct Asked<'a> {
     store_distance: bool,
 }
 
-fn parse<'a>(argv: &[&'a [u8]], kind: Kind, zset: Option<&Zset>) -> Result<Asked<'a>, ReplyError> {
-    let mut asked = Asked::default();
+fn parse<'a>(
+    argv: &[&'a [u8]],
+    kind: GeoVerb,
+    zset: Option<&Zset>,
+) -> Result<GeoSearchArgs<'a>, ReplyError> {
+    let mut asked = GeoSearchArgs::default();
     let mut rest = match kind {
-        Kind::Search => &argv[2..],
-        Kind::SearchStore => {
+        GeoVerb::Search => &argv[2..],
+        GeoVerb::SearchStore => {
             asked.store = Some(argv[1]);
             &argv[3..]
         }
-        Kind::Radius { .. } => {
+        GeoVerb::Radius { .. } => {
             asked.center = Some(place(&argv[2..4])?);
             asked.form = Some(radius(&argv[4..6])?);
             &argv[6..]
         }
-        Kind::Member { .. } => {
+        GeoVerb::Member { .. } => {
             // Without a source there is no member to look for, and nothing but options is checked.
             if zset.is_some() {
                 asked.center = Some(place_of(zset, argv[2]).ok_or(NO_SUCH_MEMBER)?);
@@ -205,7 +213,7 @@ fn parse<'a>(argv: &[&'a [u8]], kind: Kind, zset: Option<&Zset>) -> Result<Asked
         let used = match asked.plain_word(word, args)? {
             Some(used) => used,
             None if kind.has_store_words() => asked.store_word(word, args)?,
-            None if kind == Kind::SearchStore && is(word, "STOREDIST") => {
+            None if kind == GeoVerb::SearchStore && is(word, "STOREDIST") => {
                 asked.store_distance = true;
                 0
             }
@@ -218,7 +226,7 @@ fn parse<'a>(argv: &[&'a [u8]], kind: Kind, zset: Option<&Zset>) -> Result<Asked
     Ok(asked)
 }
 
-impl<'a> Asked<'a> {
+impl<'a> GeoSearchArgs<'a> {
     /// A word that all searches know; how many arguments it takes.
     fn plain_word(&mut self, word: &[u8], args: &[&[u8]]) -> Result<Option<usize>, ReplyError> {
         match () {
@@ -281,10 +289,10 @@ impl<'a> Asked<'a> {
         Err(SYNTAX)
     }
 
-    fn check(&self, command: &[u8], kind: Kind) -> Outcome {
+    fn check(&self, command: &[u8], kind: GeoVerb) -> Outcome {
         if self.store.is_some() && (self.with_distance || self.with_hash || self.with_place) {
             let what = match kind {
-                Kind::SearchStore => "GEOSEARCHSTORE",
+                GeoVerb::SearchStore => "GEOSEARCHSTORE",
                 _ => "STORE option in GEORADIUS",
             };
             return Err(ReplyError::new(format!(
@@ -292,7 +300,7 @@ impl<'a> Asked<'a> {
             )));
         }
         let missing = match kind {
-            Kind::Radius { .. } | Kind::Member { .. } => None,
+            GeoVerb::Radius { .. } | GeoVerb::Member { .. } => None,
             _ if !(self.from_member || self.from_place) => Some("FROMMEMBER or FROMLONLAT"),
             _ if self.form.is_none() => Some("BYRADIUS and BYBOX"),
             _ => None,
@@ -322,7 +330,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-fn answer(out: &mut Out, asked: &Asked<'_>, hits: &[Hit<'_>], unit: f64) {
+fn answer(out: &mut Out, asked: &GeoSearchArgs<'_>, hits: &[Hit<'_>], unit: f64) {
     let extras = [asked.with_distance, asked.with_hash, asked.with_place];
     let extras = extras.into_iter().filter(|wanted| *wanted).count();
     out.array(hits.len());
@@ -343,7 +351,7 @@ fn answer(out: &mut Out, asked: &Asked<'_>, hits: &[Hit<'_>], unit: f64) {
     }
 }
 
-fn search(cx: &mut Ctx<'_>, argv: &[&[u8]], kind: Kind) -> Outcome {
+fn search(cx: &mut Ctx<'_>, argv: &[&[u8]], kind: GeoVerb) -> Outcome {
     let limits = cx.core.config.limits;
     let zset = cx.core.zset(argv[kind.source()])?;
     let asked = parse(argv, kind, zset)?;

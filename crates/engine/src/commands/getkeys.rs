@@ -10,7 +10,7 @@ use crate::data::num;
 /// One key of a call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyRef {
-    /// Its place among the arguments.
+    /// The key's index among the arguments.
     pub(crate) at: usize,
     /// `RO access`, `OW update`, …
     pub(crate) flags: &'static [&'static str],

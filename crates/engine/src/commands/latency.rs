@@ -1,4 +1,4 @@
-//! What took long: `SLOWLOG` and `LATENCY`.
+//! Commands that took long: `SLOWLOG` and `LATENCY`.
 
 use std::fmt::Write as _;
 

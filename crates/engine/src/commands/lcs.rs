@@ -5,15 +5,15 @@ use crate::error::{NOT_INT, Outcome, ReplyError, SYNTAX};
 
 const WRONG: ReplyError = ReplyError::fixed("ERR The specified keys must contain string values");
 
-struct Asked {
+struct LcsArgs {
     len: bool,
     idx: bool,
     with_len: bool,
     min: usize,
 }
 
-fn asked(args: &[&[u8]]) -> Result<Asked, ReplyError> {
-    let mut asked = Asked { len: false, idx: false, with_len: false, min: 0 };
+fn asked(args: &[&[u8]]) -> Result<LcsArgs, ReplyError> {
+    let mut asked = LcsArgs { len: false, idx: false, with_len: false, min: 0 };
     let mut at = 0;
     while let Some(arg) = args.get(at) {
         if is(arg, "LEN") {

@@ -3,7 +3,7 @@
 use crate::commands::ctx::{int, is};
 use crate::error::{ReplyError, SYNTAX};
 
-/// What to pop, and from where.
+/// The keys to pop from, the end, and the number of elements.
 pub(crate) struct ManyPop<'a, End> {
     pub(crate) keys: &'a [&'a [u8]],
     pub(crate) end: End,

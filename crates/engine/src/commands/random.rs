@@ -31,7 +31,7 @@ where
     chosen
 }
 
-/// What the three answer for a key that is not there.
+/// The answer of the three commands for a key that does not exist.
 pub(crate) fn none(out: &mut Out, count: Option<i64>) {
     match count {
         Some(_) => out.array(0),

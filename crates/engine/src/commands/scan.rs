@@ -12,14 +12,14 @@ pub(crate) const HANDLERS: &[(&str, Run)] = &[
     ("zscan", Plain(zscan)),
 ];
 
-struct Asked<'a> {
+struct ScanArgs<'a> {
     cursor: u64,
     count: usize,
     pattern: Option<&'a [u8]>,
     kind: Option<&'a [u8]>,
 }
 
-impl Asked<'_> {
+impl ScanArgs<'_> {
     fn wants(&self, element: &[u8]) -> bool {
         self.pattern.is_none_or(|pattern| glob::matches(pattern, element, false))
     }
@@ -31,8 +31,8 @@ fn cursor(arg: &[u8]) -> Result<u64, ReplyError> {
     text.and_then(|text| text.parse().ok()).ok_or(ReplyError::fixed("ERR invalid cursor"))
 }
 
-fn asked<'a>(at: u64, args: &[&'a [u8]], types: bool) -> Result<Asked<'a>, ReplyError> {
-    let mut asked = Asked { cursor: at, count: 10, pattern: None, kind: None };
+fn asked<'a>(at: u64, args: &[&'a [u8]], types: bool) -> Result<ScanArgs<'a>, ReplyError> {
+    let mut asked = ScanArgs { cursor: at, count: 10, pattern: None, kind: None };
     let mut rest = args;
     while let [word, value, tail @ ..] = rest {
         if is(word, "COUNT") {

@@ -118,14 +118,14 @@ pub(crate) fn kill(inner: &mut Inner, client: &mut Client, eval: bool) -> Outcom
     }
 }
 
-/// What a script that wrote answers to its end.
+/// The error of `SCRIPT KILL` for a script that has written.
 pub(crate) const UNKILLABLE: ReplyError = ReplyError::fixed(
     "UNKILLABLE Sorry the script already executed write commands against the dataset. You can \
      either wait the script termination or kill the server in a hard way using the SHUTDOWN \
      NOSAVE command.",
 );
 
-/// What others are told while a slow script runs.
+/// The error that other clients get while a slow script runs.
 pub(crate) fn busy(eval: bool) -> ReplyError {
     ReplyError::fixed(if eval {
         "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."

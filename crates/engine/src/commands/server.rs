@@ -1,5 +1,5 @@
-//! The server as a whole: `TIME FLUSHALL SWAPDB ROLE WAIT SAVE SHUTDOWN MEMORY …`. What belongs to
-//! replication is refused, with the reason.
+//! The server as a whole: `TIME FLUSHALL SWAPDB ROLE WAIT SAVE SHUTDOWN MEMORY …`. Commands of
+//! replication are refused, with the reason.
 
 use crate::commands::ctx::{Ctx, int, is};
 use crate::commands::help;

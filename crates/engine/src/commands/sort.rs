@@ -17,7 +17,7 @@ pub(crate) const HANDLERS: &[(&str, Run)] = &[
     ("sort_ro", Plain(|cx, argv| sort(cx, argv, true))),
 ];
 
-struct Wanted<'a> {
+struct SortArgs<'a> {
     down: bool,
     alpha: bool,
     limit: (i64, i64),
@@ -28,8 +28,8 @@ struct Wanted<'a> {
     as_is: bool,
 }
 
-fn parse<'a>(cx: &Ctx<'_>, argv: &[&'a [u8]], read_only: bool) -> Result<Wanted<'a>, ReplyError> {
-    let mut wanted = Wanted {
+fn parse<'a>(cx: &Ctx<'_>, argv: &[&'a [u8]], read_only: bool) -> Result<SortArgs<'a>, ReplyError> {
+    let mut wanted = SortArgs {
         down: false,
         alpha: false,
         limit: (0, -1),
@@ -117,14 +117,14 @@ fn follow(core: &mut Core, pattern: &[u8], element: &[u8]) -> Option<Text> {
     }
 }
 
-/// What an element is compared by.
+/// The weight by which an element is compared.
 enum Weight {
     Score(f64),
     Text(Option<Text>),
     Itself,
 }
 
-fn weigh(core: &mut Core, wanted: &Wanted<'_>, element: &Text) -> Result<Weight, ReplyError> {
+fn weigh(core: &mut Core, wanted: &SortArgs<'_>, element: &Text) -> Result<Weight, ReplyError> {
     let by = wanted.by.map(|pattern| follow(core, pattern, element));
     if wanted.alpha {
         return Ok(by.map_or(Weight::Itself, Weight::Text));
@@ -158,7 +158,11 @@ fn compare((a, x): &(Weight, Text), (b, y): &(Weight, Text)) -> Ordering {
 }
 
 /// The elements that are wanted, in order.
-fn select(cx: &mut Ctx<'_>, key: &[u8], wanted: &mut Wanted<'_>) -> Result<Vec<Text>, ReplyError> {
+fn select(
+    cx: &mut Ctx<'_>,
+    key: &[u8],
+    wanted: &mut SortArgs<'_>,
+) -> Result<Vec<Text>, ReplyError> {
     let (mut all, is_set) = elements(cx.core, key)?;
     // The order of a set is nobody's promise: what is stored or seen by a script must not depend on it.
     if wanted.as_is && is_set && (wanted.store.is_some() || cx.client.in_script) {

@@ -1,5 +1,6 @@
-//! Streams without their readers: `XADD XLEN XRANGE XREVRANGE XTRIM XDEL XSETID`, and the ids and entries that
-//! all stream commands share. What is logged is exact: the id that was made, the length that was left.
+//! Streams without their readers: `XADD XLEN XRANGE XREVRANGE XTRIM XDEL XSETID`, and the ids and
+//! entries that all stream commands share. The log has exact values: the id that was made, the
+//! length that was left.
 
 pub(crate) mod claim;
 pub(crate) mod group;
@@ -150,7 +151,7 @@ struct Cut {
     at: usize,
 }
 
-struct Options {
+struct AddArgs {
     no_make: bool,
     cut: Option<Cut>,
     id: NewId,
@@ -158,8 +159,8 @@ struct Options {
     id_at: usize,
 }
 
-fn options(core: &Core, argv: &[&[u8]], add: bool) -> Result<Options, ReplyError> {
-    let mut found = Options { no_make: false, cut: None, id: NewId::Made, id_at: argv.len() };
+fn options(core: &Core, argv: &[&[u8]], add: bool) -> Result<AddArgs, ReplyError> {
+    let mut found = AddArgs { no_make: false, cut: None, id: NewId::Made, id_at: argv.len() };
     let mut limit = None;
     let mut at = 2;
     while at < argv.len() {

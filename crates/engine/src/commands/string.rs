@@ -77,7 +77,7 @@ pub(crate) fn deadline(
 
 /// Options of `SET` and `GETEX`.
 #[derive(Default)]
-struct Options {
+struct SetArgs {
     nx: bool,
     xx: bool,
     get: bool,
@@ -86,8 +86,8 @@ struct Options {
     expire: Option<i64>,
 }
 
-fn options(cx: &Ctx<'_>, args: &[&[u8]], set: bool) -> Result<Options, ReplyError> {
-    let mut o = Options::default();
+fn options(cx: &Ctx<'_>, args: &[&[u8]], set: bool) -> Result<SetArgs, ReplyError> {
+    let mut o = SetArgs::default();
     let mut timed: Option<(&[u8], Unit, bool)> = None;
     let mut at = 0;
     while let Some(arg) = args.get(at) {

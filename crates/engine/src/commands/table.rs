@@ -45,7 +45,7 @@ pub(crate) mod flag {
     }
 }
 
-/// Where the keys of a call begin.
+/// The place where the keys of a call begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Begin {
     Index(usize),
@@ -119,7 +119,7 @@ pub(crate) struct CommandTable {
 /// The table of this build.
 pub(crate) static TABLE: LazyLock<CommandTable> = LazyLock::new(CommandTable::load);
 
-/// What a name resolves to.
+/// The entry that a name resolves to.
 pub(crate) enum Found {
     Command(&'static Spec),
     UnknownSub(&'static Spec),
@@ -130,7 +130,7 @@ const NAME_MAX: usize = 32;
 /// Four times as many as there are commands, so that most names stand at their own place.
 const PLACES: usize = 1024;
 
-/// Where a name would stand; its case does not matter.
+/// The bucket of a name in the hash table; the name's case does not matter.
 fn place(word: &[u8]) -> usize {
     let start = word.len().min(NAME_MAX + 1);
     word.iter()

@@ -70,26 +70,26 @@ fn how<'a>(args: &'a [&'a [u8]]) -> Result<(How, &'a [&'a [u8]]), ReplyError> {
     Ok((how, rest))
 }
 
-/// What one pair of `ZADD` does to a member.
-enum Change {
+/// The effect of one pair of `ZADD` on a member.
+enum ScoreChange {
     /// A condition forbids it.
     Refused,
     Set(f64),
 }
 
-fn change(how: How, old: Option<f64>, score: f64) -> Result<Change, ReplyError> {
+fn change(how: How, old: Option<f64>, score: f64) -> Result<ScoreChange, ReplyError> {
     let Some(old) = old else {
-        return Ok(if how.xx { Change::Refused } else { Change::Set(score) });
+        return Ok(if how.xx { ScoreChange::Refused } else { ScoreChange::Set(score) });
     };
     if how.nx {
-        return Ok(Change::Refused);
+        return Ok(ScoreChange::Refused);
     }
     let new = if how.incr { old + score } else { score };
     if new.is_nan() {
         return Err(ReplyError::fixed("ERR resulting score is not a number (NaN)"));
     }
     let refused = (how.gt && new <= old) || (how.lt && new >= old);
-    Ok(if refused { Change::Refused } else { Change::Set(new) })
+    Ok(if refused { ScoreChange::Refused } else { ScoreChange::Set(new) })
 }
 
 pub(crate) fn zadd(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
@@ -118,8 +118,8 @@ fn add(cx: &mut Ctx<'_>, key: &[u8], how: How, pairs: &[&[u8]]) -> Outcome {
     let mut failed = None;
     for (score, member) in scores.into_iter().zip(pairs.iter().skip(1).step_by(2)) {
         match change(how, zset.score(member), score) {
-            Ok(Change::Refused) => {}
-            Ok(Change::Set(score)) => {
+            Ok(ScoreChange::Refused) => {}
+            Ok(ScoreChange::Set(score)) => {
                 result = Some(score);
                 match zset.insert(member, score, &limits) {
                     Insert::Added => added += 1,

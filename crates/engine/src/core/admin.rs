@@ -1,5 +1,5 @@
-//! What the operator's commands keep: users, the slow log, latency events, the estimate of memory, and the
-//! identity of this run. One field of [`crate::core::Core`].
+//! The state behind the operator's commands: users, the slow log, latency events, the estimate of
+//! memory, and the identity of this run. One field of [`crate::core::Core`].
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -35,7 +35,7 @@ pub(crate) struct Admin {
     pub(crate) rewriting: bool,
     /// The last rewrite did not succeed.
     pub(crate) rewrite_failed: bool,
-    /// Where clients reach the TCP door; port 0 before one listens.
+    /// The address of the TCP door; port 0 before one listens.
     pub(crate) tcp: Option<std::net::SocketAddr>,
 }
 
@@ -149,8 +149,8 @@ impl Latency {
     }
 }
 
-/// What the data takes, guessed: exact for the tables, a sample of values for the rest, and on top what
-/// commands brought since. Cheap enough to ask before every write.
+/// An estimate of the memory that the data takes: exact for the tables, from a sample of values for
+/// the rest, plus the arguments of writes since. It is cheap enough to ask before every write.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryEstimate {
     pub(crate) bytes: u64,

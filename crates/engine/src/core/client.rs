@@ -102,7 +102,7 @@ pub(crate) struct Blocked {
     pub(crate) paused: bool,
 }
 
-/// What a blocked client gets when its time is over.
+/// The reply that a blocked client gets when its time is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnTimeout {
     NullArray,

@@ -20,7 +20,7 @@ pub(crate) struct Config {
     pub(crate) notify_flags: u32,
     /// Bytes; 0 for no limit.
     pub(crate) maxmemory: u64,
-    /// What goes when the limit is reached; `None` for nothing.
+    /// The eviction policy when the limit is reached; `None` evicts nothing.
     pub(crate) policy: Option<Policy>,
     /// Keys to choose from.
     pub(crate) samples: usize,

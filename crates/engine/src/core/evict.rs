@@ -1,5 +1,6 @@
-//! Room for new data: when the data takes more than `maxmemory`, keys go as `maxmemory-policy` says, the best of a few
-//! picked at random, as in Redis. Without a limit none of this runs.
+//! Eviction: when the data takes more than `maxmemory`, keys are removed as `maxmemory-policy`
+//! says. As in Redis, the best of a few keys picked at random goes. Without a limit none of this
+//! runs.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ pub(crate) struct Policy {
     pub(crate) by: By,
 }
 
-/// What is compared.
+/// The measure by which keys are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
     /// Longest unused.

@@ -1,5 +1,5 @@
-//! Who listens to which channel, and delivery. A message goes into the listener's output buffer at once; a
-//! listener that does not read loses its connection, not the server its memory.
+//! Subscriptions to channels, and delivery. A message goes into the listener's output buffer at
+//! once. A listener that does not read loses its connection; the server does not lose its memory.
 
 use hashbrown::HashMap;
 pub(crate) use indexed::IndexedSet;

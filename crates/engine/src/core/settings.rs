@@ -1,6 +1,7 @@
-//! The settings Redis 7.0.15 has: names, kinds and values at start are data in `settings.tsv`. A value is
-//! checked and brought to the form in which `CONFIG GET` shows it; what it changes is `config.rs`'s business. A setting that
-//! the engine does not act on keeps its value: `CONFIG SET` refuses another one and says why.
+//! The settings of Redis 7.0.15: names, kinds and values at start are data in `settings.tsv`. A
+//! value is checked and brought to the form in which `CONFIG GET` shows it; `config.rs` acts on it.
+//! A setting that the engine does not act on keeps its value: `CONFIG SET` refuses another one and
+//! says why.
 
 use std::sync::LazyLock;
 
@@ -8,7 +9,7 @@ use crate::core::notify;
 use crate::data::num;
 use crate::doors::resp::split_words;
 
-/// What values a setting takes.
+/// The values that a setting takes.
 #[derive(Debug)]
 pub(crate) enum Kind {
     Bool,

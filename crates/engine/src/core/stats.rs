@@ -2,7 +2,7 @@
 
 use crate::commands::table::{Spec, TABLE};
 
-/// What one command did so far.
+/// The counters of one command.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CommandStats {
     pub(crate) calls: u64,

@@ -36,7 +36,7 @@ pub(crate) struct Broadcast {
 /// A message to be sent: client, who made the change, and key; no key: everything.
 type Letter = (u64, u64, Option<Box<[u8]>>);
 
-/// What all clients track.
+/// The tracking of all clients.
 #[derive(Debug, Default)]
 pub(crate) struct Tracking {
     /// Number of clients that track.

@@ -1,5 +1,6 @@
-//! How often a key is used, in the 24 bits that otherwise hold when: 16 bits of minutes and a counter that grows ever
-//! more slowly and falls with time, as in Redis.
+//! The LFU counter: how often a key is used, in the 24 bits that otherwise hold the time of its
+//! last use. As in Redis, these are 16 bits of minutes and a counter of 8 bits that grows ever more
+//! slowly and falls with time.
 
 use rand::Rng;
 
@@ -12,7 +13,7 @@ pub struct Counting {
     pub decay_minutes: u32,
 }
 
-/// Where a new key begins, so that it does not go at once.
+/// The count of a new key, high enough that the key is not evicted at once.
 const NEW: u32 = 5;
 
 impl Default for Counting {

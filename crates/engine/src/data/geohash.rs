@@ -24,22 +24,22 @@ pub(crate) fn to_degrees(radians: f64) -> f64 {
 
 /// A point in degrees.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct GeoPoint {
     pub(crate) longitude: f64,
     pub(crate) latitude: f64,
 }
 
-impl Place {
+impl GeoPoint {
     /// Whether scores can hold it.
     pub(crate) fn is_valid(self) -> bool {
         self.longitude.abs() <= LONGITUDE_MAX && self.latitude.abs() <= LATITUDE_MAX
     }
 
-    /// What the score of a member says; any number says something.
+    /// The place that a member's score encodes; any number encodes one.
     pub(crate) fn from_score(score: f64) -> Self {
         let area = Cell { bits: whole_bits(score), step: STEP_MAX }.area();
         let middle = |(low, high): (f64, f64), max: f64| f64::midpoint(low, high).clamp(-max, max);
-        Place {
+        GeoPoint {
             longitude: middle(area.longitude, LONGITUDE_MAX),
             latitude: middle(area.latitude, LATITUDE_MAX),
         }
@@ -64,7 +64,7 @@ impl Place {
     }
 
     /// Metres to another place along the great circle.
-    pub(crate) fn distance(self, other: Place) -> f64 {
+    pub(crate) fn distance(self, other: GeoPoint) -> f64 {
         let v = ((to_radians(other.longitude) - to_radians(self.longitude)) / 2.0).sin();
         if v == 0.0 {
             return self.latitude_distance(other);
@@ -76,7 +76,7 @@ impl Place {
     }
 
     /// Metres between the parallels of two places.
-    pub(crate) fn latitude_distance(self, other: Place) -> f64 {
+    pub(crate) fn latitude_distance(self, other: GeoPoint) -> f64 {
         EARTH_RADIUS * (to_radians(other.latitude) - to_radians(self.latitude)).abs()
     }
 }
@@ -88,7 +88,7 @@ pub(crate) struct Cell {
     pub(crate) step: u32,
 }
 
-/// What a cell covers, lowest and highest degrees.
+/// The area of a cell, as lowest and highest degrees.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Area {
     pub(crate) longitude: (f64, f64),
@@ -97,11 +97,11 @@ pub(crate) struct Area {
 
 impl Cell {
     /// The cell of a valid place.
-    pub(crate) fn around(place: Place, step: u32) -> Self {
+    pub(crate) fn around(place: GeoPoint, step: u32) -> Self {
         Self::within(place, step, LATITUDE_MAX)
     }
 
-    fn within(place: Place, step: u32, latitude_max: f64) -> Self {
+    fn within(place: GeoPoint, step: u32, latitude_max: f64) -> Self {
         let part = |value: f64, max: f64| {
             let offset = (value + max) / (max + max);
             spread((offset * (1u64 << step) as f64) as u32)
@@ -176,7 +176,7 @@ fn gather(bits: u64) -> u32 {
     bits as u32
 }
 
-/// The bits of a score. What no place has as its score becomes what an x86-64 processor makes of it.
+/// The bits of a score. A number that is no place's score is converted as an x86-64 processor does.
 fn whole_bits(score: f64) -> u64 {
     const HALF: f64 = 9_223_372_036_854_775_808.0;
     let signed = |value: f64| if (-HALF..HALF).contains(&value) { value as i64 } else { i64::MIN };
@@ -200,8 +200,8 @@ mod tests {
             longitude in -180.0..180.0f64,
             latitude in -85.0..85.0f64,
         ) {
-            let place = Place { longitude, latitude };
-            let back = Place::from_score(place.score_bits() as f64);
+            let place = GeoPoint { longitude, latitude };
+            let back = GeoPoint::from_score(place.score_bits() as f64);
             prop_assert!(place.distance(back) < 1.0);
         }
 
@@ -213,7 +213,7 @@ mod tests {
             east in -1..=1i8,
             north in -1..=1i8,
         ) {
-            let cell = Cell::around(Place { longitude, latitude }, step);
+            let cell = Cell::around(GeoPoint { longitude, latitude }, step);
             prop_assert_eq!(cell.moved(east, north).moved(-east, -north), cell);
         }
     }
@@ -228,7 +228,7 @@ mod tests {
             (-180.0, -85.05, 83_281),
             (180.0, 85.0, 10_508_398_856_570_128),
         ] {
-            let place = Place { longitude, latitude };
+            let place = GeoPoint { longitude, latitude };
             assert_eq!(place.score_bits(), score, "{longitude} {latitude}");
         }
     }

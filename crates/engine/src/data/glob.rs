@@ -10,7 +10,7 @@ pub fn matches(pattern: &[u8], text: &[u8], nocase: bool) -> bool {
         return pattern.is_empty();
     }
     let (mut p, mut t) = (0, 0);
-    // Where to go on after a mismatch: behind the last star, one byte further in the text. An
+    // The place to go on after a mismatch: behind the last star, one byte further in the text. An
     // earlier star never needs a second try, as the last one can swallow whatever it would.
     let mut retry: Option<(usize, usize)> = None;
     loop {

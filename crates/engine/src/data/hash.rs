@@ -158,7 +158,8 @@ impl Hash {
     }
 }
 
-/// Where the pair of `field` starts, where its value's length starts, where the pair ends.
+/// The offsets of a field's pair: the start of the pair, the start of its value's length, the end
+/// of the pair.
 fn locate(bytes: &[u8], field: &[u8]) -> Option<(usize, usize, usize)> {
     let mut at = 0;
     while at < bytes.len() {

@@ -9,7 +9,8 @@ const DENSE: u8 = 0;
 const SPARSE: u8 = 1;
 /// The highest register a sparse run can say.
 const SPARSE_MAX: u8 = 32;
-/// Where the header's estimate ends; its highest bit says that it is out of date.
+/// The offset of the last byte of the header's estimate; its highest bit says that the estimate is
+/// out of date.
 const STALE: usize = 15;
 
 /// The value's runs do not make up its registers.

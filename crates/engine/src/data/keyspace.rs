@@ -290,8 +290,8 @@ impl Keyspace {
         })
     }
 
-    /// Starts a round of copying: every key of this moment is to be seen once, as it is now. Who changes a
-    /// key that [`Keyspace::is_uncopied`] copies it first and says so.
+    /// Starts a round of copying: every key of this moment is to be seen once, as it is now. A
+    /// caller that changes a key that [`Keyspace::is_uncopied`] copies it first and says so.
     pub fn begin_copy(&mut self) {
         self.round = self.round.wrapping_add(ROUND_ONE) & ROUND;
         self.to_copy = self.table.slab.high();

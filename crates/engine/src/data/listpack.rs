@@ -147,7 +147,7 @@ pub fn get(bytes: &[u8], at: usize) -> Option<(Item<'_>, usize)> {
     (next <= bytes.len()).then_some((item, next))
 }
 
-/// Where the element after the next `count` ones begins.
+/// The offset of the element after the next `count` ones.
 pub fn skip(bytes: &[u8], mut at: usize, count: usize) -> Option<usize> {
     for _ in 0..count {
         at = get(bytes, at)?.1;

@@ -14,7 +14,7 @@ pub(super) struct Item {
 
 /// A place in the order; the end is behind the last item of the last chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct OrderPosition {
     chunk: usize,
     at: usize,
 }
@@ -40,21 +40,21 @@ impl Order {
 
     /// The first place whose item `before` does not hold for.
     #[inline]
-    pub(super) fn seek(&self, before: impl Fn(&Item) -> bool) -> Place {
+    pub(super) fn seek(&self, before: impl Fn(&Item) -> bool) -> OrderPosition {
         let chunk = self.lasts.partition_point(&before);
         match self.chunks.get(chunk) {
-            Some(items) => Place { chunk, at: items.partition_point(before) },
+            Some(items) => OrderPosition { chunk, at: items.partition_point(before) },
             None => self.end(),
         }
     }
 
-    fn end(&self) -> Place {
+    fn end(&self) -> OrderPosition {
         let chunk = self.chunks.len().saturating_sub(1);
-        Place { chunk, at: self.chunks.last().map_or(0, Vec::len) }
+        OrderPosition { chunk, at: self.chunks.last().map_or(0, Vec::len) }
     }
 
     /// The place of a rank.
-    pub(super) fn place(&self, rank: usize) -> Place {
+    pub(super) fn place(&self, rank: usize) -> OrderPosition {
         if rank >= self.len {
             return self.end();
         }
@@ -69,11 +69,11 @@ impl Order {
             }
             step /= 2;
         }
-        Place { chunk, at: left }
+        OrderPosition { chunk, at: left }
     }
 
     /// How many items come before a place.
-    pub(super) fn rank(&self, place: Place) -> usize {
+    pub(super) fn rank(&self, place: OrderPosition) -> usize {
         let (mut node, mut sum) = (place.chunk, place.at);
         while node > 0 {
             sum += self.counts[node] as usize;
@@ -82,31 +82,31 @@ impl Order {
         sum
     }
 
-    pub(super) fn item(&self, place: Place) -> Option<Item> {
+    pub(super) fn item(&self, place: OrderPosition) -> Option<Item> {
         self.chunks.get(place.chunk)?.get(place.at).copied()
     }
 
     /// The place after this one, if this one has an item.
-    pub(super) fn next(&self, place: Place) -> Place {
+    pub(super) fn next(&self, place: OrderPosition) -> OrderPosition {
         let at = place.at + 1;
         if at < self.chunks[place.chunk].len() || place.chunk + 1 == self.chunks.len() {
-            return Place { chunk: place.chunk, at };
+            return OrderPosition { chunk: place.chunk, at };
         }
-        Place { chunk: place.chunk + 1, at: 0 }
+        OrderPosition { chunk: place.chunk + 1, at: 0 }
     }
 
     /// The place before this one.
-    pub(super) fn previous(&self, place: Place) -> Option<Place> {
+    pub(super) fn previous(&self, place: OrderPosition) -> Option<OrderPosition> {
         if place.at > 0 {
-            return Some(Place { chunk: place.chunk, at: place.at - 1 });
+            return Some(OrderPosition { chunk: place.chunk, at: place.at - 1 });
         }
         let chunk = place.chunk.checked_sub(1)?;
-        Some(Place { chunk, at: self.chunks[chunk].len() - 1 })
+        Some(OrderPosition { chunk, at: self.chunks[chunk].len() - 1 })
     }
 
-    pub(super) fn insert(&mut self, place: Place, item: Item) {
+    pub(super) fn insert(&mut self, place: OrderPosition, item: Item) {
         self.len += 1;
-        let Place { chunk, at } = place;
+        let OrderPosition { chunk, at } = place;
         let Some(items) = self.chunks.get_mut(chunk) else {
             self.chunks.push(vec![item]);
             self.lasts.push(item);
@@ -130,9 +130,9 @@ impl Order {
         self.recount();
     }
 
-    pub(super) fn remove(&mut self, place: Place) -> Item {
+    pub(super) fn remove(&mut self, place: OrderPosition) -> Item {
         self.len -= 1;
-        let Place { chunk, at } = place;
+        let OrderPosition { chunk, at } = place;
         let items = &mut self.chunks[chunk];
         let gone = items.remove(at);
         if let Some(&last) = items.last() {
@@ -165,7 +165,7 @@ impl Order {
     /// Gives the item at `place` another score, if it keeps its place among its neighbours.
     pub(super) fn set_in_place(
         &mut self,
-        place: Place,
+        place: OrderPosition,
         score: f64,
         fits: impl Fn(Option<&Item>, Option<&Item>) -> bool,
     ) -> bool {
@@ -179,7 +179,7 @@ impl Order {
     }
 
     /// Tells the item at `place` its member's new slot.
-    pub(super) fn set_slot(&mut self, place: Place, slot: u32) {
+    pub(super) fn set_slot(&mut self, place: OrderPosition, slot: u32) {
         let items = &mut self.chunks[place.chunk];
         items[place.at].slot = slot;
         self.lasts[place.chunk] = items[items.len() - 1];

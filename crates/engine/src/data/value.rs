@@ -1,5 +1,5 @@
-//! What a key holds: one of the types, 24 bytes in all.
-//! A string that is the plain spelling of a 64-bit integer is held as that integer.
+//! The value of a key: one of the types, 24 bytes in all. A string that is the plain spelling of a
+//! 64-bit integer is held as that integer.
 
 use super::num::parse_i64;
 use super::{Hash, List, Set, Stream, Text, Zset};

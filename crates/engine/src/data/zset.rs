@@ -2,7 +2,7 @@
 //! order of chunks when large, with ranks in logarithmic time.
 //! Order is by score, then by bytes; -0 equals 0; callers never pass NaN.
 
-use super::order::{Item, Order, Place};
+use super::order::{Item, Order, OrderPosition};
 use super::packed;
 use super::table::below;
 use super::{Limits, Table, Text};
@@ -26,7 +26,7 @@ enum Form {
     Large(Box<Large>),
 }
 
-/// What an insert did.
+/// The effect of an insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The member is new.
@@ -356,8 +356,8 @@ pub struct ZsetIter<'a> {
 enum Walk<'a> {
     Packed(Pairs<'a>),
     Listed(std::vec::IntoIter<(&'a [u8], f64)>),
-    Up(&'a Large, Place),
-    Down(&'a Large, Place),
+    Up(&'a Large, OrderPosition),
+    Down(&'a Large, OrderPosition),
 }
 
 impl<'a> Iterator for ZsetIter<'a> {

@@ -1,5 +1,5 @@
-//! What a door answers while a slow script holds the lock: `BUSY`, or the end of that script. Nothing here
-//! touches the data.
+//! Answers of a door while a slow script holds the lock: `BUSY`, or the end of that script. Nothing
+//! here touches the data.
 
 use crate::commands::ctx::is;
 use crate::commands::function::write_engines;
@@ -12,7 +12,8 @@ use crate::doors::session;
 use crate::error::ReplyError;
 use crate::lua::watch::{Kill, Watch};
 
-/// What a door knows of its client without the lock, and what became of it meanwhile.
+/// The facts that a door knows of its client without the lock, and the changes to make once the
+/// client can be reached.
 #[derive(Debug)]
 pub(crate) struct Absent {
     /// `client-query-buffer-limit`, as it was when the client was last reached.
@@ -23,7 +24,7 @@ pub(crate) struct Absent {
     /// Logged in, or nobody has to.
     pub(crate) trusted: bool,
     pub(crate) in_multi: bool,
-    /// What happened to its transaction.
+    /// The change of the client's transaction that is still to be made.
     pub(crate) late: Late,
     /// Calls were answered `BUSY`: a transaction they belonged to must not run without them.
     pub(crate) missed: bool,

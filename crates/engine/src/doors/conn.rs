@@ -21,11 +21,12 @@ use crate::doors::wake::{Bell, Ring, Wake};
 use crate::exec::Inner;
 use crate::shared::Shared;
 
-/// What one turn reads from one client, unless a longer call is on its way: others wait for what is in it.
+/// The bytes that one turn reads from one client, unless a longer call is on its way: others wait
+/// for their turn meanwhile.
 const READ: usize = 16 * 1024;
-/// What one turn sends to one client at most.
+/// The bytes that one turn sends to one client at most.
 const SEND_MAX: usize = 1 << 20;
-/// What is read ahead of a client whose call blocks.
+/// The bytes that are read ahead of a client whose call blocks.
 const AHEAD_MAX: usize = 1 << 20;
 
 /// A socket of either kind.
@@ -34,7 +35,7 @@ pub(crate) enum Stream {
     Unix(mio::net::UnixStream),
 }
 
-/// Where a connection comes from.
+/// The addresses of a connection.
 pub(crate) struct Socket {
     pub(crate) addr: String,
     pub(crate) laddr: String,
@@ -168,7 +169,7 @@ impl Conn {
         Ok(conn)
     }
 
-    /// Who rings from now on is heard later.
+    /// Clears the ring: the next one puts the connection in line again.
     pub(crate) fn heard(&self) {
         self.ring.heard();
     }
@@ -229,7 +230,7 @@ impl Conn {
                 Err(error) => self.failed(&error),
             }
         }
-        // What waits with the core can be had now.
+        // Replies that wait with the core can be had now.
         self.dead || self.state.more || owed
     }
 
@@ -309,7 +310,8 @@ impl Conn {
         self.unsettled
     }
 
-    /// What has run is in the log: the replies may leave. True when a new wait must be timed.
+    /// Hands over the replies: all calls that have run are in the log. Returns whether a new wait
+    /// must be timed.
     pub(crate) fn settled(&mut self, shared: &Shared, inner: &mut Inner) -> bool {
         let Some(seat) = self.seat.filter(|_| !self.owes()) else { return false };
         let after = session::take_replies(shared, inner, seat, &mut self.state, &mut self.output);
@@ -330,7 +332,7 @@ impl Conn {
         }
     }
 
-    /// Its calls came to grief in a bug of ours: it ends, others go on.
+    /// Ends the connection because its calls panicked, a bug of ours; others go on.
     pub(crate) fn broken(&mut self, inner: &mut Inner) {
         self.dead = true;
         self.leave(inner);

@@ -12,7 +12,7 @@ use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult,
 use smallvec::SmallVec;
 
 use crate::core::client::Seat;
-use crate::doors::held::{Held, Place};
+use crate::doors::lock::{EngineLock, WaitTicket};
 use crate::doors::reply;
 use crate::doors::unit::Unit;
 use crate::shared::{Hold, Shared};
@@ -69,11 +69,11 @@ impl Connection {
     }
 
     /// A place among those who wait for the engine. Take it before the next try: then no call is missed.
-    pub fn line(&self) -> Place<'_> {
+    pub fn line(&self) -> WaitTicket<'_> {
         self.shared.line.stand()
     }
 
-    fn begin<'a>(&'a self, mut inner: Held<'a>) -> Turn<'a> {
+    fn begin<'a>(&'a self, mut inner: EngineLock<'a>) -> Turn<'a> {
         let seat = *self.seat.get_or_init(|| Shared::seat(&mut inner, self.owner));
         Turn { connection: self, inner, seat }
     }
@@ -118,7 +118,7 @@ impl Connection {
 /// The engine in one caller's hands: nothing else runs until this is dropped.
 pub struct Turn<'a> {
     connection: &'a Connection,
-    inner: Held<'a>,
+    inner: EngineLock<'a>,
     seat: Seat,
 }
 

@@ -1,6 +1,7 @@
-//! The connections of a listening door and what the system tells of them. It is told once of each change (edges), so what
-//! it said is kept until it has been acted on: with the connection, or in its slot while the connection is out and its
-//! calls run. Everybody waits in one line; a turn serves its head.
+//! The connections of a listening door and the readiness events of the system. Events are
+//! edge-triggered: the system tells of each change once, so an event is kept until it has been
+//! acted on. It is kept with the connection, or in its slot while the connection is out and its
+//! calls run. All connections wait in one line; a turn serves its head.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,12 +20,12 @@ const LISTENER: Token = Token(usize::MAX);
 const BELL: Token = Token(usize::MAX - 1);
 /// Connections that one turn looks after, and that it lets in.
 pub(crate) const TURN: usize = 128;
-/// What is read from a connection in one turn, at most.
+/// The bytes that one turn reads from a connection at most.
 const READ: usize = 64 * 1024;
 /// How long to wait before trying again what cannot go on now.
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// Where a door listens.
+/// A listening socket.
 pub(crate) enum Listening {
     Tcp(mio::net::TcpListener),
     Unix(mio::net::UnixListener, PathBuf),
@@ -41,14 +42,14 @@ pub(crate) struct Hub {
     knocks: bool,
     slots: Vec<Slot>,
     free: Vec<usize>,
-    /// Those to exchange bytes with.
+    /// Connections to exchange bytes with.
     line: VecDeque<usize>,
-    /// Those to run calls of.
+    /// Connections to run calls of.
     runnable: VecDeque<usize>,
-    /// Those who wait for the end of a slow script.
+    /// Connections that wait for the end of a slow script.
     later: Vec<usize>,
     rung: Vec<usize>,
-    /// Those who take nothing of what they are owed.
+    /// Connections whose peer takes nothing of what it is owed.
     stalled: Vec<usize>,
     /// When they were last looked at.
     looked: Instant,
@@ -191,7 +192,7 @@ impl Hub {
         }
     }
 
-    /// Those who were rung for join the line.
+    /// Puts the connections that were rung for in line.
     fn hear(&mut self) {
         let mut rung = std::mem::take(&mut self.rung);
         self.bell.take(&mut rung);
@@ -285,7 +286,7 @@ impl Hub {
         slot.in_line = false;
         let rung = std::mem::take(&mut slot.rung);
         let Some(conn) = slot.conn.as_mut() else {
-            // Its calls run at this moment: it joins the line again when it is back.
+            // The connection's calls run at this moment: it joins the line again when it is back.
             slot.rung = rung && slot.taken;
             return;
         };

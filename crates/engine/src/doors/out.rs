@@ -2,7 +2,7 @@
 //! direct door and the Lua bridge read them back. A handler writes its reply here; what it wrote before
 //! failing is cut by the dispatcher.
 
-use crate::data::geohash::Place;
+use crate::data::geohash::GeoPoint;
 use crate::data::num;
 
 /// A reply being written, in RESP2 or RESP3.
@@ -12,7 +12,7 @@ pub(crate) struct Out {
     pub(crate) resp3: bool,
 }
 
-/// Where an array of unknown length began.
+/// The offset at which an array of unknown length began.
 #[derive(Debug, Clone, Copy)]
 #[must_use = "close the array with `end_array`"]
 pub(crate) struct Mark(usize);
@@ -121,7 +121,7 @@ impl Out {
     }
 
     /// Longitude and latitude, with up to 17 decimals.
-    pub(crate) fn place(&mut self, place: Place) {
+    pub(crate) fn place(&mut self, place: GeoPoint) {
         self.array(2);
         for degrees in [place.longitude, place.latitude] {
             let mut text = Vec::with_capacity(24);

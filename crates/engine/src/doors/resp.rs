@@ -9,7 +9,7 @@ use crate::data::num;
 /// The arguments of one call, borrowed from the buffer.
 pub(crate) type Argv<'a> = SmallVec<[&'a [u8]; 16]>;
 
-/// What the front of a buffer holds.
+/// The content at the front of a buffer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Parsed {
     /// A whole call of that many bytes; its arguments are in the vector given. May be empty.
@@ -20,7 +20,7 @@ pub(crate) enum Parsed {
     Broken(String),
 }
 
-/// What a client may send.
+/// The limits of what a client may send.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) bulk_max: usize,
@@ -30,13 +30,13 @@ pub(crate) struct Bounds {
 impl Bounds {
     /// Before login a client can say little.
     pub(crate) const STRANGER: Bounds = Bounds { bulk_max: 16 * 1024, args_max: 10 };
-    /// Where the configuration cannot be looked at.
+    /// Bounds for places where the configuration cannot be looked at.
     pub(crate) const WIDE: Bounds = Bounds { bulk_max: 512 << 20, args_max: 1 << 20 };
 }
 
 const INLINE_MAX: usize = 64 * 1024;
-/// Bytes of an empty argument. Who waits for that many per argument still to come parses a long call a few
-/// times, not once per packet.
+/// The bytes of an empty argument. A parser that waits for that many per argument still to come
+/// parses a long call a few times, not once per packet.
 const LEAST: usize = 6;
 
 /// Parses the call at the front of `buf`.

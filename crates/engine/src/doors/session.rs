@@ -11,7 +11,7 @@ use crate::shared::Shared;
 /// Replies of this size leave before further calls of the same client run.
 const REPLIES_MAX: usize = 1 << 20;
 
-/// What a door does next for a client.
+/// The next action of a door for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
     /// All whole calls ran.
@@ -96,11 +96,12 @@ pub(crate) fn run_calls(
         client.out.error(&format!("ERR Protocol error: {why}"));
         client.closing = true;
     }
-    // What others changed is theirs to log.
+    // Changes that others made are theirs to log.
     used > 0 || !client.out.buf.is_empty()
 }
 
-/// Moves what the client is owed to `output`, which is empty. What it changed is in the log.
+/// Moves the replies that the client is owed to `output`, which is empty. Its changes are in the
+/// log.
 pub(crate) fn take_replies(
     shared: &Shared,
     inner: &mut Inner,

@@ -49,14 +49,15 @@ impl Listener {
         let (shared, served) = (shared.clone(), Arc::clone(&door));
         let thread = std::thread::Builder::new().name("engine-resp".into()).spawn(move || {
             served.serve(&shared);
-            // Who sees the door closed may open the directory again.
+            // A caller that sees the door closed may open the directory again.
             drop(shared);
             drop(end);
         })?;
         Ok(Listener { addr, door, thread: thread.thread().id(), ended })
     }
 
-    /// Where it listens; the port chosen by the system when 0 was asked for. A Unix socket has none: port 0.
+    /// The address it listens on; the port chosen by the system when 0 was asked for. A Unix socket
+    /// has none: port 0.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }

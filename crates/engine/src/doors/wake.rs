@@ -1,5 +1,6 @@
-//! How the core tells a door that something waits for one of its clients. Ringing is cheap and never waits, since it
-//! happens with the engine's lock held; a ring is never lost, several may become one.
+//! Wake-ups: the core tells a door that something waits for one of its clients. Ringing is cheap
+//! and never blocks, since it happens with the engine's lock held. A ring is never lost; several
+//! may become one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// What a door sleeps on when it has nothing to read.
+/// The means to wake a door that has nothing to read.
 #[derive(Debug, Clone)]
 pub(crate) enum Wake {
     /// A task of its own serves the client.
@@ -36,7 +37,7 @@ impl Wake {
         }
     }
 
-    /// What a task sleeps on; nothing for a client of a loop.
+    /// The `Notify` that a task sleeps on; `None` for a client of a loop.
     pub(crate) fn notify(&self) -> Option<Arc<Notify>> {
         match self {
             Wake::Task(notify) => Some(Arc::clone(notify)),

@@ -1,6 +1,6 @@
-//! What surrounds a call: rights, slots, memory, pauses, monitors, and the notes taken afterwards.
+//! The checks before a call (rights, slots, memory, pauses, monitors) and the notes taken after it.
 
-use crate::acl::Entry;
+use crate::acl::AclLogEntry;
 use crate::commands::ctx::is;
 use crate::commands::table::{Spec, flag};
 use crate::core::Core;
@@ -37,12 +37,12 @@ impl Core {
         } else {
             "toplevel"
         };
-        let entry = Entry {
+        let entry = AclLogEntry {
             context,
             username: client.user.name.clone(),
             time_ms: self.now,
             client_info: self.client_info(client).into_bytes(),
-            ..Entry::denied(denial, spec, argv)
+            ..AclLogEntry::denied(denial, spec, argv)
         };
         self.admin.acl_log.add(entry, self.config.acllog_max_len);
         Err(denial.error(spec))
@@ -97,7 +97,8 @@ impl Core {
         self.used_memory() > self.config.maxmemory
     }
 
-    /// What the data takes, about. Found anew every hundred milliseconds or thousand questions.
+    /// The approximate memory of the data. It is measured anew every hundred milliseconds or
+    /// thousand questions.
     pub(crate) fn used_memory(&mut self) -> u64 {
         const CALLS: u32 = 1000;
         const AGE_MS: i64 = 100;
@@ -106,7 +107,7 @@ impl Core {
         let fresh = memory.bytes > 0
             && memory.calls < CALLS
             && (0..AGE_MS).contains(&(self.now - memory.at_ms))
-            // What may be over the limit is looked at again.
+            // An estimate that may be over the limit is measured again.
             && (self.config.maxmemory == 0 || memory.bytes + memory.added <= self.config.maxmemory);
         if !fresh {
             let bytes = self.measure_memory();

@@ -15,7 +15,7 @@ pub(crate) const MARK: &[u8] = b"#WK ";
 /// Starts a claim.
 pub(crate) const CLAIM: &[u8] = b"#WK synced=";
 
-/// What an append needs of a file; tests give one that fails.
+/// The operations that an append needs of a file; tests give one that fails.
 pub(crate) trait Disk: Send + Sync + std::fmt::Debug {
     /// Writes all of it at the end of the file.
     fn append(&self, bytes: &[u8]) -> io::Result<()>;
@@ -81,7 +81,7 @@ impl LogFile {
             self.torn = false;
         }
         if let Err(error) = self.disk.append(&self.batch) {
-            // What was written of it must go, or the next batch would follow half a command.
+            // The part that was written must go, or the next batch would follow half a command.
             self.torn = self.disk.cut(self.len).is_err();
             return Err(error);
         }

@@ -19,7 +19,7 @@ const READ: usize = 1 << 20;
 /// An annotation longer than this is no annotation.
 const LINE_MAX: usize = 4096;
 
-/// What was wrong with a log.
+/// The reason why a log cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -28,9 +28,9 @@ pub enum LoadError {
     Damaged {
         /// The file.
         file: PathBuf,
-        /// Where the good part ends.
+        /// The offset at which the good part ends.
         offset: u64,
-        /// What does not fit.
+        /// The part that does not fit.
         why: String,
     },
     /// The end of the last file is spoiled, and none of it was ever synced: opening cuts it.
@@ -38,9 +38,9 @@ pub enum LoadError {
     Unsynced {
         /// The file.
         file: PathBuf,
-        /// Where the good part ends.
+        /// The offset at which the good part ends.
         offset: u64,
-        /// What does not fit.
+        /// The part that does not fit.
         why: String,
     },
     /// The list of files, or a file it names.
@@ -53,7 +53,7 @@ fn data_dir(file: &Path) -> std::path::Display<'_> {
     file.parent().and_then(Path::parent).unwrap_or(file).display()
 }
 
-/// What loading one file brought.
+/// The result of loading one file.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     pub(crate) commands: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Loaded {
     /// Length of the good part; the rest is torn.
     pub(crate) good: u64,
     pub(crate) len: u64,
-    /// Where the first byte not covered by a checksum stands.
+    /// The offset of the first byte not covered by a checksum.
     pub(crate) uncovered_from: u64,
     /// The checksum of what is not covered.
     pub(crate) uncovered_crc: u32,
@@ -70,7 +70,7 @@ pub(crate) struct Loaded {
     pub(crate) claimed: Option<u64>,
 }
 
-struct Reader<'a> {
+struct LogReader<'a> {
     path: &'a Path,
     file: File,
     len: u64,
@@ -82,9 +82,9 @@ struct Reader<'a> {
     batch_start: u64,
     crc: crc32fast::Hasher,
     marked: bool,
-    /// Where the open transaction began.
+    /// The offset at which the open transaction began.
     multi_at: Option<u64>,
-    /// Where the last whole command or transaction ends.
+    /// The offset at which the last whole command or transaction ends.
     whole: u64,
     loaded: Loaded,
 }
@@ -105,7 +105,7 @@ pub(crate) fn load(
     let len = len.map_err(|error| unreadable(path, &error))?;
     client.db = 0;
     client.multi = None;
-    let mut reader = Reader {
+    let mut reader = LogReader {
         path,
         file,
         len,
@@ -137,7 +137,7 @@ fn fresh(offset: u64) -> crc32fast::Hasher {
     crc
 }
 
-impl Reader<'_> {
+impl LogReader<'_> {
     fn offset(&self) -> u64 {
         self.start + self.at as u64
     }
@@ -150,8 +150,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The grammar is broken. Where no checksum of ours follows, a real server wrote this part, and every whole
-    /// command before the place is as good as it ever was.
+    /// The grammar is broken. When no checksum of ours follows, a real server wrote this part, and
+    /// every whole command before the broken one is good.
     fn broken(&mut self, why: String) -> LoadError {
         let checked = self.rest_has_mark().unwrap_or(true);
         let offset = if checked { self.batch_start } else { self.whole };

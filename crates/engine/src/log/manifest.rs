@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Where the files are, below the data directory.
+/// The folder of the files, below the data directory.
 pub(crate) const DIRECTORY: &str = "appendonlydir";
 const NAME: &str = "appendonly.aof.manifest";
 const PREFIX: &str = "appendonly.aof";
@@ -13,15 +13,15 @@ const PREFIX: &str = "appendonly.aof";
 /// The files of a log, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Manifest {
-    pub(crate) base: Option<Entry>,
-    pub(crate) incr: Vec<Entry>,
+    pub(crate) base: Option<ManifestEntry>,
+    pub(crate) incr: Vec<ManifestEntry>,
     /// No longer part of the log, to be deleted.
-    pub(crate) history: Vec<Entry>,
+    pub(crate) history: Vec<ManifestEntry>,
 }
 
 /// One file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct ManifestEntry {
     pub(crate) name: String,
     pub(crate) seq: u64,
 }
@@ -53,7 +53,7 @@ impl Manifest {
             if name.contains('/') {
                 return Err(bad(&format!("a file of another directory: '{name}'")));
             }
-            let entry = Entry { name: name.to_owned(), seq };
+            let entry = ManifestEntry { name: name.to_owned(), seq };
             match kind {
                 "b" if manifest.base.is_none() => manifest.base = Some(entry),
                 "b" => return Err(bad("it names two base files")),
@@ -72,8 +72,9 @@ impl Manifest {
     pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {
         let temporary = dir.join(format!("temp-{NAME}"));
         let mut file = File::create(&temporary)?;
-        let line =
-            |entry: &Entry, kind| format!("file {} seq {} type {kind}\n", entry.name, entry.seq);
+        let line = |entry: &ManifestEntry, kind| {
+            format!("file {} seq {} type {kind}\n", entry.name, entry.seq)
+        };
         let mut text = String::new();
         text.extend(self.base.iter().map(|entry| line(entry, 'b')));
         text.extend(self.history.iter().map(|entry| line(entry, 'h')));
@@ -85,19 +86,19 @@ impl Manifest {
     }
 
     /// The next increment's entry.
-    pub(crate) fn next_incr(&self) -> Entry {
+    pub(crate) fn next_incr(&self) -> ManifestEntry {
         let seq = self.incr.last().map_or(0, |entry| entry.seq) + 1;
-        Entry { name: format!("{PREFIX}.{seq}.incr.aof"), seq }
+        ManifestEntry { name: format!("{PREFIX}.{seq}.incr.aof"), seq }
     }
 
     /// The next base's entry.
-    pub(crate) fn next_base(&self) -> Entry {
+    pub(crate) fn next_base(&self) -> ManifestEntry {
         let seq = self.base.as_ref().map_or(0, |entry| entry.seq) + 1;
-        Entry { name: format!("{PREFIX}.{seq}.base.aof"), seq }
+        ManifestEntry { name: format!("{PREFIX}.{seq}.base.aof"), seq }
     }
 
     /// Everything to load, in order.
-    pub(crate) fn files(&self) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = &ManifestEntry> {
         self.base.iter().chain(&self.incr)
     }
 }

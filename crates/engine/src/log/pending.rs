@@ -1,5 +1,5 @@
-//! What must reach the append-only log: the effective commands of one top-level call, gathered as RESP
-//! bytes and closed as one unit, in `MULTI`/`EXEC` when there are two or more.
+//! Commands on their way to the append-only log: the effective commands of one top-level call,
+//! gathered as RESP bytes and closed as one unit, in `MULTI`/`EXEC` when there are two or more.
 
 use crate::core::Core;
 
@@ -27,7 +27,7 @@ impl Pending {
         self.ready_from = None;
     }
 
-    /// What was ready is written.
+    /// Forgets the units that were ready: they are written.
     pub(crate) fn written(&mut self) {
         self.ready.clear();
         if self.ready.capacity() > 1 << 20 {

@@ -18,7 +18,7 @@ use crate::log::manifest::{DIRECTORY, Manifest, sync_directory};
 use crate::log::{self, OpenError};
 use crate::lua::host::LuaHost;
 
-/// What a log has.
+/// The state of a log.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct LogReport {
@@ -26,7 +26,7 @@ pub struct LogReport {
     pub files: Vec<FileReport>,
     /// A tail that opening would cut: file and number of bytes.
     pub torn: Option<(PathBuf, u64)>,
-    /// What is damaged; the files after it were not looked at.
+    /// The damage; the files after it were not looked at.
     pub damage: Option<LoadError>,
 }
 
@@ -36,19 +36,19 @@ pub struct LogReport {
 pub struct FileReport {
     /// The file.
     pub path: PathBuf,
-    /// Its length.
+    /// The length of the file.
     pub bytes: u64,
     /// Commands in it.
     pub commands: u64,
 }
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Repaired {
-    /// What was damaged and where, one entry a cut.
+    /// The damage and its place, one entry a cut.
     pub damage: Vec<LoadError>,
-    /// What was put aside.
+    /// The bytes that were put aside.
     pub aside: Vec<Aside>,
     /// Commands that the log still has.
     pub commands: u64,
@@ -62,9 +62,9 @@ pub struct Aside {
     pub from: PathBuf,
     /// From this byte on; 0 for the whole file.
     pub offset: u64,
-    /// How many.
+    /// The number of bytes.
     pub bytes: u64,
-    /// Where they are now.
+    /// The file that holds them now.
     pub kept_in: PathBuf,
 }
 

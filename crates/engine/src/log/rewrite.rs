@@ -14,7 +14,7 @@ use crate::core::Core;
 use crate::exec::Inner;
 use crate::log::dump::dump;
 use crate::log::file::LogFile;
-use crate::log::manifest::{Entry, Manifest, sync_directory};
+use crate::log::manifest::{Manifest, ManifestEntry, sync_directory};
 use crate::log::pending::encode;
 use crate::log::{Fsync, Log, file_len};
 use crate::shared::{Shared, disown};
@@ -194,7 +194,7 @@ impl Shared {
         let head = inner.function_dump();
         let core = inner.core.as_mut().expect("the core is home when no script runs");
         let log = inner.log.as_mut().ok_or_else(|| io::Error::other("the log was closed"))?;
-        // What is changed already belongs to the old increment: the copy has it too.
+        // Changes made before this moment belong to the old increment: the copy has them too.
         if let Err(error) = log.write(core) {
             disown(core, None, &error);
         }
@@ -220,7 +220,7 @@ impl Shared {
         }
     }
 
-    fn copy_all(&self, dir: &Path, head: &[u8]) -> io::Result<Entry> {
+    fn copy_all(&self, dir: &Path, head: &[u8]) -> io::Result<ManifestEntry> {
         let path = dir.join(TEMPORARY);
         let _ = fs::remove_file(&path);
         let mut file = LogFile::open(&path)?;
@@ -267,11 +267,11 @@ impl Shared {
         Ok(base)
     }
 
-    fn finish(&self, dir: &Path, base: Entry, next: &Entry) -> io::Result<()> {
+    fn finish(&self, dir: &Path, base: ManifestEntry, next: &ManifestEntry) -> io::Result<()> {
         let (old, manifest) = {
             let inner = self.lock();
             let log = inner.log.as_ref().ok_or_else(|| io::Error::other("the log was closed"))?;
-            let old: Vec<Entry> =
+            let old: Vec<ManifestEntry> =
                 log.manifest.files().filter(|entry| *entry != next).cloned().collect();
             let manifest =
                 Manifest { base: Some(base), incr: vec![next.clone()], history: Vec::new() };

@@ -1,6 +1,7 @@
-//! Which part of a log file is on the disk for certain. Syncs happen once a second in a thread of their own, or with every
-//! batch; how far they reached is written into the file as a claim (`file`), so that a start after a loss of power
-//! can tell what was never promised from what must not be damaged.
+//! The part of a log file that is on the disk for certain. Syncs happen once a second in a thread
+//! of their own, or with every batch. Their reach is written into the file as a claim (`file`), so
+//! that a start after a loss of power can tell bytes that were never promised from bytes that must
+//! not be damaged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,7 +30,7 @@ impl Extent {
 
     /// Syncs, and notes how far that reached.
     pub(crate) fn sync(&self, disk: &dyn Disk) -> std::io::Result<()> {
-        // What is written meanwhile may be on the disk afterwards or not.
+        // Bytes that are written during the sync may be on the disk afterwards or not.
         let len = self.written.load(Ordering::Acquire);
         disk.sync()?;
         self.synced.fetch_max(len, Ordering::AcqRel);

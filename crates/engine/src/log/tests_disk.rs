@@ -119,7 +119,7 @@ fn a_full_disk_refuses_writes_and_comes_back_by_itself() {
         drop(connection);
         drop(engine);
         let again = open(dir.path(), Fsync::No).connect();
-        // What was refused with an unknown outcome may be there, once.
+        // The command that was refused with an unknown outcome may be there, once.
         assert_eq!(
             ask(&again, "MGET before after c"),
             "[bulk-string('\"1\"'), bulk-string('\"1\"'), nil]"
@@ -303,7 +303,7 @@ fn one_write_of_the_log_serves_all_that_are_ready_and_fails_for_all() {
     say_all(&mut streams, b"INCR n\r\nINCR n\r\n");
     let mut closed = 0;
     for stream in &mut streams {
-        // Those that came after the failure are refused; nobody is told a number.
+        // Calls that came after the failure are refused; nobody is told a number.
         let text = hear(stream);
         assert!(text.is_empty() || text.starts_with("-MISCONF"), "{text}");
         closed += usize::from(text.is_empty());

@@ -1,5 +1,6 @@
-//! The power fails: of what was written and not synced, any part may be on the disk, in any order. What is left must
-//! load as some prefix of what was done, with everything acknowledged under `fsync always`.
+//! The power fails: of the bytes that were written and not synced, any part may be on the disk, in
+//! any order. The rest must load as some prefix of the operations, with everything acknowledged
+//! under `fsync always`.
 
 use std::io;
 use std::path::Path;
@@ -62,7 +63,7 @@ fn lay(file: &mut Vec<u8>, at: usize, bytes: &[u8]) {
 }
 
 impl Sim {
-    /// What may be found after the power came back.
+    /// A file that may be found after the power came back.
     fn after_loss(&self, rng: &mut StdRng) -> Vec<u8> {
         let state = self.0.lock();
         let mut file = state.safe.clone();
@@ -116,11 +117,11 @@ fn held(dir: &Path, seed: u64) -> Option<i64> {
 }
 
 fn scratch() -> tempfile::TempDir {
-    // What is real here need not be on a disk.
+    // The real files of this test need not be on a disk.
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// What the thread that syncs once a second does, and mostly the tick after it.
+/// Does the work of the thread that syncs once a second, and mostly that of the tick after it.
 fn sync_now(engine: &Engine) -> io::Result<()> {
     let mut inner = engine.shared.lock();
     let log = inner.log.as_mut().unwrap();

@@ -53,7 +53,7 @@ pub(crate) fn install_log(lua: &Lua, redis: &Table) -> mlua::Result<()> {
         };
         let mut text: Vec<u8> = Vec::new();
         for index in 2..=args.len() {
-            // What is neither a string nor a number is left out.
+            // An argument that is neither a string nor a number is left out.
             let _ = raise::with_string(lua, &args, index, |part| {
                 if index > 2 {
                     text.push(b' ');
@@ -98,7 +98,7 @@ fn install_replies(lua: &Lua, redis: &Table) -> mlua::Result<()> {
         if args.len() != 1 {
             return Err(raise::reply("ERR wrong number of arguments"));
         }
-        // What is no text counts as none, as in Redis.
+        // An argument that is no text counts as an empty one, as in Redis.
         let digest = raise::with_string(lua, &args, 1, |text| Ok(sha1_hex(text)));
         Ok(BString::from(digest.unwrap_or_else(|_| sha1_hex(b"")).as_slice()))
     };

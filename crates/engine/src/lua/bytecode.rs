@@ -1,6 +1,7 @@
-//! Looks into compiled scripts for one thing: whether they assign to a global. One that does not may have the real
-//! globals as its environment, which saves every `redis` and `KEYS` a step through the read-only ones; nothing it can
-//! call hands out its environment. What cannot be read counts as assigning.
+//! Looks into compiled scripts for one thing: whether they assign to a global. One that does not
+//! may have the real globals as its environment, which saves every `redis` and `KEYS` a step
+//! through the read-only ones; nothing it can call hands out its environment. Code that cannot be
+//! read counts as assigning.
 
 /// Bytes of the header: signature, version, format, byte order and sizes.
 const HEADER: [u8; 12] = [0x1b, b'L', b'u', b'a', 0x51, 0, 1, 4, 8, 4, 8, 0];
@@ -10,12 +11,13 @@ const DEEPEST: usize = 250;
 
 /// Whether a compiled function, or one inside it, assigns to a global.
 pub(super) fn sets_globals(dump: &[u8]) -> bool {
-    dump.strip_prefix(&HEADER).is_none_or(|body| Reader(body).function(0).is_none_or(|sets| sets))
+    dump.strip_prefix(&HEADER)
+        .is_none_or(|body| BytecodeReader(body).function(0).is_none_or(|sets| sets))
 }
 
-struct Reader<'a>(&'a [u8]);
+struct BytecodeReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> BytecodeReader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;

@@ -41,7 +41,7 @@ fn pack(lua: &Lua, watch: &Watch, args: &MultiValue) -> mlua::Result<BString> {
     Ok(out.bytes.into())
 }
 
-/// What has been written, and the budget for more.
+/// The bytes written so far, and the budget for more.
 struct Out<'a> {
     bytes: Vec<u8>,
     meter: Meter<'a>,
@@ -165,7 +165,7 @@ impl From<mlua::Error> for Bad {
 }
 
 /// A container being filled, and how many elements are missing.
-enum Open {
+enum OpenContainer {
     Array { table: Table, next: usize, left: usize },
     Map { table: Table, key: Option<Value>, left: usize },
 }
@@ -203,7 +203,7 @@ impl Decoder<'_> {
 
     /// One value, containers and all, without recursion.
     fn value(&mut self, depth_left: usize) -> Result<Value, Bad> {
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<OpenContainer> = Vec::new();
         loop {
             let mut done = match self.scalar_or_header()? {
                 Ok(value) => value,
@@ -221,12 +221,12 @@ impl Decoder<'_> {
             loop {
                 match open.last_mut() {
                     None => return Ok(done),
-                    Some(Open::Array { table, next, left }) => {
+                    Some(OpenContainer::Array { table, next, left }) => {
                         table.raw_set(*next, done)?;
                         *next += 1;
                         *left -= 1;
                     }
-                    Some(Open::Map { table, key, left }) => match key.take() {
+                    Some(OpenContainer::Map { table, key, left }) => match key.take() {
                         None => *key = Some(done),
                         Some(Value::Nil) => return Err(raise::bare("table index is nil").into()),
                         Some(Value::Number(number)) if number.is_nan() => {
@@ -247,7 +247,7 @@ impl Decoder<'_> {
     }
 
     /// A plain value, or the header of a container (`Err`).
-    fn scalar_or_header(&mut self) -> Result<Result<Value, Open>, Bad> {
+    fn scalar_or_header(&mut self) -> Result<Result<Value, OpenContainer>, Bad> {
         let tag = self.take(1)?[0];
         let value = match tag {
             0x00..=0x7f => Value::Integer(i64::from(tag)),
@@ -289,21 +289,25 @@ impl Decoder<'_> {
         Ok(Ok(value))
     }
 
-    fn array(&self, left: usize) -> Result<Open, Bad> {
-        Ok(Open::Array { table: self.lua.create_table()?, next: 1, left })
+    fn array(&self, left: usize) -> Result<OpenContainer, Bad> {
+        Ok(OpenContainer::Array { table: self.lua.create_table()?, next: 1, left })
     }
 
-    fn map(&self, left: usize) -> Result<Open, Bad> {
-        Ok(Open::Map { table: self.lua.create_table()?, key: None, left })
+    fn map(&self, left: usize) -> Result<OpenContainer, Bad> {
+        Ok(OpenContainer::Map { table: self.lua.create_table()?, key: None, left })
     }
 }
 
 /// The innermost container, if it is complete.
-fn close(open: &mut Vec<Open>) -> Option<Value> {
+fn close(open: &mut Vec<OpenContainer>) -> Option<Value> {
     match open.last()? {
-        Open::Array { left: 0, .. } | Open::Map { left: 0, key: None, .. } => match open.pop()? {
-            Open::Array { table, .. } | Open::Map { table, .. } => Some(Value::Table(table)),
-        },
+        OpenContainer::Array { left: 0, .. } | OpenContainer::Map { left: 0, key: None, .. } => {
+            match open.pop()? {
+                OpenContainer::Array { table, .. } | OpenContainer::Map { table, .. } => {
+                    Some(Value::Table(table))
+                }
+            }
+        }
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 use crate::doors::resp;
 use crate::error::ReplyError;
 
-/// What a script or function declared about itself.
+/// The flags that a script or function declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Flags {
     bits: u8,

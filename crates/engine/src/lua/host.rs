@@ -119,7 +119,7 @@ impl LuaHost {
         self.eval = None;
     }
 
-    /// What is kept, for `INFO`.
+    /// The numbers of scripts, libraries and functions, for `INFO`.
     pub(crate) fn counts(&self) -> Counts {
         let (libraries, functions) = self.libraries.counts();
         Counts { scripts: self.scripts.len(), libraries, functions }
@@ -268,7 +268,7 @@ fn error_reply(core: &mut Core, call: &Call<'_>, failed: Failed) -> ReplyError {
     ReplyError(text.into())
 }
 
-/// What forbids a script before it starts.
+/// Refuses a script that may not start.
 fn may_start(core: &Core, call: &Call<'_>, over_memory: bool) -> Outcome {
     let flags = call.flags;
     if flags.undeclared {

@@ -10,7 +10,7 @@ const MAX_CAPTURES: usize = 32; // Lua's own limit
 const MAX_DEPTH: u32 = 1500;
 const ESCAPE: u8 = b'%';
 
-/// What a capture holds.
+/// The content of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Capture {
     /// From, length.
@@ -109,35 +109,35 @@ impl<'a, 'w> Matcher<'a, 'w> {
                         None => return Ok(None),
                     },
                     _ => match self.item(s, p)? {
-                        Step::On(next) => (s, p) = next,
-                        Step::Done(result) => return Ok(result),
+                        MatchStep::On(next) => (s, p) = next,
+                        MatchStep::Done(result) => return Ok(result),
                     },
                 },
                 _ => match self.item(s, p)? {
-                    Step::On(next) => (s, p) = next,
-                    Step::Done(result) => return Ok(result),
+                    MatchStep::On(next) => (s, p) = next,
+                    MatchStep::Done(result) => return Ok(result),
                 },
             }
         }
     }
 
     /// A single-character class with its repetition.
-    fn item(&mut self, s: usize, p: usize) -> Result<Step, Fail> {
+    fn item(&mut self, s: usize, p: usize) -> Result<MatchStep, Fail> {
         let end = self.class_end(p)?;
         let matches = self.single(s, p, end);
         Ok(match self.byte(end) {
             b'?' => {
                 if matches && let Some(found) = self.nested(s + 1, end + 1)? {
-                    return Ok(Step::Done(Some(found)));
+                    return Ok(MatchStep::Done(Some(found)));
                 }
-                Step::On((s, end + 1))
+                MatchStep::On((s, end + 1))
             }
-            b'*' => Step::Done(self.longest(s, p, end)?),
-            b'+' if matches => Step::Done(self.longest(s + 1, p, end)?),
-            b'+' => Step::Done(None),
-            b'-' => Step::Done(self.shortest(s, p, end)?),
-            _ if matches => Step::On((s + 1, end)),
-            _ => Step::Done(None),
+            b'*' => MatchStep::Done(self.longest(s, p, end)?),
+            b'+' if matches => MatchStep::Done(self.longest(s + 1, p, end)?),
+            b'+' => MatchStep::Done(None),
+            b'-' => MatchStep::Done(self.shortest(s, p, end)?),
+            _ if matches => MatchStep::On((s + 1, end)),
+            _ => MatchStep::Done(None),
         })
     }
 
@@ -316,7 +316,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
     }
 }
 
-enum Step {
+enum MatchStep {
     On((usize, usize)),
     Done(Option<usize>),
 }

@@ -1,5 +1,5 @@
-//! What `FUNCTION DUMP` gives and `FUNCTION RESTORE` takes: the sources in the form of an RDB file, with a
-//! version and a checksum at the end.
+//! The payload that `FUNCTION DUMP` gives and `FUNCTION RESTORE` takes: the sources in the form of
+//! an RDB file, with a version and a checksum at the end.
 
 /// Marks a library.
 const FUNCTION: u8 = 245;

@@ -4,7 +4,7 @@
 
 use mlua::{Error, Lua, Value};
 
-/// What a script finds when it catches the error.
+/// The value that a script finds when it catches the error.
 #[derive(Debug, Clone)]
 pub(crate) enum Raised {
     /// A plain string, position included.

@@ -2,7 +2,7 @@
 //! `redis.pcall`, and reading what it returned. The only module of the engine with `unsafe`; through the safe
 //! interface of `mlua` the same work takes more than twice as long, most of it in handles for single strings.
 //!
-//! What must stay true:
+//! Always true:
 //! - Lua raises an error by jumping over all frames between. A function here that says "may raise" is reached
 //!   only from a function that Lua itself called, and no frame between holds anything that needs dropping.
 //! - The host's side ([`start`], [`value`]) runs while no memory limit is in force. Then nothing it calls raises,

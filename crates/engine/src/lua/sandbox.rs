@@ -160,7 +160,7 @@ impl Sandbox {
         self.home.run(&self.lua, function, &input, out, resp3)
     }
 
-    /// What the body of a library gave.
+    /// The result of a library's body.
     pub(crate) fn outcome(result: mlua::Result<(bool, Value)>) -> Result<Value, Failure> {
         match result {
             Ok((true, value)) => Ok(value),

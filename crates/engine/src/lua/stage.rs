@@ -1,6 +1,7 @@
-//! Where a script meets the data. While a script runs, the core and the client it calls through stand on
-//! the stage, which the permanent `redis.*` functions share with the host; afterwards they are always
-//! taken back. Calls from scripts are checked here in the order of Redis.
+//! The stage: the place where a script meets the data. While a script runs, the core and the client
+//! it calls through stand on the stage, which the permanent `redis.*` functions share with the
+//! host; afterwards they are always taken back. Calls from scripts are checked here in the order of
+//! Redis.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,7 +17,7 @@ use crate::data::slot;
 use crate::error::{Outcome, ReplyError};
 use crate::exec::OOM;
 
-/// What runs, shared by the host and the functions scripts call.
+/// The running script's stage, shared by the host and the functions that scripts call.
 pub(crate) type SharedStage = Arc<Mutex<Option<Stage>>>;
 
 /// `REPL_AOF` of `redis.set_repl`; the other bit would go to replicas.

@@ -1,5 +1,6 @@
 //! `string.find`, `match`, `gmatch`, `gsub` and `rep` on our own matcher and within the script's
-//! budgets. What calls back into the script is in `prelude.lua`; here is what must be quick or bounded.
+//! budgets. The functions that call back into the script are in `prelude.lua`; those here must be
+//! quick or bounded.
 
 use std::sync::Arc;
 

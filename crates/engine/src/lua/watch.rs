@@ -1,6 +1,7 @@
-//! What outsiders see of a running script, and how they stop it. Lives outside the engine's lock, so
-//! another caller can learn that a script is slow and ask for its end while the script holds the lock.
-//! Every loop of ours that a script can make long asks [`Watch::check`] now and then.
+//! The watch over a running script, which others look at and by which they stop it. It lives
+//! outside the engine's lock, so another caller can learn that a script is slow and ask for its end
+//! while the script holds the lock. Every loop of ours that a script can make long asks
+//! [`Watch::check`] now and then.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
@@ -49,7 +50,7 @@ pub(crate) struct Running {
     pub(crate) counts: (usize, usize),
 }
 
-/// What `SCRIPT KILL` or `FUNCTION KILL` found.
+/// The outcome of `SCRIPT KILL` or `FUNCTION KILL`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kill {
     Done,
@@ -86,7 +87,8 @@ impl Watch {
         u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)
     }
 
-    /// A script starts. Its time begins with its first look at the clock, see [`Watch::elapsed`].
+    /// Begins the watch over a script. The script's time begins with its first look at the clock,
+    /// see [`Watch::elapsed`].
     pub(crate) fn begin(&self, eval: bool, loading: bool) {
         self.stop.store(false, Relaxed);
         self.wrote.store(false, Relaxed);

@@ -1,8 +1,8 @@
-//! What the store knows of a player: which ships are theirs and which one they fly. The database decides; the store is
-//! told at each login, and a ship whose hash is missing is spawned again.
+//! A player in the store: the ships they own and the one they fly. The database decides; the store
+//! is told at each login, and a ship whose hash is missing is spawned again.
 //!
-//! Keys: `player:{id}:ships`, `player:{id}:active_ship`, `game:registration_open`. Ships themselves are the engine's:
-//! here they are only asked for.
+//! Keys: `player:{id}:ships`, `player:{id}:active_ship`, `game:registration_open`. Ships themselves
+//! are the engine's: here they are only asked for.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,9 @@
-//! Logins and the tokens that stand for them. A token is good for a day, and all that are made of it for sockets belong
-//! to the same login; logging out ends them all, and a new password ends every other login of the player.
+//! Logins and the tokens that stand for them. A token is good for a day. Tokens for sockets that
+//! are made from it belong to the same login. Logging out ends all tokens of a login, and a new
+//! password ends every other login of the player.
 //!
-//! Tables: `ended_logins` (which, until its last token would have ended anyway) and `logins_since` (tokens of a player
-//! that are older than this are no good).
+//! Tables: `ended_logins` holds the logins that ended, until their last token would have run out
+//! anyway. `logins_since` holds a time per player: older tokens are no good.
 
 use sha2::{Digest as _, Sha256};
 use sqlx::Row as _;
@@ -31,8 +32,8 @@ impl Accounts {
         })
     }
 
-    /// What a token says, if it is ours and its day is not over. The login may have ended, and the player may be gone
-    /// meanwhile: see [`Accounts::whose`].
+    /// The claims of a token, if it is ours and its day is not over. The login may have ended, and
+    /// the player may be gone meanwhile: see [`Accounts::whose`].
     pub fn verify(&self, token: &str) -> Result<Claims, BadToken> {
         self.signer.verify(token, self.clock.now_ms() / 1_000)
     }

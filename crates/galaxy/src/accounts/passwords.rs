@@ -1,6 +1,6 @@
-//! Argon2id, on threads that may take their time, two at once: a hash costs 19 MiB and a tenth of a second. Its memory is
-//! kept and used again, so that a flood of logins leaves no more behind than two of them; so many more may wait, and
-//! whoever comes then is told to come back.
+//! Passwords: Argon2id on blocking threads, two at once. A hash costs 19 MiB and a tenth of a
+//! second. The memory of the two is kept and used again, so that a flood of logins takes no more. A
+//! bounded number of logins waits; any further one is told to come back (backpressure).
 
 use crate::error::AccountError;
 use std::sync::Arc;

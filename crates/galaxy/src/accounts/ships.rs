@@ -1,4 +1,4 @@
-//! The ships a player owns, as the database knows them: what is there to be flown, not where it is.
+//! The ships a player owns, as the database knows them: which ships exist, not where they are.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -24,13 +24,13 @@ pub(super) const INSERT: &str =
 pub struct ShipRow {
     /// For ever; also of its hash.
     pub id: Uuid,
-    /// Whose.
+    /// The player who owns it.
     pub player_id: Uuid,
     /// Unique among the player's ships.
     pub name: String,
-    /// What it is.
+    /// The ship class.
     pub ship_class: String,
-    /// Where it is at home.
+    /// The ship's home system.
     pub system_id: String,
     /// When it was built.
     pub created_at: Timestamp,

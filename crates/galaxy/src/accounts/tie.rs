@@ -1,5 +1,6 @@
-//! Which store a database belongs to. Both hold the same name, written when they first meet; a database that meets the
-//! store of another is refused, because the accounts of the one do not fit the ships of the other.
+//! The tie between a store and its database. Both hold the same name, written when they first meet;
+//! a database that meets the store of another is refused, because the accounts of the one do not
+//! fit the ships of the other.
 //!
 //! Key: `wk:galaxy:store` (`id`, and `database` for people: where it was used last).
 

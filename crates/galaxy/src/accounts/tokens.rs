@@ -19,7 +19,7 @@ const LONGEST: usize = 2_048;
 /// `{"alg":"HS256","typ":"JWT"}`.
 const HEADER: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9";
 
-/// What a token says.
+/// The claims of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
     /// The player.
@@ -90,7 +90,7 @@ impl Signer {
         token
     }
 
-    /// What a token says, if it is ours and still good.
+    /// The claims of a token, if it is ours and still good.
     pub fn verify(&self, token: &str, now_s: u64) -> Result<Claims, BadToken> {
         let claims = self.read(token).ok_or(BadToken::Invalid)?;
         if claims.exp <= now_s { Err(BadToken::Expired) } else { Ok(claims) }

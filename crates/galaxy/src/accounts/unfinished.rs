@@ -1,5 +1,6 @@
-//! Registrations of which nobody has heard yet: the account is there, and its ship may not be. The row comes with the
-//! account in one transaction, and goes when the ship is stored.
+//! Unfinished registrations: the account is in the database, and its ship may not be in the store
+//! yet. The row is written with the account in one transaction, and removed when the ship is
+//! stored.
 
 use sqlx::Row as _;
 use uuid::Uuid;

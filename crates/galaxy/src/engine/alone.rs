@@ -48,7 +48,7 @@ impl Engine {
     }
 }
 
-/// What a restore that was asked for came to.
+/// The outcome of a restore that was asked for.
 pub(super) fn restored(
     id: i64,
     outcome: Result<(), SnapshotError>,

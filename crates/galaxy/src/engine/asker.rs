@@ -1,11 +1,12 @@
-//! Who waits for what becomes of an order: somebody in this process, or on another server by `galaxy:bus`.
+//! Askers, who wait for the outcome of an order: somebody in this process, or on another server by
+//! `galaxy:bus`.
 
 use tokio::sync::oneshot;
 
 use crate::error::OrderError;
 use crate::world::orders::Effect;
 
-/// What became of an order.
+/// The outcome of an order.
 pub(super) type Outcome = Result<Effect, OrderError>;
 
 /// Somebody who gave an order and waits.
@@ -16,5 +17,5 @@ pub(super) enum Asker {
     There(String),
 }
 
-/// Those who are to be told, each with what.
+/// Askers that are to be told, each with its outcome.
 pub(super) type Told = Vec<(Asker, Outcome)>;

@@ -1,4 +1,5 @@
-//! `galaxy:commands`: how an order given on one server reaches the engine on another.
+//! `galaxy:commands`: the stream by which an order given on one server reaches the engine on
+//! another.
 
 use std::time::Duration;
 
@@ -19,7 +20,8 @@ const KEPT: &str = "100000";
 /// Entries read per tick.
 const AT_ONCE: &str = "1000";
 
-/// Where a new engine starts to read: after what is stored already, and not before what is too old.
+/// The entry after which a new engine starts to read: after those stored already, and not before
+/// those too old.
 pub(super) fn recent(now_ms: u64, heard: Option<&str>) -> String {
     let oldest = (now_ms.saturating_sub(TOO_OLD_MS), 0);
     let (ms, n) = heard.and_then(read_id).map_or(oldest, |heard| heard.max(oldest));
@@ -86,7 +88,7 @@ async fn append(
 
 /// An order of the stream.
 pub(super) struct Sent {
-    /// Its entry.
+    /// The id of its entry.
     pub(super) entry: String,
     /// `None` when it cannot be read.
     pub(super) command: Option<Command>,
@@ -139,7 +141,7 @@ fn spell(order: &Order) -> (String, String) {
 /// The code of an order of which nobody knows whether it was stored.
 pub(super) const UNCONFIRMED: &str = "outcome_unknown";
 
-/// What became of an order that came by the stream, as it is told on `galaxy:bus`.
+/// The outcome of an order that came by the stream, as it is told on `galaxy:bus`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// The name its sender gave it.

@@ -1,6 +1,7 @@
-//! What to do when the store lacks something that the world has. A tick never makes a key: it is held back, and here is
-//! decided what happened. A ship or station that somebody deleted leaves the world; a store that lost all, or was
-//! exchanged for another, ends the turn, and nothing is written to it.
+//! The examination when the store lacks something that the world has. A tick never makes a key: it
+//! is held back, and this file decides what happened. A ship or station that somebody deleted
+//! leaves the world. A store that lost all, or was exchanged for another, ends the turn, and
+//! nothing is written to it.
 
 use std::collections::HashSet;
 
@@ -71,7 +72,7 @@ impl Engine {
         })
     }
 
-    /// Those of the keys that do not exist.
+    /// The keys that do not exist.
     async fn missing(&self, keys: &[Vec<u8>]) -> Result<HashSet<Vec<u8>>, Fault> {
         let mut missing = HashSet::new();
         for part in keys.chunks(AT_ONCE) {

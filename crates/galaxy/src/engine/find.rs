@@ -1,5 +1,5 @@
-//! Which world the engine ticks: the one in the store, the newest snapshot when the store is empty, or a new one. A
-//! restore that was cut short comes before all of them.
+//! The search for the world that the engine ticks: the one in the store, the newest snapshot when
+//! the store is empty, or a new one. A restore that was cut short comes before all of them.
 
 use kernel::{Deadline, Fault};
 

@@ -1,9 +1,10 @@
 //! Writes: one atomic batch per tick, at most one under way.
 //!
-//! While the store takes a batch, the next tick may be computed, encoded and sent, so that a server never waits for us;
-//! but the word that makes it happen is said only after the answer. When the answer is bad, what was sent meanwhile is
-//! called off: it held only what had changed since a write that never was, and everything is written anew from the
-//! newest state. A batch makes nothing that is gone: everything it writes to is looked for right before it happens.
+//! While the store takes a batch, the next tick may be computed, encoded and sent, so that a server
+//! never waits for us; but it may happen only after the answer to the one before. After a bad
+//! answer the batch sent meanwhile is called off, because it held only the changes since a write
+//! that never happened; everything is written anew from the newest state. A batch makes nothing
+//! that is gone: everything it writes to is looked for right before it happens.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,7 +100,7 @@ impl Engine {
         if embedded {
             self.hear(turn).await;
         }
-        // Who does not hear it has ended, and its outcome says why.
+        // A task that does not hear it has ended, and its outcome says why.
         let _ = go.send(());
         let askers = std::mem::take(&mut turn.askers);
         turn.flight = Some(Flight { task, extra, born, askers, seen, began });

@@ -1,5 +1,6 @@
-//! Giving orders from anywhere: straight to the engine of this process while it leads, else through `galaxy:commands`
-//! to the one that does, whose answer comes back on `galaxy:bus`. Where nobody ticks, the order is carried out here.
+//! Giving orders from anywhere: straight to the engine of this process while it leads, else through
+//! `galaxy:commands` to the one that does, whose answer comes back on `galaxy:bus`. When nobody
+//! ticks, the order is carried out here.
 //!
 //! Always true: `Ok` means that what the order did is in the store.
 
@@ -57,7 +58,7 @@ impl Orders {
         }
     }
 
-    /// Where snapshots are, for an order about them to a world that nobody ticks.
+    /// Sets the snapshots, for an order about them to a world that nobody ticks.
     pub fn keep_in(&self, snapshots: &Arc<Snapshots>) {
         let _ = self.snapshots.set(Arc::clone(snapshots));
     }

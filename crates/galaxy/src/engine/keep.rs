@@ -31,11 +31,11 @@ pub(super) struct Keeper {
     due: Duration,
     failed: u32,
     running: Option<Running>,
-    /// Who waits for the next one.
+    /// Askers of the next snapshot.
     waiting: Vec<Asker>,
     /// The snapshot to go back to, and who asked.
     pub(super) restore: Option<(i64, Option<Asker>)>,
-    /// Who is to hear what became of one.
+    /// Askers that are to hear the outcome of a snapshot or restore.
     pub(super) told: Told,
 }
 

@@ -1,7 +1,9 @@
-//! Who ticks: `game:engine_lock`, five seconds, renewed every one and a half.
+//! The lock of the engine that ticks: `game:engine_lock`, five seconds, renewed every one and a
+//! half.
 //!
-//! No script: the role of the tick engine has none. A holder counts on the lock only until four seconds after it last
-//! asked for a renewal that was granted, by its own monotonic clock; then it stops writing and reads the world again.
+//! No script: the role of the tick engine has none. A holder counts on the lock only until four
+//! seconds after it last asked for a renewal that was granted, by its own monotonic clock; then it
+//! stops writing and reads the world again.
 
 use std::sync::Arc;
 use std::time::Duration;

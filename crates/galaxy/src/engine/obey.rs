@@ -1,7 +1,8 @@
 //! Orders reach the world: those of this process directly, those of other servers by the stream.
 //!
-//! Always true: who gave an order hears that it is done when the batch that holds it is stored; an order of the stream
-//! is carried out once, because the entry it came by is written with what it did.
+//! Always true: an asker hears that an order is done when the batch that holds it is stored. An
+//! order of the stream is carried out once, because the id of its entry is written together with
+//! its effects.
 
 use kernel::{Deadline, Fault, reply};
 
@@ -14,7 +15,7 @@ use crate::store::write;
 use crate::world::orders::{Command, Effect, Order};
 
 impl Engine {
-    /// Where a new leader goes on in the stream of orders.
+    /// The entry of the stream of orders after which a new leader goes on.
     pub(super) async fn begin_to_hear(&self) -> Result<String, Fault> {
         let get = cmd(&["GET", self.keys.heard().as_str()]);
         let heard = self.store.call(&get, Deadline::after(PATIENCE)).await?;
@@ -92,7 +93,7 @@ impl Engine {
         }
     }
 
-    /// What an effect adds to the next batch, and who hears of it.
+    /// Adds an effect's writes to the next batch, and its asker to those who hear of it.
     fn note(&self, turn: &mut Turn, effect: Effect, asker: Option<Asker>) {
         turn.extra.extend(write::effect(&turn.world, self.keys, &effect, self.clock.now_ms()));
         match &effect {

@@ -1,7 +1,7 @@
-//! When the next tick is due and how much game time it covers.
+//! The pace of ticks: when the next one is due and how much game time it covers.
 //!
-//! Ticks are due at `t0 + k / rate` on the monotonic clock, counted from a base that moves when the rate changes, so a
-//! late tick is caught up and no time is lost. Game time is whole nanoseconds.
+//! Ticks are due at `t0 + k / rate` on the monotonic clock, counted from a base that moves when the
+//! rate changes, so a late tick is caught up and no time is lost. Game time is whole nanoseconds.
 
 use std::time::Duration;
 

@@ -64,7 +64,7 @@ pub struct ShipSeen {
     pub reference: usize,
     /// In the order in which they act.
     pub rules: Arc<Vec<Rule>>,
-    /// What it flies by itself, or flew a minute ago.
+    /// The maneuver it flies, or flew a minute ago.
     pub maneuver: Option<Box<Maneuver>>,
 }
 

@@ -1,8 +1,9 @@
 //! One batch to the store: `MULTI … EXEC` on one server, in order on a Cluster.
 //!
-//! Always true: a tick makes no key. The name of the store is watched, so a store that is emptied or exchanged takes
-//! nothing; everything else that is written to is asked for right before `EXEC`. What is deleted between that question
-//! and `EXEC` shows in the answers, and is deleted again at once.
+//! Always true: a tick makes no key. The name of the store is watched, so a store that is emptied
+//! or exchanged takes nothing; everything else that is written to is asked for right before `EXEC`.
+//! A key that is deleted between that question and `EXEC` shows in the answers, and is deleted
+//! again at once.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::keys::Keys;
 use crate::store::batch::Batch;
 use crate::store::cmd;
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Landed {
     Stored,

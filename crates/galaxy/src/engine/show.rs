@@ -1,4 +1,4 @@
-//! What others see of the world and of the engine, and when those who gave an order hear of it.
+//! The view of the world and of the engine for others, and the answers to those who gave an order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ impl Engine {
             return;
         }
         let told = self.store.pipeline(&answers, Deadline::after(PATIENCE)).await;
-        // Who waits in vain is told that the outcome is unknown.
+        // An asker that waits in vain is told that the outcome is unknown.
         if let Err(fault) = told.and_then(|all| all.into_iter().collect::<Result<Vec<_>, _>>()) {
             tracing::debug!(%fault, "other servers were not told what became of their orders");
         }

@@ -1,4 +1,5 @@
-//! How an engine stands to the world, said once per change: in the log, and to everybody who looks.
+//! The standing of an engine towards the world, said once per change: in the log, and to everybody
+//! who looks.
 
 use std::sync::Arc;
 
@@ -29,7 +30,8 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// What an operator must know and do, when the world cannot be ticked for a reason that does not pass.
+    /// The alarm for an operator, with what to do, when the world cannot be ticked for a reason
+    /// that does not pass.
     pub fn alarm(self) -> Option<&'static str> {
         match self {
             Standing::Emptied => Some(

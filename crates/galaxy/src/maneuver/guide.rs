@@ -1,7 +1,7 @@
-//! Guidance: where the nose goes and how long the engine burns in the next tick.
+//! Guidance: the direction of the nose and the length of the burn in the next tick.
 //!
-//! The engine is cut by the step of the physics in which the wanted speed is reached, not by the tick, so a long tick
-//! overshoots no more than a short one.
+//! The engine is cut by the step of the physics in which the wanted speed is reached, not by the
+//! tick, so a long tick overshoots no more than a short one.
 
 use uuid::Uuid;
 
@@ -32,7 +32,7 @@ const ARRIVED_MS: f64 = 3.0;
 /// A rendezvous brakes with this share of the engine, so that there is some left for corrections.
 const BRAKES_WITH: f64 = 0.5;
 
-/// What guidance says of a maneuver.
+/// The verdict of guidance on a maneuver.
 #[derive(Clone, Copy)]
 pub(super) enum Verdict {
     GoOn,

@@ -1,5 +1,5 @@
-//! What the pilot and the controller set on a ship: kept as numbers, so that a tick sees without spelling them whether
-//! one of them changed.
+//! The controls that the pilot and the controller set on a ship. They are kept as numbers, so that
+//! a tick sees without spelling them whether one of them changed.
 
 use super::{Target, Written};
 use crate::model::text;

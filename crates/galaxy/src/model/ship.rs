@@ -7,17 +7,17 @@ use crate::model::text::{self, words};
 use crate::physics::hull::Mode;
 use crate::physics::{Hull, Quat, ShipClass, Vec3};
 
-/// What a ship looks at.
+/// The target that a ship looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// Body name, ship id, station id or Lagrange key.
     pub id: String,
-    /// Which of those.
+    /// The kind of thing that the id names.
     pub kind: TargetKind,
 }
 
 words! {
-    /// What kind of thing that is.
+    /// The kind of a target.
     pub enum TargetKind {
         Body = "body",
         Ship = "ship",
@@ -41,13 +41,13 @@ pub struct ShipRecord {
     pub velocity: Vec3,
     /// Controls, attitude, fuel.
     pub hull: Hull,
-    /// What the target modes look at.
+    /// The target that the target modes look at.
     pub target: Option<Target>,
-    /// Where it is docked.
+    /// The station at which the ship is docked.
     pub docked: Option<Uuid>,
-    /// Since which tick.
+    /// The tick since which it is docked.
     pub docked_at_tick: u64,
-    /// Where it stands.
+    /// The body on which the ship stands.
     pub landed: Option<String>,
     /// Whether nobody flies it.
     pub is_npc: bool,

@@ -17,7 +17,7 @@ pub struct StationRecord {
     pub mass: f64,
     /// Room to keep around it, m.
     pub radius: f64,
-    /// What it goes round.
+    /// The body that the station orbits.
     pub parent_body: String,
     /// Which system it is in.
     pub system_id: String,
@@ -77,7 +77,8 @@ impl StationRecord {
         Ok(station)
     }
 
-    /// All fields of a new one, in the order of the seed. Its attitude is written once, in this form, for ever.
+    /// All fields of a new station, in the order of the seed. The attitude is written once, in this
+    /// form, for ever.
     pub fn write(&self, kind: StationKind, id: &str) -> Written {
         let mut out = vec![(kind.id_field(), id.to_owned()), ("name", self.name.clone())];
         out.extend(write_motion(self.position, self.velocity));

@@ -1,7 +1,8 @@
 //! Values as the hashes spell them: one canonical form written, every sensible one read.
 //!
-//! Written: floats as Python's `repr`, vectors as one JSON array with `, ` between, no negative zero. Read: any JSON
-//! number or array of numbers, any white space; what is not finite is refused.
+//! Written: floats as Python's `repr`, vectors as one JSON array with `, ` between, no negative
+//! zero. Read: any JSON number or array of numbers, any white space; a number that is not finite is
+//! refused.
 
 use jiff::Timestamp;
 use kernel::numbers::{Dialect, push_float};

@@ -1,4 +1,4 @@
-//! Directions: where the nose points in each mode, what can be pointed at, and Lagrange's five points.
+//! Directions: the nose in each mode, the marks that can be pointed at, and Lagrange's five points.
 
 use super::hull::{Hull, Mode};
 use super::{Frame, Quat, Vec3, kepler};
@@ -8,7 +8,7 @@ const TOO_SLOW: f64 = 0.1;
 /// Shorter than this fraction of the whole, a difference is noise.
 const TOO_SHORT: f64 = 1e-6;
 
-/// What a ship can look at, fixed for one tick.
+/// A mark that a ship can look at, fixed for one tick.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Mark {
     /// A body, by its index.
@@ -37,7 +37,7 @@ pub struct Lagrange {
     pub point: u8,
 }
 
-/// Where a ship is when it asks for a direction.
+/// The place of a ship when it asks for a direction.
 pub struct View<'a> {
     /// GM of the bodies.
     pub gm: &'a [f64],

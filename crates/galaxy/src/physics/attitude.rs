@@ -1,19 +1,20 @@
-//! How a ship turns: the controller that asks for torque, the wheels and thrusters that give it, and the rotation
-//! that follows.
+//! The attitude of a ship: the controller that asks for torque, the wheels and thrusters that give
+//! it, and the rotation that follows.
 //!
-//! Momentum is the state that is integrated, in inertial axes: wheels move it between themselves and the hull and
-//! cannot change the whole, so it is kept to the last digits whatever the step.
+//! Momentum is the state that is integrated, in inertial axes: wheels move it between themselves
+//! and the hull and cannot change the whole, so it is kept to the last digits whatever the step.
 
 use super::hull::{Hull, Mode};
 use super::{Quat, Vec3, aim};
 
-/// What the thrusters and wheels do about each axis for one step.
+/// The torque of wheels and thrusters about each axis for one step.
 struct Torque {
     wheel: Vec3,
     rcs: Vec3,
 }
 
-/// What the nose should do: a rotation still to make and a rate to have, both about the body axes.
+/// The rotation wanted of the nose: an angle still to turn and a rate to have, both about the body
+/// axes.
 struct Wanted {
     turn: Vec3,
     rate: Vec3,

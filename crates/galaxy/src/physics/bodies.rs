@@ -8,7 +8,7 @@ use super::{LONGEST_STEP_S, Vec3, steps};
 /// Pairs closer than this do not pull: something is wrong with them, and a force without bound helps nobody.
 const TOO_CLOSE_M: f64 = 1e-10;
 
-/// Where the bodies are at one instant.
+/// The places, velocities and accelerations of the bodies at one instant.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Frame {
     /// Metres from the barycentre.
@@ -24,8 +24,9 @@ pub struct Frame {
 pub struct Bodies {
     gm: Vec<f64>,
     now: Frame,
-    /// What the last drift rounded away. Half a second moves Neptune by few units of its last digit, always rounded
-    /// the same way: without this it would be a metre off after a day.
+    /// The remainder that the last drift rounded away. Half a second moves Neptune by few units of
+    /// its last digit, always rounded the same way: without the remainder it would be a metre off
+    /// after a day.
     lost: Vec<Vec3>,
 }
 
@@ -54,7 +55,7 @@ impl Bodies {
         &self.gm
     }
 
-    /// Where they are.
+    /// The bodies at the present instant.
     pub fn now(&self) -> &Frame {
         &self.now
     }
@@ -146,7 +147,7 @@ impl Bodies {
 }
 
 impl Track {
-    /// How many steps.
+    /// The number of steps.
     pub fn steps(&self) -> usize {
         self.frames.len() - 1
     }

@@ -2,7 +2,7 @@
 
 use super::{G0, Vec3};
 
-/// What all ships of a class have in common.
+/// The data that all ships of a class have in common.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShipClass {
     /// As stored in `ship_class`.
@@ -77,7 +77,7 @@ impl ShipClass {
         CLASSES.iter().find(|class| class.name == name)
     }
 
-    /// What a new player flies.
+    /// The class of a new player's ship.
     pub fn first() -> &'static ShipClass {
         &CLASSES[0]
     }

@@ -94,7 +94,7 @@ impl Fleet {
         Some((craft, hull.map(|hull| *hull)))
     }
 
-    /// Where a craft is.
+    /// The place and velocity of a craft.
     pub fn craft(&self, id: CraftId) -> Option<Craft> {
         let Slot { block, lane } = (*self.slots.get(id.index())?)?;
         let block = &self.blocks[block];

@@ -1,12 +1,13 @@
-//! A ship's own state: controls, fuel, attitude, and what its engines do in a step.
+//! A ship's own state: controls, fuel, attitude, and the work of its engines in a step.
 //!
-//! Always true: fuel is never below zero, and when it ends inside a step the burn ends there, exactly.
+//! Always true: fuel is never below zero, and when it ends inside a step the burn ends there,
+//! exactly.
 
 use super::{Quat, ShipClass, Vec3, aim::Mark};
 use crate::model::text::words;
 
 words! {
-    /// Where the nose is kept.
+    /// The direction in which the nose is kept.
     #[derive(Default)]
     pub enum Mode {
         #[default]
@@ -30,18 +31,18 @@ impl Mode {
     }
 }
 
-/// What a ship is and what its pilot asks for.
+/// The state of a ship and the inputs of its pilot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hull {
-    /// What all ships of its class have in common.
+    /// The data that all ships of its class have in common.
     pub class: &'static ShipClass,
     /// Mass without fuel, kg.
     pub dry_mass: f64,
-    /// What refuelling fills up to, kg.
+    /// The fuel up to which refuelling fills, kg.
     pub fuel_capacity: f64,
     /// kg; a stored value above the capacity is kept.
     pub fuel: f64,
-    /// What rounding left out of `fuel`: short burns add up to long ones.
+    /// The remainder that rounding left out of `fuel`: short burns add up to long ones.
     pub fuel_lost: f64,
     /// From body axes to inertial ones: X right, Y up, Z forward.
     pub attitude: Quat,
@@ -57,11 +58,11 @@ pub struct Hull {
     pub thrust_level: f64,
     /// Damps what nobody asked for.
     pub hold: bool,
-    /// Where the nose is kept.
+    /// The direction in which the nose is kept.
     pub mode: Mode,
     /// The attitude that `hold` keeps.
     pub held: Option<Quat>,
-    /// What the target modes look at, in this tick.
+    /// The mark that the target modes look at, in this tick.
     pub mark: Option<Mark>,
     /// The last direction that could be computed, for moments when it cannot.
     pub last_aim: Option<Vec3>,

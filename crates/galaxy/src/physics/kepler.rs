@@ -37,7 +37,8 @@ fn series(x: f64, k: u32) -> f64 {
     first * sum
 }
 
-/// Where a craft at `r` with velocity `v` relative to a centre of `mu` is after `dt` seconds.
+/// The place and velocity after `dt` seconds of a craft at `r` with velocity `v` relative to a
+/// centre of `mu`.
 #[expect(clippy::many_single_char_names, reason = "the letters of the two-body problem")]
 pub fn propagate(mu: f64, r: Vec3, v: Vec3, dt: f64) -> (Vec3, Vec3) {
     let r0 = r.length();

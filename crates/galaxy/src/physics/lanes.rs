@@ -28,7 +28,7 @@ pub(super) struct Block {
     pub(super) hulls: [Option<Box<Hull>>; LANES],
 }
 
-/// What each lane's engines add to its velocity, in the two halves of a step.
+/// The velocity that each lane's engines add, in the two halves of a step.
 #[derive(Default)]
 pub(super) struct Burns {
     pub(super) first: [Lane; 3],

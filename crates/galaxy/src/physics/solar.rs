@@ -1,8 +1,8 @@
-//! The bodies of Sol: what they are, where they were at J2000, and where they are at any date.
+//! The bodies of Sol: their data, their places at J2000, and their places at any date.
 //!
-//! `data/sol.tsv` has masses, radii and the state at J2000; `data/planets.tsv` the mean elements of the planets. From
-//! those, planets at a date are good to some hundred arc seconds: for play, not for navigation. Moons go round their
-//! planet as they did at J2000, each on its own ellipse.
+//! `data/sol.tsv` has masses, radii and the state at J2000; `data/planets.tsv` the mean elements of
+//! the planets. From those, planets at a date are good to some hundred arc seconds: for play, not
+//! for navigation. Moons go round their planet as they did at J2000, each on its own ellipse.
 
 use std::sync::LazyLock;
 
@@ -20,7 +20,7 @@ const CENTURY_S: f64 = 36_525.0 * 86_400.0;
 pub struct Body {
     /// Case matters: `Earth`.
     pub name: &'static str,
-    /// What it goes round.
+    /// The body that it orbits.
     pub parent: Option<usize>,
     /// m³/s².
     pub gm: f64,
@@ -113,12 +113,12 @@ impl System {
         self.bodies.iter().position(|body| body.name == name)
     }
 
-    /// What everything goes round.
+    /// The star that everything orbits.
     pub fn star(&self) -> usize {
         0
     }
 
-    /// What goes round a body.
+    /// The bodies that orbit a body.
     pub fn moons(&self, of: usize) -> &[usize] {
         &self.moons[of]
     }
@@ -143,7 +143,8 @@ impl System {
         for planet in self.moons(self.star()) {
             let moons = self.moons(*planet);
             let of_moons: Vec<_> = moons.iter().map(|moon| self.moon_about(*moon, since)).collect();
-            // What the elements describe is the planet for all but one: with a heavy moon it is their barycentre.
+            // The elements describe the planet for all but one: with a heavy moon they describe
+            // their barycentre.
             let barycentre = self.elements(*planet).is_some_and(|elements| elements.name == "EM");
             let mut state = self.planet_about_star(*planet, since);
             if barycentre {

@@ -1,4 +1,4 @@
-//! What rules do: up to five actions, in their order.
+//! Actions of rules: up to five, in their order.
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use crate::physics::hull::Mode;
 /// Characters of an alert at most.
 const LONGEST_MESSAGE: usize = 200;
 
-/// What a rule does.
+/// An action of a rule.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Action {
     SetThrust(f64),

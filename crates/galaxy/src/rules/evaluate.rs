@@ -18,15 +18,15 @@ const WORTH_SHARING: usize = 512;
 /// Something a pilot is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alert {
-    /// Whose ship.
+    /// The ship.
     pub ship_id: Uuid,
-    /// Which rule.
+    /// The rule.
     pub rule_id: Uuid,
-    /// What.
+    /// The message.
     pub message: String,
 }
 
-/// What the rules of a tick did beyond setting controls.
+/// The effects of a tick's rules beyond setting controls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Automated {
     pub(crate) alerts: Vec<Alert>,

@@ -1,5 +1,6 @@
-//! What moved on in the store while it was read is put back to the engine's copy: the fields that the tick writes, and
-//! no other. A value that says the same in other words keeps the words it was stored in.
+//! The overlay of the engine's copy on a world that moved on while it was read: the fields that the
+//! tick writes are put back, and no other. A value that says the same in other words keeps the
+//! words it was stored in.
 
 use uuid::Uuid;
 
@@ -86,7 +87,7 @@ fn ship(state: &mut SnapshotState, world: &World, id: Uuid) {
     }
 }
 
-/// What it flies by itself, and which of its rules are on.
+/// Puts back the ship's maneuver, and which of its rules are on.
 fn automation(state: &mut SnapshotState, world: &World, id: Uuid, name: &str) {
     let Some(ship) = world.ships.get(&id) else { return };
     let started = |fields: &Fields| fields.get("started_tick").and_then(|tick| tick.parse().ok());
@@ -110,8 +111,8 @@ fn automation(state: &mut SnapshotState, world: &World, id: Uuid, name: &str) {
     }
 }
 
-/// Ships and stations that came after the tick are in no snapshot of it. What the engine cannot read stays: it is not
-/// in the copy either, and somebody may mend it.
+/// Removes ships and stations that came after the tick: they are in no snapshot of it. A hash that
+/// the engine cannot read stays: it is not in the copy either, and somebody may mend it.
 fn later_ones(state: &mut SnapshotState, world: &World) {
     use crate::model::{HOME_SYSTEM, ShipRecord, StationKind, StationRecord};
     let ours = |fields: &Fields| {

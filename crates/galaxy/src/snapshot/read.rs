@@ -1,7 +1,7 @@
 //! The world out of the store, by its indexes: hashes as they are, byte for byte.
 //!
-//! The tick is read before and after. When it did not move meanwhile, what was read is one moment; otherwise the
-//! engine's copy says what was true at its tick.
+//! The tick is read before and after. When it did not move meanwhile, the world read is of one
+//! moment; otherwise the engine's copy says what was true at its tick.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Back to a snapshot: what is to be removed, and what is to be written, in an order that may be cut short anywhere and
-//! repeated. The engine that holds the lock does it.
+//! Back to a snapshot: the keys to remove and the values to write, in an order that may be cut
+//! short anywhere and repeated. The engine that holds the lock does it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::snapshot::{Entities, SnapshotState};
 use crate::store::cmd;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What a restore replaces.
+/// The names of the keys that a restore replaces.
 const REPLACED: [&str; 11] = [
     "ship",
     "station",

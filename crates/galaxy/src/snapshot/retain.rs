@@ -1,4 +1,5 @@
-//! Which snapshots are kept: the last sixty, the last of each hour for a day, the last of each day for a week.
+//! Retention of snapshots: the last sixty, the last of each hour for a day, and the last of each
+//! day for a week are kept.
 
 use std::collections::BTreeSet;
 

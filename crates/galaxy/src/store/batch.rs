@@ -1,8 +1,8 @@
 //! The one write of a tick: everything that moved, then the time, then `game:tick`, last.
 //!
-//! A reader that sees tick N sees every entity at N or later. What changes rarely (fuel, wheels, controls) is written
-//! only when it did, so a name or a field of somebody else is never overwritten. Numbers are spelled straight into the
-//! bytes that are sent.
+//! A reader that sees tick N sees every entity at N or later. A field that changes rarely (fuel,
+//! wheels, controls) is written only when it did, so a name or a field of somebody else is never
+//! overwritten. Numbers are spelled straight into the bytes that are sent.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ const PIECE: usize = 256;
 /// Bytes of a ship that nobody touches, about.
 const SHIP_BYTES: usize = 340;
 
-/// What a tick writes.
+/// The writes of a tick.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// Entities, then `game:time` and `game:time_drift`; any order within a slot is fine on a Cluster.
@@ -45,9 +45,9 @@ impl Batch {
     }
 }
 
-/// What a ship's hash gets beside its motion.
+/// The fields of a ship's hash beside its motion.
 type Pairs = Vec<(&'static str, Cow<'static, str>)>;
-/// What the store will hold of ships of which something changed.
+/// The new stored state of ships of which something changed.
 type Changed = Vec<(CraftId, Stored)>;
 
 impl World {
@@ -225,7 +225,7 @@ impl Writer<'_> {
         Some((ship.craft, now))
     }
 
-    /// What changes rarely, and did.
+    /// The fields that change rarely, and did.
     fn pairs(&self, ship: &Ship, now: &Stored) -> Pairs {
         let was = ship.stored.as_ref();
         let mut pairs = Pairs::new();

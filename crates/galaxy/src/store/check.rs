@@ -1,5 +1,6 @@
-//! What holds the galaxy together beyond single keys: indexes and hashes, counts of sockets, ships that somebody flies,
-//! the game's own keys. The engine mends indexes at its start and every ten minutes; `worldkeep check` finds the rest.
+//! The check of the galaxy beyond single keys: indexes and hashes, counts of sockets, ships that
+//! somebody flies, the game's own keys. The engine mends indexes at its start and every ten
+//! minutes; `worldkeep check` finds the rest.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +34,7 @@ pub async fn reconcile(store: &Arc<dyn Store>) -> Result<Report, Fault> {
     Ok(report)
 }
 
-/// What is wrong beyond single keys and their indexes; put right where it can be and is asked for.
+/// Finds faults beyond single keys and their indexes; repairs those it can when asked to.
 pub async fn check(
     store: &Arc<dyn Store>,
     keys: Keys,
@@ -166,7 +167,7 @@ impl Looking<'_> {
         })
     }
 
-    /// Who is online: totals against the servers, servers without a lease.
+    /// Checks the players online: totals against the servers, servers without a lease.
     async fn sockets(&self) -> Result<Vec<Finding>, Fault> {
         let keys = self.keys;
         let (online, count, leases) = (keys.online(), keys.online_count(), keys.online_leases());

@@ -1,7 +1,9 @@
-//! What outlives the store: accounts and snapshots, in one SQLite file or in PostgreSQL.
+//! The database, which outlives the store: accounts and snapshots, in one SQLite file or in
+//! PostgreSQL.
 //!
-//! Every statement is written once, in PostgreSQL's words; for SQLite the casts and row locks are left out, which it
-//! does not need. Tables are made at opening and never changed by it. A password of the URL is never shown.
+//! Every statement is written once, in PostgreSQL's words; for SQLite the casts and row locks are
+//! left out, which it does not need. Tables are made at opening and never changed by it. A password
+//! of the URL is never shown.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,7 +23,7 @@ const FILE: &str = "galaxy.db";
 /// Held while tables are made, so that two servers that start at once do not both make them.
 const SCHEMA_LOCK: &str = "SELECT pg_advisory_xact_lock(2002)";
 
-/// Where the database is.
+/// The address of the database.
 #[derive(Clone, PartialEq, Eq)]
 pub enum DatabaseAddress {
     /// Nowhere: gone with the process.
@@ -68,9 +70,9 @@ pub enum DatabaseError {
     /// At the start.
     #[error("the database at {place} cannot be opened: {reason}; check its address and rights")]
     Open {
-        /// Where it was looked for.
+        /// The address that was tried.
         place: String,
-        /// What it said.
+        /// The database's answer.
         reason: String,
     },
     /// Later.
@@ -130,7 +132,7 @@ impl Database {
         Ok(database)
     }
 
-    /// Where it is, without password.
+    /// The address of the database, without password.
     pub fn place(&self) -> &DatabaseAddress {
         &self.place
     }

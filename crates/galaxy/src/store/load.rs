@@ -1,7 +1,7 @@
-//! The world from the store: what the engine starts from, and what it puts there when there is nothing.
+//! Loading: the engine reads the world from the store, and puts a new one there when there is none.
 //!
-//! A ship that cannot be read is set aside and told; the rest goes on. What no index names is not found: mending
-//! indexes is the work of `worldkeep check --repair`.
+//! A ship that cannot be read is set aside and told; the rest goes on. An entity that no index
+//! names is not found: mending indexes is the work of `worldkeep check --repair`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl Epoch {
     }
 }
 
-/// What was found.
+/// The world found in the store.
 pub struct Loaded {
     /// The world.
     pub world: World,
@@ -94,7 +94,8 @@ pub async fn load(
     Ok(Some(Loaded { world, aside }))
 }
 
-/// A new world: bodies and `game:*`, written in one step. What exists already of `game:*` is kept.
+/// Makes a new world: bodies and `game:*`, written in one step. Keys of `game:*` that exist already
+/// are kept.
 pub async fn create(
     store: &Arc<dyn Store>,
     keys: Keys,

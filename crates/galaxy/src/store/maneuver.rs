@@ -1,4 +1,4 @@
-//! The writes that bring `maneuver:{ship}` from what the store holds to what is flown.
+//! The writes that bring `maneuver:{ship}` from its stored state to the maneuver that is flown.
 
 use kernel::Cmd;
 

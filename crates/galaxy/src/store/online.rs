@@ -1,8 +1,10 @@
-//! Who is online: `connections:online`, exact for several sockets per player, several servers, and one that dies.
+//! The players online: `connections:online`, exact for several sockets per player, several servers,
+//! and one that dies.
 //!
-//! Each server counts its own sockets under a lease of fifteen seconds; a server whose lease is over is reaped by any
-//! other. A count is written as what it is, not by how much it changed, so that a write may be repeated; what could not
-//! be written is tried again with the next beat. Readers of the seed see an ordinary set of player ids.
+//! Each server counts its own sockets under a lease of fifteen seconds; a server whose lease is
+//! over is reaped by any other. A count is written as its value, not as a difference, so that a
+//! write may be repeated; one that failed is tried again with the next beat. Readers of the seed
+//! see an ordinary set of player ids.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,7 +46,7 @@ pub struct Online {
     here: Mutex<HashMap<Uuid, Here>>,
 }
 
-/// What became of a player when a socket came or went.
+/// The change of a player when a socket came or went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnlineChange {
     /// The first socket anywhere.
@@ -234,7 +236,7 @@ impl Online {
         Ok(players)
     }
 
-    /// How many are online.
+    /// The number of players online.
     pub async fn count(&self) -> Result<u64, Fault> {
         let answer = self.store.call(&cmd(&["SCARD", self.keys.online().as_str()]), by()).await?;
         Ok(reply::int(&answer).and_then(|n| u64::try_from(n).ok()).unwrap_or(0))

@@ -95,7 +95,7 @@ fn cleared(world: &World, keys: Keys, cleared: &Cleared, at_ms: u64) -> Option<V
     Some(cmds)
 }
 
-/// What rules and maneuvers did in a tick beyond setting controls.
+/// The writes for the effects of rules and maneuvers in a tick beyond setting controls.
 pub(crate) fn automated(world: &World, keys: Keys, stepped: &Stepped, at_ms: u64) -> Vec<Cmd> {
     let off = |(ship, rule): &(Uuid, Uuid)| {
         Some(cmd(&["HSET", keys.rule(*ship, *rule).ok()?.as_str(), "enabled", "false"]))

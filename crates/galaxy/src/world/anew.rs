@@ -6,7 +6,7 @@ use crate::model::StationKind;
 use crate::physics::{Bodies, Fleet};
 use crate::world::World;
 
-/// What was in a world before it began anew.
+/// The contents of a world before it began anew.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cleared {
     /// Ships, each with its rules.

@@ -1,4 +1,4 @@
-//! Docking and what a station does for a ship.
+//! Docking, and the services of a station for a ship.
 
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ const PUSH_MS: f64 = 0.5;
 /// kg per second of game time.
 pub(super) const REFUEL_RATE: f64 = 50.0;
 
-/// What a pilot asks of a station.
+/// A service that a pilot asks of a station.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Service {
     /// At a station, or at the nearest.

@@ -1,7 +1,8 @@
-//! What pilots, admins and other servers ask of the engine, and how the world obeys.
+//! Orders of pilots, admins and other servers to the engine, and how the world obeys.
 //!
-//! An order given on the engine's own server is handed over directly; any other comes through `galaxy:commands`. Both
-//! have the same shape. Inputs are clamped; what makes no sense is refused and changes nothing.
+//! An order given on the engine's own server is handed over directly; any other comes through
+//! `galaxy:commands`. Both have the same shape. Inputs are clamped; an order that makes no sense is
+//! refused and changes nothing.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -127,7 +128,7 @@ pub enum Order {
     },
 }
 
-/// Who asks what of which ship.
+/// An order with its giver and its ship.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {
     /// Unix milliseconds at which it was given.
@@ -136,11 +137,11 @@ pub struct Command {
     pub player_id: Option<String>,
     /// The ship it is about, if it is about one.
     pub ship_id: Option<Uuid>,
-    /// What.
+    /// The order.
     pub order: Order,
 }
 
-/// What obeying needs beyond the world in memory: writes of its own.
+/// The writes of an order beyond those of the tick.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Nothing: the next tick writes it.
@@ -149,16 +150,16 @@ pub enum Effect {
     Spawned(Uuid),
     /// A ship is gone, and its rules with it.
     Despawned {
-        /// Which.
+        /// The ship.
         ship: Uuid,
-        /// Its rules.
+        /// The ship's rules.
         rules: Vec<Uuid>,
     },
     /// A rule was made or replaced: ship and rule.
     Ruled(Uuid, Uuid),
     /// A rule is gone: ship and rule.
     Unruled(Uuid, Uuid),
-    /// Its new name.
+    /// A ship has a new name.
     Renamed(Uuid, String),
     /// A station or gate was made.
     Stationed(Uuid),

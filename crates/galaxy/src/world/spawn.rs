@@ -1,4 +1,5 @@
-//! Where new craft appear: by the number of spawns ever, so that two never appear in one place.
+//! The places where new craft appear: by the number of spawns ever, so that two never appear in one
+//! place.
 
 use uuid::Uuid;
 
@@ -12,12 +13,12 @@ const GOLDEN_ANGLE: f64 = 2.399_963_229_728_653;
 /// A place is free when nobody is nearer than this, m.
 const FREE_M: f64 = 500.0;
 
-/// Where ships appear.
+/// The place where ships appear.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Placement {
     /// A circle about a body, that high above its mean radius.
     Orbit {
-        /// Which body.
+        /// The name of the body.
         body: String,
         /// m.
         altitude: f64,
@@ -50,7 +51,8 @@ impl Default for Placement {
 }
 
 impl World {
-    /// Where the `k`-th spawn is, `k` from 1; `None` when the body or station does not exist.
+    /// The place and velocity of the `k`-th spawn, `k` from 1; `None` when the body or station does
+    /// not exist.
     pub fn spawn_point(&self, placement: &Placement, k: u64) -> Option<(Vec3, Vec3)> {
         #[expect(clippy::cast_precision_loss, reason = "an angle; 2^53 spawns are far away")]
         let angle = (k.saturating_sub(1) as f64 * GOLDEN_ANGLE) % std::f64::consts::TAU;

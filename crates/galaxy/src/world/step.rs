@@ -7,14 +7,14 @@ use crate::physics::{Craft, CraftId, Vec3};
 use crate::rules::{Alert, Automated};
 use crate::world::{World, dock};
 
-/// What a tick found worth telling.
+/// The events of a tick.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stepped {
     /// Ships whose state would have left the numbers; they stay where they were.
     pub not_finite: Vec<Uuid>,
     /// Ships that touched a surface in this tick, with the body.
     pub touched: Vec<(Uuid, String)>,
-    /// What rules tell pilots.
+    /// Alerts of rules to pilots.
     pub alerts: Vec<Alert>,
     /// Rules that disabled themselves or were disabled by another: ship and rule.
     pub disabled: Vec<(Uuid, Uuid)>,

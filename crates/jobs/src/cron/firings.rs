@@ -15,23 +15,24 @@ pub struct Firing {
     pub utc: String,
     /// Such as `2026-03-29T03:30:00+02:00`.
     pub local: String,
-    /// What a clock change did to it.
+    /// The effect of a clock change on the firing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockMark>,
 }
 
-/// What a clock change did to a firing.
+/// The effect of a clock change on a firing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum ClockMark {
-    /// Its local time is skipped on that day, so it fires as if the clock had not changed.
+    /// The local time is skipped on that day, so the firing happens as if the clock had not
+    /// changed.
     Moved {
         /// The local time that does not exist, such as `2026-03-29T02:30:00`.
         from: String,
     },
-    /// Its local time comes twice on that day; this is the first.
+    /// The local time comes twice on that day; this is the first.
     FirstOfTwo,
-    /// Its local time comes twice on that day; this is the second.
+    /// The local time comes twice on that day; this is the second.
     SecondOfTwo,
     /// The clock has changed since the firing before.
     Changed,

@@ -1,5 +1,5 @@
-//! From text to fields. Stricter than most: what would never fire or looks like a slip is refused with a
-//! sentence that names the field.
+//! From text to fields. The parser is stricter than most: an expression that would never fire or
+//! looks like a slip is refused with a sentence that names the field.
 
 use super::fields::{Days, Field};
 

@@ -23,7 +23,7 @@ impl Visit<'_> {
             return Ok(());
         }
         let status: Status = place.parse().unwrap_or(Status::Waiting);
-        // What is repaired leaves the list, so the list is read before.
+        // A repaired job leaves the list, so the list is read before.
         let (mut ids, mut from) = (Vec::new(), 0);
         loop {
             let part = jobs.stretch(status, from, TRIP).await?;
@@ -134,7 +134,7 @@ impl Visit<'_> {
 }
 
 impl Jobs {
-    /// What each job's state says; empty where it says nothing.
+    /// The word stored as each job's state; empty when there is none.
     pub(super) async fn said(&self, ids: &[String]) -> Result<Vec<(String, String)>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());

@@ -245,7 +245,7 @@ fn extras(raw: &RawValue) -> Read<Extras> {
             return Err(Error::invalid(CODE, format!("x.{name}"), sentence));
         }
     }
-    // Who fired a job is not for its sender to say.
+    // The definition that fired a job is not for its sender to name.
     known.cron_parent = None;
     Ok(known)
 }

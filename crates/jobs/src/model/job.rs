@@ -1,5 +1,5 @@
-//! A stored job: a view over its text. The text is what counts; edits change the members they own and keep
-//! every other byte.
+//! A stored job: a view over its text. The text is the truth; edits change the members they own and
+//! keep every other byte.
 
 use kernel::json::{self, Change};
 use serde_json::value::RawValue;
@@ -16,7 +16,7 @@ use super::text::Written;
 pub struct Malformed {
     /// The id it is stored under.
     pub id: String,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
 }
 
@@ -26,11 +26,11 @@ pub struct Job {
     text: String,
     /// The id it is stored under.
     pub id: String,
-    /// Its type: which handler runs it.
+    /// The job's type, which chooses the handler.
     pub kind: String,
-    /// When it runs.
+    /// The time to run it.
     pub schedule: Schedule,
-    /// What happens after a failure.
+    /// The rules after a failure.
     pub retry: Retry,
     /// 1 to 10; 7 and more go to the front.
     pub priority: u8,
@@ -44,7 +44,7 @@ pub struct Job {
     pub attempts: u32,
     /// Limits it asks for.
     pub rate_limit: Option<RateLimit>,
-    /// What we add.
+    /// The members that we add.
     pub x: Extras,
     payload: (usize, usize),
     metadata: (usize, usize),
@@ -88,7 +88,7 @@ impl Job {
         })
     }
 
-    /// What is stored for a new job that was checked: as if its text was read.
+    /// The stored form of a new job that was checked, as if its text was read.
     pub(crate) fn stored(new: NewJob, id: String, now_ms: u64) -> Result<Job, Malformed> {
         let Written { text, payload, metadata } = new.written(&id, now_ms);
         if !new.is_usual() {

@@ -9,7 +9,7 @@ use super::parts::{Extras, Schedule};
 use super::rules::{RateLimit, Retry, Target};
 use crate::error::Error;
 
-/// What happens when another job holds the uniqueness key.
+/// The treatment of a job when another one holds its uniqueness key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnConflict {
     /// The new one is refused, with the id of the old one.
@@ -39,22 +39,22 @@ pub struct Unique {
     pub key: String,
     /// How long the key is held at most; it is free again when the job ends.
     pub window: Duration,
-    /// What happens to a second one.
+    /// The treatment of a second job with this key.
     pub on_conflict: OnConflict,
 }
 
 /// A job to be dispatched. Nothing is checked before [`NewJob::validate`].
 #[derive(Debug, Clone, Default)]
 pub struct NewJob {
-    /// Its id; a UUID is made when it is absent.
+    /// The job's id; a UUID is made when it is absent.
     pub id: Option<String>,
-    /// Its type.
+    /// The job's type.
     pub kind: String,
     /// Raw JSON; `{}` when absent.
     pub payload: Option<String>,
-    /// When it runs.
+    /// The time to run it.
     pub schedule: Schedule,
-    /// What happens after a failure.
+    /// The rules after a failure.
     pub retry: Retry,
     /// 1 to 10, 5 when 0.
     pub priority: u8,
@@ -66,7 +66,7 @@ pub struct NewJob {
     pub metadata: Option<String>,
     /// Limits.
     pub rate_limit: Option<RateLimit>,
-    /// What we add.
+    /// The members that we add.
     pub x: Extras,
     /// At most one of its kind at a time.
     pub unique: Option<Unique>,
@@ -88,7 +88,7 @@ impl NewJob {
         NewJob { kind: kind.into(), payload: Some(payload.into()), ..NewJob::default() }
     }
 
-    /// Its id, which must not exist yet.
+    /// Sets the job's id, which must not exist yet.
     #[must_use]
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
@@ -124,7 +124,7 @@ impl NewJob {
         self
     }
 
-    /// What happens after a failure.
+    /// Sets the rules after a failure.
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = retry;

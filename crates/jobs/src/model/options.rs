@@ -1,13 +1,13 @@
-//! What can be set about a namespace. The defaults are the seed's numbers where it has them.
+//! Options of a namespace. The defaults are the seed's numbers where it has them.
 
 use std::time::Duration;
 
 use crate::error::Error;
 
-/// What becomes of firings that were missed while no scheduler ran.
+/// The treatment of firings that were missed while no scheduler ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Catchup {
-    /// They are dropped; the next one fires at its time.
+    /// Missed firings are dropped; the next one fires at its time.
     None,
     /// One fires for all of them.
     #[default]
@@ -59,7 +59,7 @@ pub struct Options {
     pub max_recoveries: u32,
     /// Whether each firing of a cron definition makes a job of its own.
     pub cron_instances: bool,
-    /// What becomes of firings that were missed.
+    /// The treatment of missed firings.
     pub cron_catchup: Catchup,
     /// How long a dispatch may take.
     pub enqueue_timeout: Duration,

@@ -1,4 +1,5 @@
-//! What a worker says about a job it ran, and what it gets back: the values of [`crate::Jobs::finish_and_claim`].
+//! A worker's report on a job it ran, and the answer to it: the values of
+//! [`crate::Jobs::finish_and_claim`].
 
 use serde::Serialize;
 
@@ -20,12 +21,12 @@ pub struct Claimed {
 pub enum Ending {
     /// It worked. `data` is raw JSON, absent when the handler returned nothing.
     Completed {
-        /// What the handler returned.
+        /// The handler's result.
         data: Option<String>,
     },
     /// It runs again.
     Retry {
-        /// Why.
+        /// The reason.
         failure: Failure,
         /// Unix milliseconds; 0 is at once.
         run_at: u64,
@@ -36,12 +37,12 @@ pub enum Ending {
     },
     /// It goes to the dead letters.
     Dead {
-        /// Why.
+        /// The reason.
         failure: Failure,
     },
     /// It ends as `failed` and is in no list: discarded, cancelled, expired.
     Failed {
-        /// Why.
+        /// The reason.
         failure: Failure,
     },
     /// It was not run to its end and goes back to the front, as if it had not been claimed.
@@ -49,8 +50,8 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// What the job's own rules say about a failure: dead when `skipOn` names it or no attempt is left, else a
-    /// retry after `delay_ms`, elsewhere when `rerouteOn` names it.
+    /// The ending by the job's own rules after a failure: dead when `skipOn` names it or no attempt
+    /// is left, else a retry after `delay_ms`, elsewhere when `rerouteOn` names it.
     pub fn after(job: &Job, failure: Failure, now_ms: u64, delay_ms: u64) -> Ending {
         let names = |list: &[String]| list.contains(&failure.name);
         if names(&job.retry.skip_on) || job.attempts >= job.retry.attempts {
@@ -67,7 +68,7 @@ impl Ending {
 pub struct Done {
     /// The job as it was claimed.
     pub job: Job,
-    /// How it ended.
+    /// The ending.
     pub ending: Ending,
     /// Milliseconds in the handler.
     pub took_ms: u64,
@@ -82,7 +83,7 @@ impl Done {
     }
 }
 
-/// What became of a [`Done`].
+/// The outcome of writing a [`Done`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wrote {
@@ -94,7 +95,7 @@ pub enum Wrote {
     Lost,
 }
 
-/// What a claim looked at.
+/// The counts of the jobs that a claim looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Scan {
@@ -112,22 +113,22 @@ pub struct Scan {
     pub malformed: u64,
 }
 
-/// What a claim got.
+/// The result of a claim.
 #[derive(Debug, Default)]
 pub struct Claims {
     /// The jobs, in the order of the list.
     pub jobs: Vec<Claimed>,
-    /// What it looked at.
+    /// The counts of the jobs it looked at.
     pub scan: Scan,
     /// Ids of unreadable jobs it met; the scheduler moves them to the dead letters.
     pub malformed: Vec<String>,
 }
 
-/// What [`crate::Jobs::finish_and_claim`] did.
+/// The result of [`crate::Jobs::finish_and_claim`].
 #[derive(Debug, Default)]
 pub struct Finished {
     /// One per outcome, in order.
     pub wrote: Vec<Wrote>,
-    /// What was claimed.
+    /// The jobs that were claimed.
     pub claims: Claims,
 }

@@ -1,5 +1,6 @@
-//! The parts of a job as values: state, schedule, our own `x` (retry, target and limits are in `rules`). Each writes the seed's bytes
-//! (absent members omitted, never `null`) and reads tolerantly.
+//! The parts of a job as values: state, schedule, our own `x` (retry, target and limits are in
+//! `rules`). Each writes the seed's bytes (absent members omitted, never `null`) and reads
+//! tolerantly.
 
 use std::fmt;
 use std::str::FromStr;
@@ -112,7 +113,7 @@ impl Schedule {
     }
 }
 
-/// What we add to a job, under `x`. Programs that do not know it keep it.
+/// The members that we add to a job, under `x`. Programs that do not know them keep them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Extras {

@@ -60,7 +60,7 @@ pub(crate) fn quote(text: &str) -> String {
 pub(super) struct Object<'a>(Vec<json::Member<'a>>);
 
 impl<'a> Object<'a> {
-    /// What is no object has no members.
+    /// The members of an object; a value that is no object has none.
     pub(super) fn of(raw: Option<&'a RawValue>) -> Object<'a> {
         let raw = raw.filter(|raw| raw.get() != "{}");
         Object(raw.and_then(|raw| json::members(raw.get()).ok()).unwrap_or_default())

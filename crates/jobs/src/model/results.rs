@@ -1,4 +1,4 @@
-//! What became of an attempt, and how far it is: the seed's result and progress values.
+//! The result and the progress of an attempt, as the seed stores them.
 
 use kernel::numbers::{Dialect, to_json};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use super::raw::{Object, quote};
 pub struct Failure {
     /// For people.
     pub message: String,
-    /// Where it happened, if known.
+    /// The stack trace, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
     /// The kind of error.
@@ -31,7 +31,7 @@ impl Failure {
 pub struct JobResult {
     /// Whether the attempt worked.
     pub success: bool,
-    /// What the handler returned; absent when it returned nothing.
+    /// The handler's result; absent when it returned nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Box<RawValue>>,
     /// Why it failed.
@@ -99,7 +99,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Its stored bytes.
+    /// The stored bytes of the progress.
     pub fn text(&self, now_ms: u64) -> String {
         let percent = if self.percent.is_nan() { 0.0 } else { self.percent.clamp(0.0, 100.0) };
         let percent = to_json(&percent, Dialect::JavaScript).expect("a number is always JSON");

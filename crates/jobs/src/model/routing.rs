@@ -9,16 +9,16 @@ use serde_json::Value;
 
 use crate::model::{Worker, WorkerFacts};
 
-/// What a worker is, as it tells the claim script.
+/// The facts that a worker tells the claim script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Its id.
+    /// The worker's id.
     pub server_id: String,
-    /// Its stacks, the main one first.
+    /// The worker's stacks, the main one first.
     pub stack: Vec<String>,
-    /// Its regions, the main one first.
+    /// The worker's regions, the main one first.
     pub region: Vec<String>,
-    /// What it can do.
+    /// The worker's capabilities.
     pub capabilities: Vec<String>,
     /// The types it has handlers for; `None` takes any.
     pub types: Option<Vec<String>>,
@@ -70,7 +70,7 @@ pub struct Route {
 pub struct Miss {
     /// `type`, `exclude`, `server`, `stack`, `capabilities` or `region`.
     pub criterion: &'static str,
-    /// What the job asks for and this worker lacks, as a sentence.
+    /// A sentence with the need of the job that this worker does not meet.
     pub sentence: String,
 }
 
@@ -96,7 +96,8 @@ impl Route {
         }
     }
 
-    /// Reads a job's stored text: its target, its type, and who must not run it. What cannot be read has none.
+    /// Reads a job's stored text: its target, its type, and the workers that must not run it. A
+    /// text that cannot be read has none of them.
     pub fn of_job(text: &str) -> Route {
         let job: Value = serde_json::from_str(text).unwrap_or_default();
         let target = job.get("target").map(Route::of).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The rules of a job as values: what happens after a failure, who may run it, how many at once. Written as the
-//! seed has them, read tolerantly.
+//! The rules of a job as values: retries after a failure, the workers that may run it, how many run
+//! at once. They are written as the seed has them and read tolerantly.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -59,7 +59,7 @@ impl Backoff {
     }
 }
 
-/// What happens after a failure.
+/// The rules after a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Retry {
@@ -125,10 +125,10 @@ pub struct Target {
     /// Stacks such as `node`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,
-    /// What the worker can do.
+    /// The capabilities that the worker needs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
-    /// Where the worker is.
+    /// The regions in which the worker may be.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub region: Vec<String>,
     /// How entries combine; `any` when absent.

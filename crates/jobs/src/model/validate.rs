@@ -1,4 +1,5 @@
-//! What may be dispatched. One function per part; each refusal names its field and says what would be right.
+//! The checks of a job before it is dispatched. One function per part; each refusal names its field
+//! and says what would be right.
 
 use kernel::json;
 use serde_json::value::RawValue;
@@ -16,7 +17,8 @@ const THIRTY_DAYS_MS: u64 = 30 * 86_400_000;
 /// Entries of a list in `target`, `retry` and `dependsOn`.
 const LIST_MAX: usize = 64;
 const DEPENDS_MAX: usize = 1_000;
-/// What a path may end with after its last colon; an id or a type must not look like that.
+/// The words that a path may end with after its last colon; an id or a type must not look like
+/// that.
 const VERBS: &[&str] = &[
     "batch", "bury", "cancel", "fire", "pause", "purge", "quiet", "requeue", "resume", "retry",
     "runNow", "stop",

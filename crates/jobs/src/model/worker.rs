@@ -1,4 +1,4 @@
-//! Workers: what a claim needs to know of one, and its entry in the registry.
+//! Workers: the facts that a claim needs of one, and its entry in the registry.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,16 +10,17 @@ use super::raw::{Object, quote};
 use crate::error::Error;
 use crate::store::workers::ALIVE_MS;
 
-/// What a claim says of its worker. Clones share what the worker remembers of the queue's head.
+/// The facts that a claim tells of its worker. Clones share the worker's memory of the queue's
+/// head.
 #[derive(Debug, Clone)]
 pub struct WorkerFacts {
-    /// Who it is.
+    /// The worker's id.
     pub server_id: String,
     /// Such as `rust`.
     pub stack: String,
-    /// Where it is.
+    /// The worker's region.
     pub region: Option<String>,
-    /// What it can do.
+    /// The worker's capabilities.
     pub capabilities: Vec<String>,
     /// The types it has handlers for; `None` takes any.
     pub types: Option<Vec<String>>,
@@ -29,16 +30,17 @@ pub struct WorkerFacts {
     said: OnceLock<Said>,
 }
 
-/// What every claim says of its worker, written once.
+/// The facts of a worker in the form of the claim script, written once.
 #[derive(Debug, Clone)]
 pub(crate) struct Said {
     /// JSON of what targets compare.
     pub(crate) routing: String,
-    /// Its types, each between line ends; empty for any.
+    /// The worker's types, each between line ends; empty for any.
     pub(crate) types: String,
 }
 
-/// Where the jobs end that this worker can never run and that stand at the head of the list.
+/// The memory of the jobs at the head of the list that this worker can never run, up to the last of
+/// them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
     /// The head when it was looked at.
@@ -76,7 +78,7 @@ impl WorkerFacts {
         })
     }
 
-    /// What a claim says of it. The first claim settles it.
+    /// The facts in the form of the claim script. The first claim settles them.
     pub(crate) fn said(&self) -> &Said {
         self.said.get_or_init(|| {
             let region: Vec<&String> = self.region.iter().collect();
@@ -90,7 +92,7 @@ impl WorkerFacts {
         })
     }
 
-    /// Its stack, which is `rust` otherwise.
+    /// Sets the worker's stack, which is `rust` otherwise.
     #[must_use]
     pub fn stack(mut self, stack: impl Into<String>) -> Self {
         self.stack = stack.into();
@@ -98,7 +100,7 @@ impl WorkerFacts {
         self
     }
 
-    /// Where it is.
+    /// Sets the worker's region.
     #[must_use]
     pub fn region(mut self, region: impl Into<String>) -> Self {
         self.region = Some(region.into());
@@ -106,7 +108,7 @@ impl WorkerFacts {
         self
     }
 
-    /// What it can do.
+    /// Sets the worker's capabilities.
     #[must_use]
     pub fn capabilities<S: Into<String>>(mut self, all: impl IntoIterator<Item = S>) -> Self {
         self.capabilities = all.into_iter().map(Into::into).collect();
@@ -136,12 +138,12 @@ fn check_server_id(id: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a worker registers beside its facts.
+/// The data that a worker registers beside its facts.
 #[derive(Debug, Clone, Default)]
 pub struct Registration {
-    /// Its process.
+    /// The worker's process id.
     pub pid: u32,
-    /// Its machine.
+    /// The worker's host name.
     pub hostname: String,
     /// The version of its program.
     pub version: String,
@@ -181,19 +183,19 @@ impl Registration {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Worker {
-    /// Who it is.
+    /// The worker's id.
     pub server_id: String,
     /// Such as `node`.
     pub stack: String,
-    /// Where it is.
+    /// The worker's region.
     pub region: Option<String>,
-    /// What it can do.
+    /// The worker's capabilities.
     pub capabilities: Vec<String>,
     /// Unix milliseconds.
     pub last_seen: i64,
-    /// Its process.
+    /// The worker's process id.
     pub pid: i64,
-    /// Its machine.
+    /// The worker's host name.
     pub hostname: String,
     /// The version of its program, if it says.
     pub version: Option<String>,
@@ -209,7 +211,7 @@ pub struct Worker {
     pub alive: bool,
     /// The jobs it holds.
     pub jobs: Vec<String>,
-    /// What it was asked to do: `quiet` or `stop`.
+    /// The order the worker was given: `quiet` or `stop`.
     pub asked: Option<String>,
 }
 

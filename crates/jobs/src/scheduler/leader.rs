@@ -1,16 +1,14 @@
-//! Who leads: `scheduler:lock` with a life of 30 seconds, renewed every 10 (seed). A leader that dies is
-//! followed after at most that life; one that stops gives the lock back.
+//! The leader: it holds `scheduler:lock` with a life of 30 seconds, renewed every 10 (seed). A
+//! leader that dies is followed after at most that life; one that stops gives the lock back.
 
 use std::time::Duration;
 
-use kernel::{Deadline, Script, reply};
+use kernel::{Deadline, reply};
 
 use crate::error::Error;
+use crate::scripts::LEAD;
 use crate::store::Jobs;
 use crate::worker::hostname;
-
-pub(crate) static LEAD: Script =
-    Script::new("lead", include_str!(concat!(env!("OUT_DIR"), "/lead.lua")));
 
 /// The lock's life (seed).
 const LIFE_S: u64 = 30;
@@ -84,11 +82,10 @@ impl Leader {
         })
         .to_string();
         let (life, now) = (LIFE_S.to_string(), self.jobs.now_ms().to_string());
-        let kept =
-            if self.jobs.options().events { kernel::EVENTS_KEPT.to_string() } else { "0".into() };
+        let kept = if self.jobs.options().events { kernel::EVENTS_KEPT } else { "0" };
         let keys = [&space.scheduler_lock, &space.scheduler_leader, &space.events];
         let keys = keys.map(kernel::keyspace::Key::as_bytes);
-        let args = [verb, &self.id, &life, &text, &now, &kept].map(str::as_bytes);
+        let args = [verb, &self.id, &life, &text, &now, kept].map(str::as_bytes);
         let by = Deadline::after(self.jobs.options().call_timeout);
         let reply = self.jobs.store().script(&LEAD, &keys, &args, by).await?;
         Ok(reply::text(&reply).unwrap_or_default().to_owned())

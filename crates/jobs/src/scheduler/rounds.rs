@@ -1,4 +1,4 @@
-//! What only the leader does, each at its own pace.
+//! The rounds that only the leader makes, each at its own pace.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -7,14 +7,14 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::model::{Job, Status, check_type};
 use crate::scripts::{BURY, CANCEL, PAUSE, REMOVE, REQUEUE, RESUME};
-use crate::store::definitions::{Fired, contended};
+use crate::store::definitions::Fired;
 use crate::store::wire::texts;
 use crate::store::{Jobs, cmd};
 
 /// Ids in one step of a bulk action.
 pub(crate) const BULK: usize = 100;
 
-/// What cancelling did.
+/// The outcome of cancelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cancelled {
@@ -74,27 +74,30 @@ impl Jobs {
     pub(crate) async fn requeue(
         &self,
         id: &str,
-        allowed: &str,
+        allowed: &'static str,
         verb: &'static str,
-        edit: impl Fn(&Job) -> Result<String, Error>,
+        edit: impl Fn(&Job) -> Result<String, Error> + Send + 'static,
     ) -> Result<Job, Error> {
-        for _ in 0..10 {
-            let Some(old) = self.text_of(id).await? else { return Err(Error::no_job(id)) };
-            let Ok(job) = Job::read(id, &*old) else {
-                return Err(refusal("refused", id, "unreadable", verb));
+        let name = id.to_owned();
+        let rule = move |jobs: Jobs, old: Option<&str>| {
+            let old = old.ok_or_else(|| Error::no_job(&name))?.to_owned();
+            let Ok(job) = Job::read(&*name, &*old) else {
+                return Err(refusal("refused", &name, "unreadable", verb));
             };
-            let new = edit(&job)?;
-            let answers = self.requeue_many(allowed, &[(id, &old, &new)]).await?;
-            match answers.into_iter().next() {
-                Some((word, _)) if word == "done" => {
-                    return Job::read(id, new).map_err(|_| Error::no_job(id));
+            let (id, new) = (name.clone(), edit(&job)?);
+            Ok(async move {
+                let answers = jobs.requeue_many(allowed, &[(&id, &old, &new)]).await?;
+                match answers.into_iter().next() {
+                    Some((word, _)) if word == "done" => {
+                        Job::read(&*id, new).map(Some).map_err(|_| Error::no_job(&id))
+                    }
+                    Some((word, _)) if word == "changed" => Ok(None),
+                    Some((word, status)) => Err(refusal(&word, &id, &status, verb)),
+                    None => Err(Error::no_job(&id)),
                 }
-                Some((word, _)) if word == "changed" => {}
-                Some((word, status)) => return Err(refusal(&word, id, &status, verb)),
-                None => break,
-            }
-        }
-        Err(contended(id))
+            })
+        };
+        self.change(id, rule).await
     }
 
     /// One step for several jobs: id, the text as it was read, the text as it shall be.

@@ -14,9 +14,9 @@ use crate::store::{Jobs, cmd};
 /// Jobs to be counted together.
 #[derive(Debug, Clone, Default)]
 pub struct NewBatch {
-    /// Its id; made when absent.
+    /// The batch's id; made when absent.
     pub id: Option<String>,
-    /// Its jobs.
+    /// The batch's jobs.
     pub jobs: Vec<NewJob>,
     /// Runs when all of them have ended.
     pub callback: Option<NewJob>,
@@ -26,15 +26,15 @@ pub struct NewBatch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Batch {
-    /// Its id.
+    /// The batch's id.
     pub id: String,
-    /// How many jobs it has.
+    /// The number of jobs.
     pub total: u64,
-    /// How many have not ended.
+    /// The number of jobs that have not ended.
     pub pending: u64,
-    /// How many completed.
+    /// The number of jobs that completed.
     pub completed: u64,
-    /// How many failed or are dead.
+    /// The number of jobs that failed or are dead.
     pub failed: u64,
     /// Unix milliseconds of its end.
     pub ended_at: Option<u64>,

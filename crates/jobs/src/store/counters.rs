@@ -15,9 +15,9 @@ const RECONCILE_MAX: u64 = 5_000;
 pub struct Miscount {
     /// The type.
     pub kind: String,
-    /// What the counter said.
+    /// The counter's value.
     pub counter: String,
-    /// How many are active.
+    /// The number of active jobs.
     pub active: i64,
     /// Whether it was put right.
     pub repaired: bool,

@@ -13,7 +13,7 @@ use crate::store::{Jobs, cmd};
 const DAYS_KEPT_S: u64 = 90 * 86_400;
 const DAY_MS: u64 = 86_400_000;
 
-/// What was counted and not written yet.
+/// The counts that are not written yet.
 #[derive(Debug, Default)]
 pub(crate) struct Counts(Mutex<Tally>);
 

@@ -30,7 +30,7 @@ pub(crate) fn parse(expression: &str, timezone: Option<&str>) -> Result<Cron, Er
     })
 }
 
-/// What firing did.
+/// The outcome of firing a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fired {
@@ -40,13 +40,13 @@ pub enum Fired {
     Coalesced,
     /// Another scheduler was faster.
     Elsewhere,
-    /// Its time was no occurrence of its expression and was put right.
+    /// The time was no occurrence of the expression and was put right.
     Corrected,
     /// The definition is gone, or cannot be read.
     Gone,
 }
 
-/// What becomes of a firing while the one before is not over.
+/// The treatment of a firing while the one before is not over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overlap {
     /// It is dropped.
@@ -63,7 +63,7 @@ pub struct Definition {
     pub job: Job,
     /// Unix milliseconds of the next firing.
     pub next_at: Option<u64>,
-    /// Its state: `cron`, or that of the firing under way.
+    /// The definition's state: `cron`, or that of the firing under way.
     pub status: Option<Status>,
 }
 
@@ -81,21 +81,33 @@ impl Jobs {
             Error::invalid("invalid_cron", "schedule.cron", "schedule.cron never fires again")
         })?;
         let id = job.id.clone().unwrap_or_else(crate::store::produce::new_id);
-        let text = job.text(&id, now_ms);
-        for _ in 0..10 {
-            let old = self.text_of(&id).await?.unwrap_or_default();
-            let (now, opts, next) = (now_ms.to_string(), self.opts(), next.to_string());
-            let args = [&now, &opts, &id, &old, &text, &next, &job.kind];
-            let args = args.map(String::as_bytes);
-            let reply = self.script(&PUT_CRON, &args, self.by()).await?;
-            match reply::text(&reply) {
-                Some("created") => return Ok((self.definition(&id).await?, true)),
-                Some("replaced") => return Ok((self.definition(&id).await?, false)),
-                Some("exists") => return Err(Error::Exists(id)),
-                _ => {}
-            }
-        }
-        Err(contended(&id))
+        let (text, kind, name) = (job.text(&id, now_ms), job.kind, id.clone());
+        let rule = move |jobs: Jobs, old: Option<&str>| {
+            let args = [
+                now_ms.to_string(),
+                jobs.opts(),
+                name.clone(),
+                old.unwrap_or_default().to_owned(),
+                text.clone(),
+                next.to_string(),
+                kind.clone(),
+            ];
+            Ok(async move {
+                let args = args.each_ref().map(String::as_bytes);
+                let reply = jobs.script(&PUT_CRON, &args, jobs.by()).await?;
+                match reply::text(&reply) {
+                    Some("created") => Ok(Some(true)),
+                    Some("replaced") => Ok(Some(false)),
+                    Some("changed") => Ok(None),
+                    Some("exists") => {
+                        Err(Error::Exists(String::from_utf8_lossy(args[2]).into_owned()))
+                    }
+                    _ => Err(reply::unexpected("put_cron", "a known word", &reply).into()),
+                }
+            })
+        };
+        let is_new = self.change(&id, rule).await?;
+        Ok((self.definition(&id).await?, is_new))
     }
 
     /// One definition.
@@ -147,15 +159,17 @@ impl Jobs {
 
     /// Fires a definition now, whatever its time; the next firing stays as it is.
     pub async fn fire_now(&self, id: &str) -> Result<Fired, Error> {
-        for _ in 0..10 {
-            let found = self.definition(id).await?;
-            let score = found.next_at.unwrap_or(0);
-            let done = self.fire(&found.job, score, Some(score), Overlap::Skip).await?;
-            if done != Fired::Elsewhere {
-                return Ok(done);
-            }
-        }
-        Err(contended(id))
+        let name = id.to_owned();
+        let rule = move |jobs: Jobs, _: Option<&str>| {
+            let id = name.clone();
+            Ok(async move {
+                let found = jobs.definition(&id).await?;
+                let score = found.next_at.unwrap_or(0);
+                let done = jobs.fire(&found.job, score, Some(score), Overlap::Skip).await?;
+                Ok((done != Fired::Elsewhere).then_some(done))
+            })
+        };
+        self.change(id, rule).await
     }
 
     /// Fires a definition that is due and sets its next time. `score` is the time it was found with.
@@ -257,7 +271,7 @@ impl Jobs {
     }
 }
 
-/// What fires after `score` when everything missed does, but for the oldest beyond the limit.
+/// The next firing after `score` when every missed one fires, but for the oldest beyond the limit.
 fn caught_up(cron: &Cron, score: u64, now_ms: u64) -> Option<u64> {
     let mut missed = VecDeque::new();
     let mut at = score;
@@ -275,8 +289,4 @@ fn caught_up(cron: &Cron, score: u64, now_ms: u64) -> Option<u64> {
         }
     }
     cron.next_after(now_ms)
-}
-
-pub(crate) fn contended(id: &str) -> Error {
-    kernel::Fault::Contended { key: id.to_owned(), attempts: 10 }.into()
 }

@@ -20,9 +20,9 @@ use crate::store::{Jobs, cmd};
 pub enum Pick {
     /// These.
     Ids(Vec<String>),
-    /// Those of a type.
+    /// The dead letters of a type.
     Type(String),
-    /// Those whose last error has this name.
+    /// The dead letters whose last error has this name.
     Error(String),
     /// All of them.
     All,
@@ -34,7 +34,7 @@ pub enum Pick {
 pub struct ErrorGroup {
     /// The error's name; `unknown` where the result is gone.
     pub error: String,
-    /// How many.
+    /// The number of dead letters.
     pub count: u64,
     /// Their types, with how many each.
     pub types: BTreeMap<String, u64>,
@@ -76,7 +76,7 @@ impl Jobs {
         .await
     }
 
-    /// How many there are.
+    /// The number of dead letters.
     pub async fn dlq_len(&self) -> Result<u64, Error> {
         let value = self.call(&cmd("LLEN", self.space().deadletter.as_str())).await?;
         Ok(reply::int(&value).and_then(|n| u64::try_from(n).ok()).unwrap_or(0))
@@ -127,7 +127,7 @@ impl Jobs {
             let mut jobs: Vec<(&str, &str, String)> = Vec::new();
             for (id, text) in chunk.iter().zip(&texts) {
                 let Some(text) = text else { continue };
-                // What nobody can read stays dead.
+                // A job that nobody can read stays dead.
                 let Ok(job) = Job::read(&**id, &**text) else { continue };
                 jobs.push((id, text, job.with_attempts(0)));
             }
@@ -143,8 +143,8 @@ impl Jobs {
     pub async fn dlq_edit_and_requeue(&self, id: &str, payload: &str) -> Result<Job, Error> {
         let checked = crate::model::NewJob::raw("edit", payload);
         checked.validate(self.options().payload_max)?;
-        let payload = crate::model::compact(payload);
-        self.requeue(id, " dead ", "requeued", |job| {
+        let payload = crate::model::compact(payload).into_owned();
+        self.requeue(id, " dead ", "requeued", move |job| {
             job.with_payload(&payload)
                 .map_err(|error| Error::invalid("invalid_payload", "payload", error.to_string()))
         })

@@ -1,4 +1,5 @@
-//! Why a job is not running: which of the checks of a claim fails, for each worker, and what is in front of it.
+//! Explains why a job is not running: the checks of a claim that fail, for each worker, and the
+//! jobs in front of it.
 
 use kernel::reply;
 use serde::Serialize;
@@ -42,13 +43,13 @@ pub struct WorkerVerdict {
 pub struct Explanation {
     /// The job.
     pub id: String,
-    /// Its state.
+    /// The job's state.
     pub status: Option<String>,
     /// The first sentence that matters.
     pub summary: String,
     /// Everything found.
     pub reasons: Vec<Reason>,
-    /// Its place in the waiting list, from 0.
+    /// The job's place in the waiting list, from 0.
     pub position: Option<u64>,
     /// Each registered worker.
     pub workers: Vec<WorkerVerdict>,
@@ -177,8 +178,8 @@ impl Jobs {
         Ok(())
     }
 
-    /// A claim goes by the counter. What really runs is counted beside it, so that a counter that drifted is told
-    /// apart from a limit that is reached.
+    /// A claim goes by the counter. The jobs that really run are counted beside it, so that a
+    /// counter that drifted is told apart from a limit that is reached.
     async fn explain_concurrent(
         &self,
         kind: &str,
@@ -210,7 +211,7 @@ impl Explanation {
     }
 }
 
-/// What each worker would say to the job.
+/// Adds each worker's verdict on the job.
 fn judge(job: &Job, workers: &[Worker], found: &mut Explanation) {
     let route = Route::of_job(job.text());
     for worker in workers {

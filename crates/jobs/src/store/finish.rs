@@ -1,5 +1,5 @@
-//! The end of an attempt as the script takes it: the outcome, the new text, what was edited meanwhile, what
-//! nobody can read.
+//! The end of an attempt as the script takes it: the outcome and the new text. A job that was
+//! edited meanwhile is decided anew; one that nobody can read is buried.
 
 use kernel::reply;
 
@@ -42,7 +42,7 @@ impl Outcome<'_> {
 }
 
 impl Jobs {
-    /// What the script needs to know about the end of an attempt.
+    /// The arguments for the script about the end of an attempt.
     pub(crate) fn outcome<'a>(
         &self,
         facts: &WorkerFacts,
@@ -113,7 +113,7 @@ impl Jobs {
         let again = if let Some(job) = stored {
             Done { job, ..done }
         } else {
-            // Its data is gone: there is nothing to run again.
+            // The job's data is gone: there is nothing to run again.
             let failure = Failure::new("JobGone", "the job was removed while it ran");
             Done { ending: Ending::Failed { failure }, ..done }
         };

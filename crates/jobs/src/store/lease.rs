@@ -1,4 +1,4 @@
-//! What a worker does while a job runs: prolong its lease, say how far it is.
+//! A worker's calls while a job runs: prolong the lease, tell the progress.
 
 use kernel::reply;
 

@@ -18,7 +18,7 @@ const LOOKED_AT: usize = 2_000;
 /// Ids in one trip.
 const TRIP: u64 = 200;
 
-/// Which jobs.
+/// The jobs that a page shows.
 #[derive(Debug, Clone, Default)]
 pub struct ListQuery {
     /// Only of this state.
@@ -27,7 +27,7 @@ pub struct ListQuery {
     pub kind: Option<String>,
     /// Only those whose id or stored text holds this.
     pub text: Option<String>,
-    /// Where the page before ended.
+    /// The cursor of the page before.
     pub cursor: Option<String>,
     /// How many; 50 when 0, at most 500.
     pub limit: usize,
@@ -36,7 +36,7 @@ pub struct ListQuery {
 /// A page, and where the next one begins.
 #[derive(Debug, Clone, Serialize)]
 pub struct Page<T> {
-    /// What was found.
+    /// The items of the page.
     pub items: Vec<T>,
     /// `None` at the end.
     pub cursor: Option<String>,
@@ -70,7 +70,7 @@ impl Walk {
     }
 }
 
-/// What a page found: it may be more than it may show.
+/// The items found for a page: it may be more than it may show.
 struct Shown {
     items: Vec<JobView>,
     limit: usize,
@@ -177,7 +177,7 @@ impl Jobs {
         }
     }
 
-    /// Those ids whose state, type and text are wanted.
+    /// The ids whose state, type and text are wanted.
     async fn chosen(&self, query: &ListQuery, ids: &[String]) -> Result<Vec<String>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());

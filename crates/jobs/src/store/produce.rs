@@ -19,7 +19,7 @@ use crate::store::definitions;
 /// Jobs in one trip, at most.
 pub const DISPATCH_MAX: usize = 500;
 
-/// What became of each job of a step, by its place in the call.
+/// The outcome for each job of a step, by its place in the call.
 type Stored = Vec<(usize, Result<Dispatched, Error>)>;
 /// A step under way.
 type Sent<'a> = Pin<Box<MaybeDone<BoxFuture<'a, Result<Stored, Error>>>>>;
@@ -29,7 +29,7 @@ type Sent<'a> = Pin<Box<MaybeDone<BoxFuture<'a, Result<Stored, Error>>>>>;
 pub struct Dispatched {
     /// The job as it is stored.
     pub job: Job,
-    /// Where it is now.
+    /// The job's state now.
     pub status: Status,
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn new_id() -> String {
     uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string()
 }
 
-/// What a uniqueness key is called in its key; scripts compute the same.
+/// The digest of a uniqueness key, which stands in its Redis key; scripts compute the same.
 pub(crate) fn unique_digest(key: &str) -> String {
     use sha1::Digest as _;
     use std::fmt::Write as _;
@@ -106,7 +106,7 @@ pub(crate) fn unique_digest(key: &str) -> String {
     })
 }
 
-/// Where a new job goes, and its score there.
+/// The structure that a new job goes to, and its score there.
 fn place(job: &NewJob, now_ms: u64) -> Result<(&'static str, i64), Error> {
     let signed = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
     if let Some(cron) = &job.schedule.cron {
@@ -152,7 +152,7 @@ impl Jobs {
                     answers.push(Err(Error::no_job("")));
                 }
                 Ok(record) => {
-                    // What it depends on may stand before it in this very call.
+                    // A job it depends on may stand before it in this very call.
                     hear(&mut sent, &mut answers).await?;
                     sent = self.send(&mut plain);
                     hear(&mut sent, &mut answers).await?;

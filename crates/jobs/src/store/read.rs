@@ -24,17 +24,17 @@ pub struct LockView {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobView {
-    /// Its id.
+    /// The job's id.
     pub id: String,
     /// The stored object, or the stored text where that is no JSON.
     pub job: Box<RawValue>,
-    /// Its state; `None` when no word is stored.
+    /// The job's state; `None` when no word is stored.
     pub status: Option<String>,
-    /// How far it is.
+    /// The progress.
     pub progress: Option<Box<RawValue>>,
-    /// What became of its last attempt.
+    /// The result of the last attempt.
     pub result: Option<Box<RawValue>>,
-    /// Who runs it.
+    /// The lock of the worker that runs the job.
     pub lock: Option<LockView>,
     /// How often it was taken back from dead workers.
     pub recoveries: i64,
@@ -42,7 +42,7 @@ pub struct JobView {
     pub claimed_at: Option<i64>,
     /// Unix milliseconds at which it runs or fires, when it is delayed or a definition.
     pub due_at: Option<i64>,
-    /// What it still waits for, when it is parked.
+    /// The jobs that a parked job still waits for.
     pub waits_for: Vec<String>,
     /// Whether its cancellation was asked for.
     pub cancelling: bool,

@@ -1,5 +1,6 @@
-//! What keeps the queue going: promote what is due, take jobs back from dead workers once their locks ran out, set aside
-//! what nobody can read. Everything here may run in several processes at once.
+//! Recovery, which keeps the queue going: due jobs are promoted, jobs are taken back from dead
+//! workers once their locks ran out, and jobs that nobody can read are set aside. Everything here
+//! may run in several processes at once.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::store::wire::texts;
 pub struct Recovered {
     /// The job.
     pub id: String,
-    /// Its type; empty when it cannot be read.
+    /// The job's type; empty when it cannot be read.
     pub kind: String,
     /// `waiting`, `dead`, `cancelled` or `gone`.
     pub became: String,
@@ -50,7 +51,7 @@ impl Jobs {
             let args: Vec<&[u8]> = head.iter().chain(own).map(String::as_bytes).collect();
             let reply = match self.script(&RECLAIM, &args, self.by()).await {
                 Ok(reply) => reply,
-                // What was taken back is told; the next look finds the rest.
+                // The jobs taken back so far are reported; the next look finds the rest.
                 Err(error) if !all.is_empty() => {
                     tracing::debug!(%error, "not all claimed jobs were looked through");
                     return Ok(all);

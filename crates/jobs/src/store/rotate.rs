@@ -1,5 +1,6 @@
-//! Rotation of jobs that nobody may run: where they stand at the head for long, they go to the tail, so that claims
-//! that look at few heads find what is behind them. Each move is one step and moves only what still stands there.
+//! Rotation of jobs that nobody may run: when they stand at the head for long, they go to the tail,
+//! so that claims that look at few heads find the jobs behind them. Each move is one step and moves
+//! only jobs that still stand there.
 
 use std::collections::HashMap;
 
@@ -120,7 +121,7 @@ impl Jobs {
     }
 }
 
-/// What is to move.
+/// The jobs at the head that are to move.
 #[derive(Default)]
 struct InFront {
     /// In the order of the list.

@@ -9,7 +9,8 @@ use crate::store::Jobs;
 const BEHIND: &str = "\n";
 
 impl Jobs {
-    /// What the claim is told when it owes jobs that are not of high priority: how many.
+    /// The memory that makes the next claim take jobs that are not of high priority: `index` is
+    /// their number.
     pub(crate) fn owed(&self, facts: &WorkerFacts) -> Option<Memory> {
         let every = u64::from(self.options().starvation_guard);
         if every == 0 {

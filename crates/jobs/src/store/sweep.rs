@@ -16,7 +16,7 @@ use crate::store::{Jobs, cmd, cmd_on};
 /// How far apart two sightings of a lost job must be, for those in `active` and for those nowhere.
 const SIGHTINGS_MS: (u64, u64) = (5_000, 60_000);
 
-/// What sweeps saw before: nothing is believed at first sight. One per scheduler.
+/// The suspects of earlier sweeps: nothing is believed at first sight. One per scheduler.
 #[derive(Debug, Default)]
 pub struct Sightings {
     active: Mutex<HashMap<String, (String, u64)>>,
@@ -159,7 +159,8 @@ impl Jobs {
     }
 }
 
-/// What was seen the same way at least `apart_ms` ago; remembers the rest for the next time.
+/// The suspects that were seen the same way at least `apart_ms` ago; the others are remembered for
+/// the next time.
 fn seen_twice(
     memory: &Mutex<HashMap<String, (String, u64)>>,
     found: HashMap<String, String>,

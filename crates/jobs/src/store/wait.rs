@@ -1,5 +1,5 @@
-//! Waiting for a job's end, what happened to it so far, and what happens from now on. All read the event stream; without
-//! events waiting asks again and again.
+//! Waiting for a job's end, a job's past events, and the events from now on. All read the event
+//! stream; without events, waiting asks again and again.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -85,13 +85,13 @@ impl Jobs {
         Ok(seq.unwrap_or(Seq::START))
     }
 
-    /// What happens in this namespace from now on, as far as the filter wants it; empty, it wants everything.
+    /// The events of this namespace from now on that the filter wants; an empty filter wants all.
     pub fn events(&self, filter: Filter) -> EventReader {
         let feed = Feed::one("jobs", self.space().events.as_str(), Some(self.namespace()));
         EventReader::new(self.store().clone(), vec![feed], filter, BTreeMap::new())
     }
 
-    /// What happened to a job, the oldest first, as far as the stream goes back.
+    /// The events of a job, the oldest first, as far as the stream goes back.
     pub async fn timeline(&self, id: &str) -> Result<Vec<Envelope>, Error> {
         let mut events = Vec::new();
         let mut from = "-".to_owned();

@@ -168,8 +168,9 @@ impl Jobs {
         Ok((reply, lease_until))
     }
 
-    /// What the worker remembers of the head of the list. It forgets in time, because jobs may have been put
-    /// before what it remembers while others took the head away; the farther it got, the longer it keeps it.
+    /// The worker's memory of the head of the list. It expires, because jobs may have been put
+    /// before it while others took the head away; the farther the worker got, the longer it keeps
+    /// it.
     fn recall(&self, facts: &WorkerFacts, now_ms: u64) -> Memory {
         let mut memory = facts.memory.lock();
         let stretches = memory.index / u64::from(self.options().scan_limit);

@@ -15,7 +15,7 @@ pub(crate) const ALIVE_MS: i64 = 30_000;
 /// A worker that is dead for so long is forgotten.
 const FORGET_MS: i64 = 86_400_000;
 
-/// What a worker was asked to do.
+/// An order to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// Claim nothing more, finish what runs.
@@ -44,10 +44,10 @@ impl Asked {
     }
 }
 
-/// What a sign of life brings back.
+/// The answer to a sign of life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Beat {
-    /// What the worker was asked to do.
+    /// The order the worker was given.
     pub asked: Option<Asked>,
     /// Whether the registry had the worker; a store that lost its data has not.
     pub was_known: bool,

@@ -1,6 +1,8 @@
-//! One slot, quick jobs, a store at the end of a wire: the trip takes longer than the job. So the next jobs are claimed
-//! while one runs, and what ended goes out while the next runs. Still one at a time, in the order they were claimed;
-//! a job that takes long sends those behind it back to the front, where other workers find them.
+//! Prefetch for a worker with one slot. When jobs are quick and the store is at the end of a wire,
+//! the round trip takes longer than the job. So the next jobs are claimed while one runs, and
+//! finished jobs are written while the next runs. Jobs still run one at a time, in the order they
+//! were claimed. A job that takes long sends those behind it back to the front, where other workers
+//! find them.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -20,7 +22,7 @@ const HELD: usize = 4;
 /// How long the others wait behind one that runs.
 const PATIENCE: Duration = Duration::from_millis(2);
 
-/// What is held and does not run yet.
+/// The jobs that are held and do not run yet.
 struct Behind<F: Future> {
     work: VecDeque<Work>,
     /// Each writes an end and claims the next job.

@@ -15,7 +15,7 @@ use super::phase::Phase;
 use crate::model::outcome::{Claimed, Done, Ending};
 use crate::model::{Failure, Job};
 
-/// What ended an attempt.
+/// The end of an attempt.
 enum End {
     /// The handler returned.
     Returned(Attempt),

@@ -61,7 +61,8 @@ impl Builder {
         }
     }
 
-    /// Its id, one per process; host name and process id otherwise. It is then taken as it is.
+    /// Sets the worker's id, one per process; host name and process id otherwise. It is then taken
+    /// as it is.
     pub fn server_id(mut self, id: impl Into<String>) -> Self {
         self.server_id = Some(id.into());
         self.suffix = false;
@@ -75,19 +76,19 @@ impl Builder {
         self
     }
 
-    /// Its stack, `rust` otherwise.
+    /// Sets the worker's stack, `rust` otherwise.
     pub fn stack(mut self, stack: impl Into<String>) -> Self {
         self.stack = stack.into();
         self
     }
 
-    /// Where it is.
+    /// Sets the worker's region.
     pub fn region(mut self, region: impl Into<String>) -> Self {
         self.region = Some(region.into());
         self
     }
 
-    /// What it can do.
+    /// Sets the worker's capabilities.
     pub fn capabilities<S: Into<String>>(mut self, all: impl IntoIterator<Item = S>) -> Self {
         self.capabilities = all.into_iter().map(Into::into).collect();
         self
@@ -100,8 +101,9 @@ impl Builder {
         self
     }
 
-    /// Whether a worker with one slot claims the next jobs while its own are quick, so that a trip to the store does
-    /// not stand between any two; `true` otherwise. They run one at a time and in their order all the same.
+    /// Whether a worker with one slot claims the next jobs while its own are quick, so that a trip
+    /// to the store does not stand between any two; `true` otherwise. Jobs run one at a time and in
+    /// their order all the same.
     pub fn claim_ahead(mut self, ahead: bool) -> Self {
         self.claim_ahead = ahead;
         self
@@ -119,13 +121,13 @@ impl Builder {
         self
     }
 
-    /// Where its jitter comes from; the operating system otherwise.
+    /// Sets the seed of the worker's jitter; the operating system gives it otherwise.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Where it counts.
+    /// Sets the metrics that the worker counts in.
     pub fn metrics(mut self, metrics: Arc<Metrics>) -> Self {
         self.metrics = metrics;
         self

@@ -1,5 +1,5 @@
-//! What a worker does beside its jobs: renews their leases, shows that it lives, hears wake-ups, cancellations
-//! and orders. Each is a task of its own, so that none waits for a handler.
+//! The chores of a worker beside its jobs: it renews their leases, shows that it lives, and hears
+//! wake-ups, cancellations and orders. Each is a task of its own, so that none waits for a handler.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// Leases renewed in one call.
 const RENEW_BATCH: usize = 200;
 
-/// What was said of leases that were not renewed, by worker.
+/// Lines logged of leases that were not renewed, by worker.
 static RENEWAL: kernel::LogOnce = kernel::LogOnce::new();
 
 impl Shared {

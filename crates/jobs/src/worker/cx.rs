@@ -1,4 +1,4 @@
-//! What a handler knows and can do beside its job: progress, checkpoints, cancellation, child jobs.
+//! The context of a handler beside its job: progress, checkpoints, cancellation, child jobs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -25,7 +25,8 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 pub enum Cancelled {
     /// Somebody cancelled the job; it ends as `failed` when the handler returns.
     Asked = 1,
-    /// Its lease ran out: another worker may have it, and nothing this handler says is written.
+    /// The job's lease ran out: another worker may have it, and nothing this handler says is
+    /// written.
     LeaseLost = 2,
     /// The worker stops and hands the job back unless it ends soon.
     Stopping = 3,

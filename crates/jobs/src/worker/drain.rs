@@ -1,5 +1,5 @@
-//! For tests: runs what there is to run, here and now, and tells what became of it. With a fake clock and the
-//! engine in memory a test needs no waiting at all.
+//! For tests: runs all jobs there are, here and now, and tells their outcomes. With a fake clock
+//! and the engine in memory a test needs no waiting at all.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::Worker;
 use crate::error::Error;
 use crate::model::outcome::Ending;
 
-/// What [`Worker::drain`] did.
+/// The counts of [`Worker::drain`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Drained {
     /// Attempts that worked.

@@ -1,4 +1,4 @@
-//! What a handler says when it did not work.
+//! Errors of handlers, which say how a failed attempt goes on.
 
 use std::time::Duration;
 

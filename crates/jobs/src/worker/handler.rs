@@ -17,7 +17,7 @@ use super::failure::JobError;
 use crate::metrics::TypeMetrics;
 use crate::model::{self, Failure, NewJob};
 
-/// What an attempt gave: raw JSON, or nothing, or why not.
+/// The result of an attempt: raw JSON, or nothing, or an error.
 pub type Attempt = Result<Option<String>, JobError>;
 
 /// A payload that knows its job type.
@@ -146,7 +146,7 @@ pub trait Layer: Send + Sync + 'static {
 pub struct Call {
     /// The job as it is stored.
     pub job: Arc<model::Job>,
-    /// Its context.
+    /// The job's context.
     pub cx: JobCx,
 }
 

@@ -1,4 +1,5 @@
-//! How far a worker is on its way to its end. It only ever moves forward, and reading it is one atomic load.
+//! The phase of a worker on its way to its end. It only ever moves forward, and reading it is one
+//! atomic load.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -15,7 +16,7 @@ pub(crate) enum Phase {
     Draining,
     /// Handlers are asked to end.
     Cancelling,
-    /// What still runs is dropped and handed back.
+    /// Jobs that still run are dropped and handed back.
     HandBack,
 }
 

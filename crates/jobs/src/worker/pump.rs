@@ -1,7 +1,8 @@
-//! The hot path: finished jobs out and new jobs in, in one call. With one slot the handler runs right here, one
-//! trip per job; while jobs are quick, trips overlap (`ahead`). With more slots, what finished while a call was under
-//! way goes out together with the next, and two teams share the slots, so that one's handlers run while the store works
-//! for the other.
+//! The hot path: finished jobs go out and new jobs come in, in one call. With one slot the handler
+//! runs right here, one round trip per job; while jobs are quick, round trips overlap (`ahead`).
+//! With more slots, jobs that finished while a call was under way go out together with the next
+//! call. Two teams share the slots, so that the handlers of one run while the store works for the
+//! other.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,7 +21,7 @@ use crate::model::outcome::{Claimed, Done, Ending, Wrote};
 const POLL: Duration = Duration::from_secs(1);
 /// The first wait after a failed call, and the longest: the store is served again within 250 ms of its return.
 const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(160));
-/// So many quick jobs in a row before the next are claimed ahead.
+/// The number of quick jobs in a row before the next are claimed ahead.
 const QUICK_ROW: u32 = 3;
 /// A store in the process answers at once, so the loop itself must let others run now and then.
 const YIELD_EVERY: u32 = 32;

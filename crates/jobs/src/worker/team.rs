@@ -88,7 +88,7 @@ impl Shared {
                 biased;
                 Some(one) = team.attempts.join_next() => {
                     team.note(one);
-                    // Those that finish at the same time go out together.
+                    // Attempts that finish at the same time go out together.
                     tokio::task::yield_now().await;
                 }
                 () = self.wake.notified(), if claiming && team.free > 0 => look = true,
@@ -98,7 +98,8 @@ impl Shared {
         }
     }
 
-    /// Starts one attempt. What ends at once is done right here; what waits goes on by itself.
+    /// Starts one attempt. An attempt that ends at once is done right here; one that waits goes on
+    /// by itself.
     async fn begin(self: &Arc<Self>, team: &mut Team, work: Work) {
         let kind = work.0.job.kind.clone();
         let quick = self.handlers.get(&kind).is_none_or(Handler::is_quick);

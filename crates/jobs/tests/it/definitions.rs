@@ -166,3 +166,21 @@ on_every_store!(definitions_are_listed_replaced_and_removed, |store| {
     assert_eq!(bed.line("ZCARD bridge:jobs:cron").await, "0");
     assert_eq!(bed.status("b").await, "dead");
 });
+
+on_every_store!(many_who_replace_one_definition_at_once_are_all_served, |store| {
+    let bed = bed(store);
+    let all: Vec<_> = (0..40)
+        .map(|n| {
+            let jobs = bed.jobs.clone();
+            let new = job("tick", "c").cron(format!("{n} 3 * * *"), None);
+            tokio::spawn(async move { jobs.put_cron(new).await })
+        })
+        .collect();
+    let mut made = 0;
+    for one in all {
+        let (definition, is_new) = one.await.unwrap().unwrap();
+        assert_eq!(definition.job.id, "c");
+        made += usize::from(is_new);
+    }
+    assert_eq!(made, 1, "one makes it, the others replace it");
+});

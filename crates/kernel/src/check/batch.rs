@@ -74,7 +74,7 @@ impl Run<'_> {
         });
     }
 
-    /// Those that are still there, with the type of their definition.
+    /// The keys of `ours` that still exist, with the type of their definition.
     async fn present<'k>(
         &mut self,
         ours: Vec<(&'k [u8], Classified<'k>)>,
@@ -121,6 +121,11 @@ impl Run<'_> {
                 if let Some((_, holder)) = self.neighbour(one, name, &[]) {
                     inherited.push((one, holder));
                 }
+            } else if one.pttl == -1 && one.found.def.drop_endless {
+                let (def, layout) = (one.found.def, one.layout(self.options.layout));
+                let mut suspect = Suspect::new(Case::Endless, def, one.key.to_vec(), layout);
+                suspect.remedy = Some("worldkeep check --repair".to_owned());
+                self.suspect(suspect).await?;
             } else if let Some(detail) = flaw(one.found.def.life, one.pttl) {
                 let finding = Finding::of(Trouble::WrongLife, one.found.def, one.key, detail);
                 let verb = if one.found.def.life == Life::None { "PERSIST" } else { "DEL" };
@@ -189,7 +194,7 @@ fn is_read(def: &KeyDef) -> bool {
     matches!(def.type_, Type::Json | Type::Int) || !def.placed.is_empty() || def.decoder.is_some()
 }
 
-/// What is wrong with a life that depends on no other key.
+/// The flaw of a life that depends on no other key, as a sentence.
 fn flaw(life: Life, pttl: i64) -> Option<String> {
     match (life, pttl) {
         (Life::None, 0..) => Some(format!("ends in {pttl} ms and should never end")),
@@ -201,13 +206,13 @@ fn flaw(life: Life, pttl: i64) -> Option<String> {
     }
 }
 
-/// What removes a value that cannot be read: this check, or a verb with the values of the key; `None` when the key does
-/// not say all of them.
+/// The command that removes a value that cannot be read: this check, or a verb with the values of
+/// the key. `None` when the key does not hold all of them.
 fn remedy(found: &Classified<'_>) -> Option<String> {
-    if found.def.drop_unreadable {
-        return Some("worldkeep check --repair".to_owned());
-    }
-    let mut text = found.def.remedy?.to_owned();
+    let Some(remedy) = found.def.remedy else {
+        return found.def.drop_unreadable.then(|| "worldkeep check --repair".to_owned());
+    };
+    let mut text = remedy.to_owned();
     for (name, value) in &found.params {
         text = text.replace(&format!("{{{name}}}"), value);
     }

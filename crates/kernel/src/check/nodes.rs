@@ -1,6 +1,6 @@
-//! SCAN over everything: one cursor on a single server, one per primary on a Cluster, each on a session that
-//! a key of that primary's slots leads to. As SCAN itself it may give a key twice, and keys of both kinds that
-//! come and go meanwhile.
+//! `SCAN` over all keys: one cursor on a single server, one per primary on a Cluster. Each cursor
+//! runs on a session that is opened by a key of that primary's slots. Like `SCAN` itself it may
+//! give a key twice, and may give or miss keys that come and go meanwhile.
 
 use std::time::Duration;
 

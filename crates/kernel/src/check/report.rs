@@ -1,10 +1,10 @@
-//! What a check says: as data for `--json`, the HTTP API and the dashboard.
+//! The report of a check, as data for `--json`, the HTTP API and the dashboard.
 
 use std::collections::BTreeMap;
 
 use crate::keyspace::KeyDef;
 
-/// What is wrong with a key.
+/// The kind of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trouble {
@@ -12,7 +12,8 @@ pub enum Trouble {
     WrongType,
     /// It never expires and should, or the other way round, or too late.
     WrongLife,
-    /// Its module cannot read the value, or it lacks what says where it is listed.
+    /// The module cannot read the value, or the value lacks the members that say where it is
+    /// listed.
     BadValue,
     /// An index entry that names nothing.
     Dangling,
@@ -41,13 +42,13 @@ pub enum Trouble {
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Finding {
-    /// What.
+    /// The kind of the finding.
     pub trouble: Trouble,
     /// The key.
     pub key: String,
     /// The module it belongs to.
     pub module: &'static str,
-    /// Its definition's name, when it has one.
+    /// The name of the key's definition, when it has one.
     pub name: Option<&'static str>,
     /// The entry of an index, when it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +57,7 @@ pub struct Finding {
     pub detail: String,
     /// Whether it was put right.
     pub repaired: bool,
-    /// What removes it, when repair does not: a command.
+    /// The command that removes the key, when repair does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
@@ -77,7 +78,7 @@ impl Finding {
     }
 }
 
-/// What removes a key that nothing else puts right.
+/// The command that removes a key which nothing else puts right.
 fn by_hand(finding: &Finding) -> Option<String> {
     use Trouble::{BadValue, Orphan, OtherLayout, Unknown, WrongType};
     let stays = matches!(finding.trouble, BadValue | Orphan | OtherLayout | Unknown | WrongType);
@@ -91,7 +92,7 @@ pub struct Progress {
     pub scanned: u64,
     /// Keys in the store when the check began, of the node that was asked.
     pub total: u64,
-    /// What was found so far.
+    /// The number of findings so far.
     pub findings: u64,
 }
 

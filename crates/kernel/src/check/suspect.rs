@@ -1,5 +1,6 @@
-//! What looks wrong: looked at a second time, reported, and put right where its relation says how. A repair
-//! watches the keys it judges by, judges once more and changes them in one step, or leaves them alone.
+//! Keys that look wrong: each is looked at a second time, reported, and put right where its
+//! relation says how. A repair watches the keys it judges by, judges once more and changes them in
+//! one step, or leaves them alone.
 
 use redis::{Cmd, Value};
 
@@ -26,7 +27,7 @@ impl Entry {
     }
 }
 
-/// What looks wrong.
+/// The way in which a key looks wrong.
 pub(super) enum Case {
     /// The key has another type than its definition.
     WrongType { is: String },
@@ -34,6 +35,8 @@ pub(super) enum Case {
     BadValue { detail: String },
     /// The key's life is not that of its holder.
     Life { holder: Key },
+    /// The key never ends and should.
+    Endless,
     /// The key (an index) holds an entry that names nothing.
     Dangling { entry: Entry },
     /// The key (a list of free ids) holds one that is in use.
@@ -84,6 +87,7 @@ impl Suspect {
             Case::Life { holder } => {
                 (Trouble::WrongLife, None, format!("does not end together with {holder}"))
             }
+            Case::Endless => (Trouble::WrongLife, None, "never ends and should".to_owned()),
             Case::Dangling { entry } if target.is_empty() => {
                 (Trouble::Dangling, Some(&entry.name), "holds an entry that is no id".to_owned())
             }
@@ -156,6 +160,9 @@ impl Suspect {
                 let theirs = reply::int(&theirs).unwrap_or(-2);
                 Ok(own == -1 || (own >= 0 && theirs >= 0 && (own - theirs).abs() > 1_000))
             }
+            Case::Endless => {
+                Ok(reply::int(&eye.ask(&command("PTTL", &self.key)).await?) == Some(-1))
+            }
             Case::Dangling { entry } => Ok(gone && self.still_in(eye, entry).await?),
             Case::InUse { entry } => Ok(!gone && self.still_in(eye, entry).await?),
             Case::Twice { entry } => {
@@ -221,7 +228,7 @@ impl Suspect {
         }
     }
 
-    /// What puts it right, when its relation says how.
+    /// The command that puts the key right, when its relation says how.
     async fn cure(&self, eye: &mut Eye<'_>) -> Result<Option<Cmd>, Fault> {
         Ok(match &self.case {
             Case::Twice { entry } => {
@@ -241,6 +248,7 @@ impl Suspect {
             Case::WrongType { .. } | Case::BadValue { .. } if self.def.drop_unreadable => {
                 Some(command("DEL", &self.key))
             }
+            Case::Endless => Some(command("DEL", &self.key)),
             Case::Orphan if self.def.belongs.is_some_and(|belongs| belongs.drop) => {
                 Some(command("DEL", &self.key))
             }
@@ -272,7 +280,7 @@ impl Suspect {
     }
 }
 
-/// Where answers come from: the store, or the session whose watch makes them binding.
+/// The source of answers: the store, or the session whose `WATCH` makes them binding.
 pub(super) enum Eye<'a> {
     Store(&'a dyn Store, Deadline),
     Session(&'a mut dyn Session, Deadline),
@@ -364,7 +372,7 @@ impl Run<'_> {
     }
 }
 
-/// What to read of a key to learn which index must list it; `None` when its name says enough.
+/// The command that reads which index must list a key; `None` when the key's name says enough.
 pub(super) fn source(key: &Key, index: Index) -> Option<Cmd> {
     let places = index.complete.unwrap_or_default();
     let fields: Vec<&str> = places

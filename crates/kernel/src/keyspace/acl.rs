@@ -11,7 +11,7 @@ use super::{BadId, KeyDef, Kind, Layout, Secrecy, Table, Type, scan_glob};
 pub struct Role {
     /// The Redis user.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// The work of the role, in a sentence.
     pub about: &'static str,
     /// It may read every key of the server (snapshots).
     pub reads_all: bool,
@@ -22,7 +22,7 @@ pub struct Role {
 }
 
 impl Role {
-    /// What a declaration need not say.
+    /// The defaults of a declaration.
     pub const BASE: Role =
         Role { name: "", about: "", reads_all: false, scans: false, acts_as: &[] };
 }
@@ -43,7 +43,7 @@ pub enum Profile {
 pub struct Acl {
     /// The user's name.
     pub user: String,
-    /// What it is for, in a sentence.
+    /// The purpose of the user, in a sentence.
     pub about: String,
     /// The words of `ACL SETUSER` after name, state and password. None holds a space, but selectors do.
     pub rules: Vec<String>,
@@ -82,7 +82,7 @@ const WRITING: &[&str] = &[
     "+script|load",
     "+script|exists",
 ];
-/// What the server asks about its store at start and on its pages.
+/// The commands by which the server asks about its store, at start and on its pages.
 const LOOKING: &[&str] = &[
     "+info",
     "+config|get",
@@ -273,7 +273,8 @@ fn reading_user(tables: &[&Table], layout: Layout, namespaces: &[&str]) -> Resul
     for def in tables.iter().flat_map(|table| table.keys).filter(shown) {
         rights.add(def, false, layout, namespaces)?;
     }
-    // What reads is a category of its own; those by type would bring the writing commands along.
+    // The category `@read` holds the reading commands alone; the categories by type would bring the
+    // writing ones along.
     rights.types = BTreeSet::from(["+@read"]);
     Ok(Acl {
         user: "readonly".to_owned(),

@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use super::pattern::PatternPart;
 use super::{BadId, KeyDef, Kind, Layout, Table};
 
-/// What a live key is.
+/// A live key with its definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Classified<'k> {
-    /// Its definition.
+    /// The key's definition.
     pub def: &'static KeyDef,
-    /// Its placeholders' values, in the order of the pattern.
+    /// The values of the placeholders, in the order of the pattern.
     pub params: Vec<(&'static str, &'k str)>,
     /// Which layout spelled it; `None` when both spell it so.
     pub layout: Option<Layout>,
@@ -134,7 +134,7 @@ pub fn classify<'k>(
     Classifier::new(tables, namespaces).classify(key)
 }
 
-/// What stands before the first colon; of a literal in braces, the whole tag.
+/// The part of a key before its first colon; of a literal in braces, the whole tag.
 fn head(key: &str) -> &str {
     let from = if key.starts_with('{') { key.find('}').unwrap_or(0) } else { 0 };
     &key[..key[from..].find(':').map_or(key.len(), |at| from + at)]

@@ -162,7 +162,7 @@ pub struct KeyRow {
     pub tagged: String,
     /// The type as the tables have it.
     pub r#type: super::Type,
-    /// What `TYPE` answers.
+    /// The word that `TYPE` answers.
     pub redis_type: &'static str,
     /// How long it lives.
     pub life: Life,
@@ -176,15 +176,15 @@ pub struct KeyRow {
     pub writers: Vec<&'static str>,
     /// Other roles that read it.
     pub readers: &'static [&'static str],
-    /// Who may see the value.
+    /// The readers who may see the value.
     pub secrecy: Secrecy,
     /// The placeholder with the hash tag in the tagged layout.
     pub scope: Option<&'static str>,
     /// The placeholders: name, kind and rule.
     pub params: Vec<ParamRow>,
-    /// What its entries name.
+    /// The keys that the entries name, when the key is an index.
     pub index: Option<super::Index>,
-    /// What it is nothing without.
+    /// The key without which this one has no meaning.
     pub belongs: Option<super::Belongs>,
     /// One sentence.
     pub sentence: &'static str,
@@ -193,9 +193,9 @@ pub struct KeyRow {
 /// A placeholder as `worldkeep keys --json` shows it.
 #[derive(Debug, serde::Serialize)]
 pub struct ParamRow {
-    /// Its name.
+    /// The placeholder's name.
     pub name: &'static str,
-    /// Its kind.
+    /// The kind of values that the placeholder takes.
     pub kind: super::Kind,
     /// The kind's rule in words.
     pub rule: &'static str,

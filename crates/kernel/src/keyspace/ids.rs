@@ -1,5 +1,6 @@
-//! What may stand in a key. Each placeholder has a [`Kind`]; a builder refuses a value that would break
-//! its key (or match another one) and names the field. The specs' narrower rules are checked at the edge.
+//! Values that may stand in a key. Each placeholder has a [`Kind`]; a builder refuses a value that
+//! would break its key (or match another one) and names the field. The specs' narrower rules are
+//! checked at the edge.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,7 +9,7 @@ use uuid::Uuid;
 
 use super::Layout;
 
-/// What a placeholder holds.
+/// The kind of values that a placeholder takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -104,7 +105,7 @@ pub struct BadId {
     pub key: &'static str,
     /// The placeholder, such as `code`.
     pub field: &'static str,
-    /// What is wrong with the value.
+    /// The flaw of the value.
     pub flaw: Flaw,
 }
 

@@ -61,7 +61,8 @@ pub fn slot(key: &[u8]) -> u16 {
     crc16(hash_tag(key)) % SLOTS
 }
 
-/// What decides the slot: the bytes between the first `{` and the next `}`, when there are any.
+/// The bytes that decide the slot, the hash tag: those between the first `{` and the next `}`, when
+/// there are any, or else the whole key.
 fn hash_tag(key: &[u8]) -> &[u8] {
     let Some(open) = key.iter().position(|&byte| byte == b'{') else { return key };
     let inner = &key[open + 1..];

@@ -1,5 +1,6 @@
-//! Patterns, compiled when the program is: a placeholder that is not a parameter, or one that may hold `:`
-//! and is not last, does not build. Writing a key is one allocation; matching one copies nothing.
+//! Patterns of keys, compiled with the program. A pattern does not build when a placeholder is not
+//! a parameter, or when one that may hold `:` is not last. Writing a key is one allocation;
+//! matching one copies nothing.
 
 use super::ids::{Arg, BadId, Flaw, Kind};
 use super::{Key, Layout};
@@ -9,7 +10,7 @@ use super::{Key, Layout};
 pub struct Param {
     /// `tenant_id`; the pattern may spell it `{tenantId}`, as its seed does.
     pub name: &'static str,
-    /// What it holds.
+    /// The kind of values that the placeholder takes.
     pub kind: Kind,
 }
 
@@ -129,7 +130,7 @@ impl Pattern {
         self.shown().split(':').filter(|segment| !segment.contains('<')).count()
     }
 
-    /// What every key of this pattern starts with.
+    /// The literal with which every key of this pattern starts.
     pub fn prefix(&self) -> String {
         let literals = self.steps().iter().map_while(|step| match *step {
             PatternPart::Text { from, to } => Some(self.literal(from, to)),

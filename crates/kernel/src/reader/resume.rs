@@ -1,11 +1,11 @@
-//! Where a reader goes on in a stream, and whether something it has not seen is gone.
+//! The place at which a reader resumes a stream, and whether entries it has not seen are gone.
 
 use redis::Value;
 
 use crate::events::Seq;
 use crate::reply;
 
-/// What `XINFO STREAM` says.
+/// The answer of `XINFO STREAM`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Info {
     pub(super) first: Option<Seq>,
@@ -35,7 +35,8 @@ impl Info {
     }
 }
 
-/// Where to go on when `after` was the last one seen, and where a gap ends if there is one.
+/// The id after which to read on when `after` was the last one seen, and the end of the gap if
+/// there is one.
 pub(super) fn resume(after: Seq, info: Option<&Info>) -> (Seq, Option<Seq>) {
     let Some(info) = info else {
         // The stream is gone, and with it whatever came after.

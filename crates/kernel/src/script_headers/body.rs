@@ -48,7 +48,7 @@ impl Body {
         Body(source.lines().map(|line| cut_comment(line).to_owned() + "\n").collect())
     }
 
-    /// What stands in `KEYS[…]`, everywhere.
+    /// The text between the brackets of each `KEYS[…]` or `ARGV[…]`.
     fn indexes(&self, table: &str) -> Vec<&str> {
         let opening = format!("{table}[");
         let after = self.0.match_indices(&opening).map(|(at, _)| &self.0[at + opening.len()..]);
@@ -144,7 +144,8 @@ impl Body {
         is_name(expression) && self.assigned(expression).iter().any(|from| self.is_given(from))
     }
 
-    /// What is assigned to a name, in any `local a, b = x, y` or `a = x`; loops over `KEYS` count as given.
+    /// The expressions assigned to a name, in any `local a, b = x, y` or `a = x`; loops over `KEYS`
+    /// count as given.
     fn assigned(&self, name: &str) -> Vec<&str> {
         let mut found = Vec::new();
         for statement in self.0.split('\n') {
@@ -157,6 +158,10 @@ impl Body {
                 continue;
             }
             let statement = statement.strip_prefix("local ").unwrap_or(statement);
+            if let Some(head) = statement.strip_prefix("function ") {
+                found.extend(self.passed(head, name));
+                continue;
+            }
             let Some((names, values)) = statement.split_once(" = ") else { continue };
             let values = split_top(values);
             for (known, value) in names.split(',').zip(values) {
@@ -167,6 +172,22 @@ impl Body {
             }
         }
         found
+    }
+
+    /// What the calls of a function pass for one of its parameters; `head` is `name(a, b)`.
+    fn passed(&self, head: &str, parameter: &str) -> Vec<&str> {
+        let Some((function, parameters)) = head.split_once('(') else { return Vec::new() };
+        let parameters = parameters.split_once(')').map_or("", |(inside, _)| inside);
+        let Some(at) = parameters.split(',').position(|known| known.trim() == parameter) else {
+            return Vec::new();
+        };
+        let call = format!("{function}(");
+        let calls = self.0.match_indices(&call).filter_map(|(from, _)| {
+            let rest = &self.0[from + call.len()..];
+            let passed = split_top(&rest[..closing(rest, '(', ')')?]).get(at).copied()?;
+            (passed != parameter).then_some(passed)
+        });
+        calls.collect()
     }
 
     pub(super) fn check_answers(&self, header: &Header, problems: &mut Vec<String>) {
@@ -204,7 +225,7 @@ fn cut_comment(line: &str) -> &str {
     line
 }
 
-/// Where the bracket closes that was opened just before `text`.
+/// The offset of the bracket that closes the one opened just before `text`.
 fn closing(text: &str, open: char, close: char) -> Option<usize> {
     let (mut depth, mut quote) = (0, None);
     for (at, c) in text.char_indices() {

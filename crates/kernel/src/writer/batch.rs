@@ -1,43 +1,54 @@
-//! Several changes of one document as one step. All guards of a step are checked before its first write,
-//! so a batch holds no change that looks at what an earlier one in it writes: such a change waits.
+//! Several changes of one key as one step. All guards of a step are checked before its first write, so a
+//! batch holds no change that guards what an earlier one in it writes, unless the source has foreseen it:
+//! such a change waits.
 
 use std::collections::HashMap;
 
+use super::Source;
 use crate::effects::Op;
+use crate::fault::Fault;
 use crate::step::{Condition, Guard, Step};
 
-/// A text of the document, or its absence.
-pub(super) struct Known {
-    pub(super) text: Option<Vec<u8>>,
+/// A state, and how new it is.
+pub(super) struct Known<S: Source> {
+    pub(super) state: S::State,
     /// The newest change that had arrived when this was asked for. For that one and all before it the
-    /// text was read after their call; for later ones it is remembered.
+    /// state was read after their call; for later ones it is remembered.
     pub(super) as_of: u64,
 }
 
 /// One change of the batch that writes.
 struct Member {
-    /// Its place among the changes in the worker's hand.
+    /// The change's place among those in the worker's hand.
     place: usize,
     /// How many guards it brought.
     guards: usize,
 }
 
 /// Changes that leave together.
-pub(super) struct Batch {
-    /// What they are decided on.
-    pub(super) known: Known,
+pub(super) struct Batch<S: Source> {
+    /// The state on which the first change is decided.
+    pub(super) known: Known<S>,
+    /// The state after the changes, when something is written.
+    after: Option<S::State>,
+    /// Whether a further change may be added: not behind one whose result nobody can foresee.
+    pub(super) is_open: bool,
     /// How many changes in hand it decides about, with those that write nothing.
     pub(super) len: usize,
     members: Vec<Member>,
+    /// Whether some of them are calls. Then nobody writes a step.
+    pub(super) has_calls: bool,
     /// The one step of all of them.
     step: Option<Step>,
     writes: Writes,
 }
 
-impl Batch {
-    /// A batch of nothing yet, on this text.
-    pub(super) fn on(known: Known) -> Self {
-        Batch { known, len: 0, members: Vec::new(), step: None, writes: Writes::default() }
+impl<S: Source> Batch<S> {
+    /// A batch of nothing yet, on this state.
+    pub(super) fn on(known: Known<S>) -> Self {
+        let (members, writes) = (Vec::new(), Writes::new(S::GUARDS_ALL));
+        let (after, step, is_open, has_calls) = (None, None, true, false);
+        Batch { known, after, is_open, len: 0, members, has_calls, step, writes }
     }
 
     /// The step of all its changes. `None`: nothing is written.
@@ -55,33 +66,52 @@ impl Batch {
         self.members.iter().map(|member| member.place)
     }
 
-    /// The document's text after all its changes.
-    pub(super) fn text(&self) -> Option<&[u8]> {
-        match self.step.as_ref().and_then(Step::document_write) {
-            Some(write) => write.args().first().map(Vec::as_slice),
-            None => self.known.text.as_deref(),
-        }
+    /// The state after all its changes.
+    pub(super) fn state(&self) -> &S::State {
+        self.after.as_ref().unwrap_or(&self.known.state)
+    }
+
+    /// The state after all its changes, where it can be foreseen.
+    pub(super) fn into_state(self) -> Option<S::State> {
+        self.is_open.then_some(self.after.unwrap_or(self.known.state))
     }
 
     /// Whether a further step may be added: it looks at nothing that is written before it.
     pub(super) fn admits(&mut self, step: &Step) -> bool {
+        if self.has_calls {
+            return false;
+        }
         let Some(earlier) = &self.step else { return true };
         self.writes.note(earlier);
         self.writes.admits(step)
     }
 
     /// Adds the step of the next change in hand.
-    pub(super) fn add(&mut self, step: Step) {
+    pub(super) fn add(&mut self, source: &S, key: &[u8], mut step: Step) {
         debug_assert!(
-            step.effects().iter().all(|op| op.key() != Some(step.document())),
+            step.effects().iter().all(|op| op.key() != Some(step.document()) || op.is_life()),
             "only the document's own write touches the document"
         );
+        match source.foresee(key, self.state(), &step) {
+            Some(after) => self.after = Some(after),
+            None => self.is_open = false,
+        }
+        step.drop_guards(|guard| self.writes.foresaw(guard));
         self.members.push(Member { place: self.len, guards: step.guards().len() - 1 });
-        self.step = Some(match (self.step.take(), &self.known.text) {
-            (Some(earlier), _) => earlier.join(step),
-            (None, Some(text)) => step.expect(text),
-            (None, None) => step.absent(),
+        self.step = Some(match self.step.take() {
+            Some(earlier) => earlier.join(step),
+            None => source.guard(&self.known.state, step),
         });
+    }
+
+    /// Adds what is written once for all its changes.
+    pub(super) fn seal(&mut self, source: &S) -> Result<(), Fault> {
+        if let Some(after) = &mut self.after
+            && let Some(step) = self.step.take()
+        {
+            self.step = Some(source.seal(&self.known.state, after, step)?);
+        }
+        Ok(())
     }
 
     /// Whose the failed guard is: the number of the change, and of the guard among its own.
@@ -97,16 +127,17 @@ impl Batch {
     }
 }
 
-/// What the earlier changes of a batch write.
-#[derive(Default)]
+/// The writes of the earlier changes of a batch.
 struct Writes {
+    /// Whether guards on what was written before hold as foreseen.
+    foreseen: bool,
     keys: HashMap<Vec<u8>, Touched>,
     /// The number of writes that are in `keys`.
     noted: usize,
     deleted: bool,
 }
 
-/// What is written under one key.
+/// The writes under one key.
 #[derive(Default)]
 struct Touched {
     /// The type that the writes need, where they need one.
@@ -118,12 +149,16 @@ struct Touched {
 }
 
 impl Writes {
+    fn new(foreseen: bool) -> Self {
+        Writes { foreseen, keys: HashMap::new(), noted: 0, deleted: false }
+    }
+
     /// Notes the writes that were added since the last time.
     fn note(&mut self, step: &Step) {
         let added = &step.effects()[self.noted..];
         self.noted = step.effects().len();
         for op in step.document_write().into_iter().chain(added) {
-            let Some(key) = op.key() else { continue };
+            let Some(key) = op.key().filter(|_| !op.is_life()) else { continue };
             let touched = self.keys.entry(key.to_vec()).or_default();
             touched.kind = op.kind();
             match op.part() {
@@ -137,7 +172,9 @@ impl Writes {
     fn admits(&self, step: &Step) -> bool {
         // A document that was deleted begins anew, without the life it had: in the next batch.
         !self.deleted
-            && step.guards()[1..].iter().all(|guard| !self.touches(&guard.key, part(guard)))
+            && step.guards()[1..]
+                .iter()
+                .all(|guard| self.foresaw(guard) || !self.touches(&guard.key, part(guard)))
             && step.effects().iter().all(|op| self.admits_write(op))
     }
 
@@ -147,11 +184,20 @@ impl Writes {
         let Some(key) = op.key() else { return true };
         match self.keys.get(key) {
             None => true,
-            Some(_) if matches!(op.name(), "HINCRBY" | "INCRBY" | "SPLICE") => {
-                !self.touches(key, op.part())
-            }
+            Some(_) if op.is_life() => true,
+            Some(_) if matches!(op.name(), "HINCRBY" | "INCRBY") => !self.touches(key, op.part()),
+            Some(_) if op.name() == "SPLICE" && !self.foreseen => false,
             Some(touched) => touched.kind.is_some() && touched.kind == op.kind(),
         }
+    }
+
+    /// Whether the guard is on a value that was written before, so that its change was decided on what
+    /// the source had foreseen.
+    fn foresaw(&self, guard: &Guard) -> bool {
+        let written = |touched: &Touched| {
+            touched.whole || part(guard).is_some_and(|part| touched.parts.iter().any(|p| p == part))
+        };
+        self.foreseen && self.keys.get(&guard.key).is_some_and(written)
     }
 
     fn touches(&self, key: &[u8], part: Option<&[u8]>) -> bool {

@@ -4,10 +4,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use super::{Decision, Written};
+use super::{Call, Decision, Source, Written};
 use crate::fault::Fault;
 use crate::step::Step;
 use crate::store::Deadline;
@@ -19,7 +20,7 @@ enum Phase {
     Waiting,
     /// It is part of a step whose outcome is not known yet.
     Sent,
-    /// Its caller does not wait for it any more.
+    /// The caller does not wait for it any more.
     Left,
 }
 
@@ -31,46 +32,70 @@ struct Progress {
 
 type Shared = Arc<Mutex<Progress>>;
 
-/// Makes the two ends of a change: the worker's and the caller's.
-pub(super) fn new<T, R>(rule: R, by: Deadline) -> (Change, Call<T>)
-where
-    T: Send + 'static,
-    R: FnMut(Option<&[u8]>) -> Decision<T> + Send + 'static,
-{
-    let (tell, answer) = oneshot::channel();
-    let progress = Arc::new(Mutex::new(Progress { phase: Phase::Waiting, conflicts: 0 }));
-    let rule = Box::new(Typed { rule, answer: None, tell });
-    let change = Change { rule, progress: Arc::clone(&progress), by, number: 0 };
-    (change, Call { answer, progress, by })
-}
-
-/// The worker's end.
-pub(super) struct Change {
-    rule: Box<dyn Rule>,
-    progress: Shared,
-    /// The caller's deadline.
-    pub(super) by: Deadline,
-    /// The place in the order in which the worker took its changes.
-    pub(super) number: u64,
-}
-
-impl Change {
-    /// Decides on this text. `None`: nothing is to be written.
-    pub(super) fn decide(&mut self, current: Option<&[u8]>) -> Option<Step> {
-        self.rule.decide(current)
-    }
-
-    /// Marks it as sent. `false`: its caller has left, and it must not be sent.
-    pub(super) fn send(&self) -> bool {
-        let mut progress = self.progress.lock();
+impl Progress {
+    fn send(shared: &Shared) -> bool {
+        let mut progress = shared.lock();
         if progress.phase == Phase::Left {
             return false;
         }
         progress.phase = Phase::Sent;
         true
     }
+}
 
-    /// Its step was refused and wrote nothing: it waits again.
+/// The decision of a rule, without its answer.
+pub(super) enum Decided {
+    Write(Step),
+    Call,
+    Leave,
+}
+
+/// Makes the two ends of a change: the worker's and the caller's.
+pub(super) fn new<S: Source, T, R>(rule: R, need: S::Need, by: Deadline) -> (Change<S>, Caller<T>)
+where
+    T: Send + 'static,
+    R: FnMut(&S::State) -> Decision<T> + Send + 'static,
+{
+    let (tell, answer) = oneshot::channel();
+    let progress = Arc::new(Mutex::new(Progress { phase: Phase::Waiting, conflicts: 0 }));
+    let rule = Box::new(Typed { rule, call: None, answer: None, tell });
+    let change = Change { rule, progress: Arc::clone(&progress), need, by, number: 0 };
+    (change, Caller { answer, progress, by })
+}
+
+/// The worker's end.
+pub(super) struct Change<S: Source> {
+    rule: Box<dyn Rule<S::State>>,
+    progress: Shared,
+    /// The part of the state that the rule wants to know.
+    pub(super) need: S::Need,
+    /// The caller's deadline.
+    pub(super) by: Deadline,
+    /// The place in the order in which the worker took its changes.
+    pub(super) number: u64,
+}
+
+impl<S: Source> Change<S> {
+    /// Decides on this state.
+    pub(super) fn decide(&mut self, state: &S::State) -> Decided {
+        self.rule.decide(state)
+    }
+
+    /// Makes the call that was decided. `false`: it wrote nothing, because something had changed.
+    pub(super) async fn call(&mut self) -> Result<bool, Fault> {
+        match self.rule.call(self.by) {
+            Some(call) if Progress::send(&self.progress) => call.await,
+            Some(_) => Err(Fault::Unavailable("the caller left before its call".to_owned())),
+            None => Ok(true),
+        }
+    }
+
+    /// Marks it as sent. `false`: its caller has left, and it must not be sent.
+    pub(super) fn send(&self) -> bool {
+        Progress::send(&self.progress)
+    }
+
+    /// Puts the change back in line after its step was refused and wrote nothing.
     pub(super) fn wait_again(&self, conflict: bool) {
         let mut progress = self.progress.lock();
         if progress.phase == Phase::Sent {
@@ -100,37 +125,55 @@ impl Change {
 }
 
 /// A rule whose type of answer is its own business.
-trait Rule: Send {
-    fn decide(&mut self, current: Option<&[u8]>) -> Option<Step>;
+trait Rule<State>: Send {
+    fn decide(&mut self, state: &State) -> Decided;
+
+    /// The call that was decided, where it was one. It leaves its answer here.
+    fn call(&mut self, by: Deadline) -> Option<BoxFuture<'_, Result<bool, Fault>>>;
 
     /// Answers: the decision, the guard that failed, or the fault. A caller that has left hears nothing.
     fn tell(self: Box<Self>, outcome: Result<Option<usize>, Fault>);
 }
 
-/// What goes back to the caller. A rule that panics has its panic for an answer.
+/// The outcome that goes back to the caller. A rule that panics has its panic for an answer.
 type Outcome<T> = Result<Written<std::thread::Result<T>>, Fault>;
 
 struct Typed<T, R> {
     rule: R,
+    call: Option<Call<T>>,
     answer: Option<std::thread::Result<T>>,
     tell: oneshot::Sender<Outcome<T>>,
 }
 
-impl<T, R> Rule for Typed<T, R>
+impl<State, T, R> Rule<State> for Typed<T, R>
 where
-    T: Send,
-    R: FnMut(Option<&[u8]>) -> Decision<T> + Send,
+    T: Send + 'static,
+    R: FnMut(&State) -> Decision<T> + Send,
 {
-    fn decide(&mut self, current: Option<&[u8]>) -> Option<Step> {
+    fn decide(&mut self, state: &State) -> Decided {
+        (self.call, self.answer) = (None, None);
         // A bug in one caller's rule is not the others' business.
-        let decided = catch_unwind(AssertUnwindSafe(|| (self.rule)(current)));
-        let (step, answer) = match decided {
-            Ok(Decision::Write(step, answer)) => (Some(step), Ok(answer)),
-            Ok(Decision::Leave(answer)) => (None, Ok(answer)),
-            Err(panic) => (None, Err(panic)),
-        };
-        self.answer = Some(answer);
-        step
+        match catch_unwind(AssertUnwindSafe(|| (self.rule)(state))) {
+            Ok(Decision::Write(step, answer)) => {
+                self.answer = Some(Ok(answer));
+                return Decided::Write(step);
+            }
+            Ok(Decision::Call(call)) => {
+                self.call = Some(call);
+                return Decided::Call;
+            }
+            Ok(Decision::Leave(answer)) => self.answer = Some(Ok(answer)),
+            Err(panic) => self.answer = Some(Err(panic)),
+        }
+        Decided::Leave
+    }
+
+    fn call(&mut self, by: Deadline) -> Option<BoxFuture<'_, Result<bool, Fault>>> {
+        let call = self.call.take()?;
+        Some(Box::pin(async move {
+            self.answer = call(by).await?.map(Ok);
+            Ok(self.answer.is_some())
+        }))
     }
 
     fn tell(self: Box<Self>, outcome: Result<Option<usize>, Fault>) {
@@ -144,15 +187,15 @@ where
 }
 
 /// The caller's end. Dropping it takes the change along, unless it was sent.
-pub(super) struct Call<T> {
+pub(super) struct Caller<T> {
     answer: oneshot::Receiver<Outcome<T>>,
     progress: Shared,
     by: Deadline,
 }
 
-impl<T> Call<T> {
+impl<T> Caller<T> {
     /// Waits for the answer until the deadline.
-    pub(super) async fn answer(mut self, document: &[u8]) -> Result<Written<T>, Fault> {
+    pub(super) async fn answer(mut self, key: &[u8]) -> Result<Written<T>, Fault> {
         let deadline = tokio::time::Instant::from_std(self.by.instant());
         match tokio::time::timeout_at(deadline, &mut self.answer).await {
             Ok(Ok(outcome)) => outcome.map(|written| match written {
@@ -160,15 +203,15 @@ impl<T> Call<T> {
                 Written::Answer(Err(panic)) => resume_unwind(panic),
                 Written::Guarded(guard) => Written::Guarded(guard),
             }),
-            Ok(Err(_)) => Err(self.leave(document, "the writer ended")),
-            Err(_) => Err(self.leave(document, "the deadline passed")),
+            Ok(Err(_)) => Err(self.leave(key, "the writer ended")),
+            Err(_) => Err(self.leave(key, "the deadline passed")),
         }
     }
 
-    fn leave(&self, document: &[u8], why: &str) -> Fault {
+    fn leave(&self, key: &[u8], why: &str) -> Fault {
         let mut progress = self.progress.lock();
         let phase = std::mem::replace(&mut progress.phase, Phase::Left);
-        let key = String::from_utf8_lossy(document).into_owned();
+        let key = String::from_utf8_lossy(key).into_owned();
         match (phase, progress.conflicts) {
             (Phase::Sent, _) => Fault::Unknown(format!("{why} while a change of {key} was sent")),
             (_, 0) => Fault::Unavailable(format!("{why} before a change of {key} was sent")),
@@ -177,7 +220,7 @@ impl<T> Call<T> {
     }
 }
 
-impl<T> Drop for Call<T> {
+impl<T> Drop for Caller<T> {
     fn drop(&mut self) {
         self.progress.lock().phase = Phase::Left;
     }

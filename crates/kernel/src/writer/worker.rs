@@ -1,32 +1,31 @@
-//! The worker of one document: takes what waits, decides it on the known text, sends one step, answers.
-//! A document has one worker at a time, so its changes have one order inside the process.
+//! The worker of one key: takes what waits, decides it on the known state, sends one step, answers. A key
+//! has one worker at a time, so its changes have one order inside the process.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::batch::{Batch, Known};
-use super::change::Change;
-use super::{Documents, Shared};
+use super::change::{Change, Decided};
+use super::{Queues, Shared, Source};
 use crate::fault::Fault;
-use crate::reply;
 use crate::step::{Refused, Stepped};
 use crate::store::Deadline;
 
-/// The most changes in one batch: other documents use the store too.
+/// The most changes in one batch: others use the store too.
 const MOST: usize = 64;
 /// The first pause between conflicts, and how often it doubles.
 const PAUSE: Duration = Duration::from_millis(1);
 const DOUBLINGS: u32 = 5;
 
-pub(super) struct Worker {
-    shared: Arc<Shared>,
-    document: Vec<u8>,
+pub(super) struct Worker<S: Source> {
+    shared: Arc<Shared<S>>,
+    key: Vec<u8>,
     /// The changes taken from the queue and not answered yet, in order.
-    hand: VecDeque<Change>,
+    hand: VecDeque<Change<S>>,
     /// The number of changes taken so far.
     taken: u64,
-    known: Option<Known>,
+    known: Option<Known<S>>,
     /// The number of steps in a row that lost to another process.
     conflicts: u32,
     /// How many changes of the hand the next batch may hold.
@@ -34,13 +33,12 @@ pub(super) struct Worker {
     ended: bool,
 }
 
-impl Worker {
-    pub(super) fn new(shared: Arc<Shared>, document: Vec<u8>) -> Self {
-        let text = shared.documents.lock().memory.take(&document);
-        let known = text.map(|text| Known { text: Some(text), as_of: 0 });
+impl<S: Source> Worker<S> {
+    pub(super) fn new(shared: Arc<Shared<S>>, key: Vec<u8>) -> Self {
+        let known = shared.source.recall(&key).map(|state| Known { state, as_of: 0 });
         let hand = VecDeque::new();
         let (taken, conflicts, limit, ended) = (0, 0, MOST, false);
-        Worker { shared, document, hand, taken, known, conflicts, limit, ended }
+        Worker { shared, key, hand, taken, known, conflicts, limit, ended }
     }
 
     /// Works until nothing waits.
@@ -48,7 +46,7 @@ impl Worker {
         let mut is_first = true;
         while self.gather() {
             if !is_first {
-                // Other documents and other tasks get their turn.
+                // Other keys and other tasks get their turn.
                 tokio::task::yield_now().await;
             }
             is_first = false;
@@ -58,12 +56,12 @@ impl Worker {
         }
     }
 
-    /// Takes what waits. `false`: nothing does, and the document has no worker any more.
+    /// Takes what waits. `false`: nothing does, and the key has no worker any more.
     fn gather(&mut self) -> bool {
         self.hand.retain(|change| !change.has_left());
-        let mut documents = self.shared.documents.lock();
-        let Documents { queues, waiting, memory } = &mut *documents;
-        let queue = queues.get_mut(&self.document).expect("a worker's document has a queue");
+        let mut queues = self.shared.queues.lock();
+        let Queues { by_key, waiting } = &mut *queues;
+        let queue = by_key.get_mut(&self.key).expect("a worker's key has a queue");
         while self.hand.len() < MOST {
             let Some(mut change) = queue.pop_front() else { break };
             *waiting -= 1;
@@ -76,9 +74,9 @@ impl Worker {
         if !self.hand.is_empty() {
             return true;
         }
-        queues.remove(&self.document);
-        if let Some(Known { text: Some(text), .. }) = self.known.take() {
-            memory.keep(std::mem::take(&mut self.document), text);
+        by_key.remove(&self.key);
+        if let Some(Known { state, .. }) = self.known.take() {
+            self.shared.source.keep(&self.key, state);
         }
         self.ended = true;
         false
@@ -100,79 +98,83 @@ impl Worker {
         Ok(())
     }
 
-    /// Whether the batch was decided on a text that was read after its calls arrived.
-    fn is_fresh(&self, batch: &Batch) -> bool {
+    /// Whether the batch was decided on a state that was read after its calls arrived.
+    fn is_fresh(&self, batch: &Batch<S>) -> bool {
         self.hand.iter().take(batch.len).all(|change| change.number <= batch.known.as_of)
     }
 
-    async fn read(&mut self) -> Result<Known, Fault> {
+    async fn read(&mut self) -> Result<Known<S>, Fault> {
         let as_of = self.taken;
-        let mut get = redis::cmd("GET");
-        get.arg(&self.document);
-        match self.shared.store.call(&get, self.by(MOST)).await {
-            Ok(redis::Value::Nil) => Ok(Known { text: None, as_of }),
-            Ok(redis::Value::BulkString(text)) => Ok(Known { text: Some(text), as_of }),
-            Ok(other) => Err(reply::unexpected(&self.document, "text", &other)),
+        let needs: Vec<S::Need> = self.hand.iter().map(|change| change.need.clone()).collect();
+        let Shared { store, source, .. } = &*self.shared;
+        match source.look(&**store, &self.key, &needs, self.by(MOST)).await {
+            Ok(state) => Ok(Known { state, as_of }),
             // A lost answer to a read leaves no doubt: nothing was to be written.
             Err(Fault::Unknown(why)) => Err(Fault::Unavailable(why)),
-            Err(Fault::Refused { code, .. }) if code == "WRONGTYPE" => {
-                let key = String::from_utf8_lossy(&self.document).into_owned();
-                Err(Fault::Corrupt { key, detail: "holds no text".to_owned() })
-            }
             Err(fault) => Err(fault),
         }
     }
 
     /// Decides the changes in hand one after the other, each on what the ones before it made of the
-    /// text.
-    fn decide(&mut self, known: Known) -> Batch {
+    /// state.
+    fn decide(&mut self, known: Known<S>) -> Batch<S> {
         let limit = std::mem::replace(&mut self.limit, MOST);
         let mut batch = Batch::on(known);
-        while batch.len < self.hand.len().min(limit) {
+        while batch.is_open && batch.len < self.hand.len().min(limit) {
             let change = &mut self.hand[batch.len];
-            if let Some(step) = change.decide(batch.text()) {
-                if !batch.admits(&step) {
-                    break;
+            match change.decide(batch.state()) {
+                Decided::Write(step) if batch.admits(&step) => {
+                    if !change.send() {
+                        self.hand.remove(batch.len);
+                        continue;
+                    }
+                    batch.add(&self.shared.source, &self.key, step);
                 }
-                if !change.send() {
-                    self.hand.remove(batch.len);
-                    continue;
-                }
-                batch.add(step);
+                // A call is decided on what the store holds, not on what others are about to write.
+                Decided::Call if batch.step().is_none() => batch.has_calls = true,
+                Decided::Leave => {}
+                Decided::Write(_) | Decided::Call => break,
             }
             batch.len += 1;
         }
         batch
     }
 
-    async fn send(&mut self, batch: Batch) {
+    async fn send(&mut self, mut batch: Batch<S>) {
         let as_of = self.taken;
+        if let Err(fault) = batch.seal(&self.shared.source) {
+            return self.fail(batch.len, &fault);
+        }
         let Some(step) = batch.step() else {
-            self.answer(&batch);
-            self.known = Some(batch.known);
+            if batch.has_calls {
+                return self.call(batch.len).await;
+            }
+            self.answer(batch.len);
+            self.know(Some(batch.known));
             return;
         };
         match self.shared.store.step(step, self.by(batch.len)).await {
             Ok(Stepped::Done) => {
                 self.conflicts = 0;
-                self.known = Some(Known { text: batch.text().map(<[u8]>::to_vec), as_of });
-                self.answer(&batch);
+                self.answer(batch.len);
+                self.know(batch.into_state().map(|state| Known { state, as_of }));
             }
-            Ok(Stepped::Refused(Refused { guard: 0, found, missing })) => {
+            Ok(Stepped::Refused(refused @ Refused { guard, .. }))
+                if guard == 0 || S::GUARDS_ALL =>
+            {
                 self.wait_again(&batch, true);
-                // A step that does not say what it found is followed by a read.
-                let told = found.is_some() || missing;
-                self.known = told.then_some(Known { text: found, as_of });
+                let found = self.shared.source.found(refused);
+                self.know(found.map(|state| Known { state, as_of }));
                 self.pause().await;
             }
             Ok(Stepped::Refused(Refused { guard, .. })) => {
                 self.wait_again(&batch, false);
                 self.refuse(&batch, guard);
-                self.known = Some(Known { as_of, ..batch.known });
+                self.know(Some(Known { as_of, ..batch.known }));
             }
             Err(fault @ Fault::Refused { .. }) => {
                 self.wait_again(&batch, false);
-                // A step refused on a remembered text is tried again on one that was read.
+                // A step refused on a remembered state is tried again on one that was read.
                 if self.is_fresh(&batch) {
                     self.single_out(&batch, fault);
                 }
@@ -182,9 +184,38 @@ impl Worker {
         }
     }
 
+    /// Makes the calls of a batch at once. A call that found something changed waits again.
+    async fn call(&mut self, len: usize) {
+        let calls = self.hand.iter_mut().take(len).map(Change::call);
+        let outcomes = futures_util::future::join_all(calls).await;
+        let mut changed = VecDeque::new();
+        for (change, outcome) in self.hand.drain(..len).zip(outcomes) {
+            match outcome {
+                Ok(true) => change.done(),
+                Ok(false) => {
+                    change.wait_again(true);
+                    changed.push_back(change);
+                }
+                Err(fault) => change.fail(fault),
+            }
+        }
+        if changed.is_empty() {
+            self.conflicts = 0;
+            return;
+        }
+        changed.append(&mut self.hand);
+        self.hand = changed;
+        self.pause().await;
+    }
+
+    /// Remembers a state for the next batch, where that may be a good guess.
+    fn know(&mut self, known: Option<Known<S>>) {
+        self.known = known.filter(|_| S::REMEMBERS);
+    }
+
     /// A guard failed that is not the document's: the change that brought it is answered. One that was
     /// decided on what others in the batch would have written is tried again behind them.
-    fn refuse(&mut self, batch: &Batch, guard: usize) {
+    fn refuse(&mut self, batch: &Batch<S>, guard: usize) {
         let (member, own) = batch.whose(guard).expect("a step names a guard of its own");
         let place = batch.place(member).expect("a guard belongs to a change of the batch");
         if member > 0 {
@@ -196,7 +227,7 @@ impl Worker {
 
     /// The store refused the step, such as for a key of the wrong type: one change is tried alone, and
     /// answered if it was alone.
-    fn single_out(&mut self, batch: &Batch, fault: Fault) {
+    fn single_out(&mut self, batch: &Batch<S>, fault: Fault) {
         if let Some(second) = batch.place(1) {
             self.limit = second;
         } else if let Some(change) = batch.place(0).and_then(|place| self.hand.remove(place)) {
@@ -205,21 +236,21 @@ impl Worker {
     }
 
     /// Gives each caller of the batch the answer of its rule.
-    fn answer(&mut self, batch: &Batch) {
-        self.hand.drain(..batch.len).for_each(Change::done);
+    fn answer(&mut self, len: usize) {
+        self.hand.drain(..len).for_each(Change::done);
     }
 
     fn fail(&mut self, len: usize, fault: &Fault) {
         self.hand.drain(..len).for_each(|change| change.fail(fault.clone()));
     }
 
-    fn wait_again(&self, batch: &Batch, conflict: bool) {
+    fn wait_again(&self, batch: &Batch<S>, conflict: bool) {
         for place in batch.places() {
             self.hand[place].wait_again(conflict);
         }
     }
 
-    /// Tries come in pairs: one that learns the text, one that uses it at once. Before each pair there
+    /// Tries come in pairs: one that learns the state, one that uses it at once. Before each pair there
     /// is a pause that grows.
     async fn pause(&mut self) {
         self.conflicts += 1;
@@ -237,12 +268,12 @@ impl Worker {
 }
 
 /// A worker that is dropped with its runtime leaves no queue behind that nobody serves.
-impl Drop for Worker {
+impl<S: Source> Drop for Worker<S> {
     fn drop(&mut self) {
         if !self.ended {
-            let mut documents = self.shared.documents.lock();
-            let left = documents.queues.remove(&self.document).unwrap_or_default();
-            documents.waiting -= left.len();
+            let mut queues = self.shared.queues.lock();
+            let left = queues.by_key.remove(&self.key).unwrap_or_default();
+            queues.waiting -= left.len();
         }
     }
 }

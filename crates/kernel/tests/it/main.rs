@@ -16,4 +16,6 @@ mod timers;
 mod update;
 mod wire;
 mod writer;
+mod writer_document;
 mod writer_model;
+mod writer_source;

@@ -182,6 +182,27 @@ fn decide(keys: &Keys, id: u64, wish: Wish, current: Option<&[u8]>) -> Decision<
     Decision::Write(step, Told::Wrote { before, after })
 }
 
+/// The step with the guard of the document that it was decided on.
+fn guarded(step: Step, current: Option<&[u8]>) -> Step {
+    match current {
+        Some(text) => step.expect(text),
+        None => step.absent(),
+    }
+}
+
+/// The same decision as a call that compares and writes by itself.
+fn as_call(
+    store: &Arc<dyn Store>,
+    decision: Decision<Told>,
+    current: Option<&[u8]>,
+) -> Decision<Told> {
+    let Decision::Write(step, told) = decision else { return decision };
+    let (store, step) = (store.clone(), guarded(step, current));
+    Decision::call(
+        move |by| async move { Ok(store.step(&step, by).await?.is_done().then_some(told)) },
+    )
+}
+
 /// What happened in a history, with a clock that counts calls and answers.
 #[derive(Default)]
 struct History {
@@ -201,7 +222,12 @@ impl History {
     }
 
     /// One caller of a process: some wishes, one after the other.
-    async fn caller(self: Arc<Self>, writer: Writer, mut dice: Dice, wishes: u64) {
+    async fn caller(
+        self: Arc<Self>,
+        (store, writer): (Arc<dyn Store>, Writer),
+        mut dice: Dice,
+        wishes: u64,
+    ) {
         for _ in 0..wishes {
             turns(dice.turns()).await;
             let document = usize::from(dice.percent(30));
@@ -209,7 +235,13 @@ impl History {
             let (keys, id, wish) = (Keys::of(self.seed, document), op.id, op.wish);
             let by = if dice.percent(3) { Deadline::after(Duration::ZERO) } else { soon() };
             let document = keys.document.clone();
-            let rule = move |current: Option<&[u8]>| decide(&keys, id, wish, current);
+            // A guard of its own is answered by the writer, so such a wish is no call.
+            let is_call = !matches!(wish, Wish::Spend(_)) && dice.percent(25);
+            let store = store.clone();
+            let rule = move |current: Option<&[u8]>| match decide(&keys, id, wish, current) {
+                decision if is_call => as_call(&store, decision, current),
+                decision => decision,
+            };
             let call = writer.write(document, by, rule);
             if dice.percent(10) {
                 // An impatient caller.
@@ -238,12 +270,9 @@ impl History {
             let current = reply::bytes(&current);
             let answer = match decide(&keys, op.id, op.wish, current) {
                 Decision::Leave(told) => told,
+                Decision::Call(_) => unreachable!("no wish is a call by itself"),
                 Decision::Write(step, told) => {
-                    let step = match current {
-                        Some(text) => step.expect(text),
-                        None => step.absent(),
-                    };
-                    if store.step(&step, soon()).await.unwrap() != Stepped::Done {
+                    if store.step(&guarded(step, current), soon()).await.unwrap() != Stepped::Done {
                         continue;
                     }
                     told
@@ -269,7 +298,8 @@ async fn play(store: &Arc<dyn Store>, seed: u64) -> Vec<Op> {
         let writer = Writer::new(network.clone());
         for _ in 0..2 + dice.roll(6) {
             let (own, wishes) = (Dice(dice.roll(u64::from(u32::MAX))), 1 + dice.roll(8));
-            tasks.push(tokio::spawn(history.clone().caller(writer.clone(), own, wishes)));
+            let process: (Arc<dyn Store>, Writer) = (network.clone(), writer.clone());
+            tasks.push(tokio::spawn(history.clone().caller(process, own, wishes)));
         }
         processes.push((network, writer));
     }

@@ -1,5 +1,5 @@
-//! The two lists of a monster, hits and effects. Each element carries its own text, so that members which are
-//! not ours survive a change of their neighbours.
+//! The two lists of a monster, hits and effects. An element of another spelling carries its own text, so that
+//! members which are not ours survive a change of their neighbours.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -8,7 +8,6 @@ use kernel::json::{self, Change};
 use kernel::numbers::{Dialect, to_json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use uuid::Uuid;
 
 /// One hit, or several of one character merged.
@@ -92,11 +91,39 @@ impl Effect {
     }
 }
 
-/// A member of a list together with its text, so that what we do not know of it survives.
+/// How we write a value ourselves.
+pub trait Spelled: DeserializeOwned {
+    /// Appends its text.
+    fn spell(&self, text: &mut String);
+}
+
+impl Spelled for Entry {
+    fn spell(&self, text: &mut String) {
+        let mut digits = itoa::Buffer::new();
+        text.push_str("{\"characterId\":");
+        text.push_str(digits.format(self.character_id));
+        text.push_str(",\"damage\":");
+        text.push_str(digits.format(self.damage));
+        if self.last_hit_ms != 0 {
+            text.push_str(",\"lastHitMs\":");
+            text.push_str(digits.format(self.last_hit_ms));
+        }
+        text.push('}');
+    }
+}
+
+impl Spelled for Effect {
+    fn spell(&self, text: &mut String) {
+        text.push_str(&to_json(self, Dialect::Go).expect("plain data is always JSON"));
+    }
+}
+
+/// A member of a list. One that another program spells otherwise keeps its text, and so what we do not
+/// know of it survives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Element<T> {
     value: T,
-    text: String,
+    text: Option<Box<str>>,
 }
 
 impl<T> Deref for Element<T> {
@@ -107,44 +134,101 @@ impl<T> Deref for Element<T> {
     }
 }
 
-impl<T: Serialize + DeserializeOwned> Element<T> {
+impl<T: Spelled> Element<T> {
     /// A new one.
     pub fn new(value: T) -> Self {
-        let text = to_json(&value, Dialect::Go).expect("plain data is always JSON");
-        Element { value, text }
+        Element { value, text: None }
     }
 
-    pub(super) fn read(raw: &RawValue) -> serde_json::Result<Self> {
-        Ok(Element { value: serde_json::from_str(raw.get())?, text: raw.get().to_owned() })
+    pub(super) fn read(text: &str) -> serde_json::Result<Self> {
+        let value: T = serde_json::from_str(text)?;
+        let mut ours = String::with_capacity(text.len());
+        value.spell(&mut ours);
+        Ok(Element { value, text: (ours != text).then(|| text.into()) })
     }
 
-    /// Its text.
-    pub fn text(&self) -> &str {
-        &self.text
+    /// Appends its text.
+    fn spell(&self, text: &mut String) {
+        match &self.text {
+            Some(own) => text.push_str(own),
+            None => self.value.spell(text),
+        }
     }
 
     /// Changes numbers of it and keeps the rest.
     pub(crate) fn set(&mut self, name: &str, number: i64) {
-        let number = number.to_string();
-        let edited = json::edit(&self.text, &[(name, Change::Set(&number))]);
-        self.text = edited.expect("it was read from an object");
-        self.value = serde_json::from_str(&self.text).expect("a number for a number");
+        let mut text = String::new();
+        self.spell(&mut text);
+        let edited = json::edit(&text, &[(name, Change::Set(&number.to_string()))]);
+        let edited = edited.expect("it was read from an object");
+        *self = Element::read(&edited).expect("a number for a number");
+    }
+}
+
+/// Who hit a monster, in order, and how much each did in all.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Entries {
+    list: Vec<Element<Entry>>,
+    sums: Vec<(u32, u64)>,
+}
+
+impl Entries {
+    /// Appends one.
+    pub fn push(&mut self, entry: Element<Entry>) {
+        self.count(&entry);
+        self.list.push(entry);
+    }
+
+    /// Damage per character, in order of first appearance.
+    pub fn sums(&self) -> &[(u32, u64)] {
+        &self.sums
+    }
+
+    fn count(&mut self, entry: &Entry) {
+        match self.sums.iter_mut().find(|(known, _)| *known == entry.character_id) {
+            Some((_, sum)) => *sum = sum.saturating_add(entry.damage.into()),
+            None => self.sums.push((entry.character_id, entry.damage.into())),
+        }
+    }
+}
+
+impl Deref for Entries {
+    type Target = [Element<Entry>];
+
+    fn deref(&self) -> &[Element<Entry>] {
+        &self.list
+    }
+}
+
+impl FromIterator<Element<Entry>> for Entries {
+    fn from_iter<I: IntoIterator<Item = Element<Entry>>>(entries: I) -> Self {
+        let mut all = Entries::default();
+        for entry in entries {
+            all.push(entry);
+        }
+        all
+    }
+}
+
+impl<'a> IntoIterator for &'a Entries {
+    type Item = &'a Element<Entry>;
+    type IntoIter = std::slice::Iter<'a, Element<Entry>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.iter()
     }
 }
 
 /// `[{…},{…}]`.
-pub(crate) fn list_text<T>(list: &[Element<T>]) -> String {
-    let size = list.iter().map(|element| element.text.len() + 1).sum::<usize>() + 2;
-    let mut text = String::with_capacity(size);
+pub(crate) fn push_list<T: Spelled>(text: &mut String, list: &[Element<T>]) {
     text.push('[');
     for (at, element) in list.iter().enumerate() {
         if at > 0 {
             text.push(',');
         }
-        text.push_str(&element.text);
+        element.spell(text);
     }
     text.push(']');
-    text
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde asks so

@@ -1,6 +1,6 @@
 //! Commands of other services, in upstream's shapes: a message with the field and the monster, and a `body`.
-//! A command for one monster is acknowledged inside the step it causes; one for a whole field may be repeated
-//! after a crash, which changes nothing.
+//! A command for one monster is acknowledged and deleted inside the step it causes; one for a whole field may be
+//! repeated after a crash, which changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,7 @@ use field::{Field, Point, Tenant};
 use kernel::{Fault, Pending};
 use serde::Deserialize;
 
+use super::damage::Hit;
 use super::{Monsters, Move};
 use crate::effects::NewEffect;
 use crate::error::MonsterError;
@@ -28,9 +29,7 @@ pub enum CommandError {
 impl From<MonsterError> for CommandError {
     fn from(error: MonsterError) -> Self {
         match error {
-            MonsterError::Fault(fault @ (Fault::Unavailable(_) | Fault::Unknown(_))) => {
-                CommandError::Fault(fault)
-            }
+            MonsterError::Fault(fault) if fault.may_pass() => CommandError::Fault(fault),
             MonsterError::Contended => {
                 CommandError::Fault(Fault::Contended { key: "monster".to_owned(), attempts: 10 })
             }
@@ -59,6 +58,7 @@ struct Body {
     damage: Option<u32>,
     damages: Vec<u32>,
     attack_type: u8,
+    life: Option<u64>,
     attacker_monster_id: u32,
     hidden: bool,
     x: i16,
@@ -105,14 +105,14 @@ impl EffectBody {
 }
 
 impl Monsters {
-    /// Does one command.
+    /// Does one command. Tells whether the step it caused acknowledged it.
     pub async fn command(
         &self,
         tenant: &Tenant,
         kind: &str,
         message: &str,
         answers: Option<&Pending>,
-    ) -> Result<(), CommandError> {
+    ) -> Result<bool, CommandError> {
         let unfit = |error: serde_json::Error| CommandError::Refused(format!("{kind}: {error}"));
         let message: Message = serde_json::from_str(message).map_err(unfit)?;
         let body = message.body.unwrap_or_default();
@@ -124,15 +124,17 @@ impl Monsters {
                     _ => body.damages,
                 };
                 if damages.is_empty() {
-                    return Ok(());
+                    return Ok(false);
                 }
                 let attack = Attack {
                     character_id: body.character_id,
                     damages,
                     attack_type: body.attack_type,
                     from: None,
+                    life: body.life,
                 };
-                self.strike_for(tenant, id, &attack, true, answers).await?;
+                let hit = Hit { attack, ..Hit::default() };
+                self.hit(tenant.id, id, hit, answers).await?;
             }
             "DAMAGE_FRIENDLY" => {
                 self.damage_friendly_for(tenant, id, body.attacker_monster_id, answers).await?;
@@ -150,12 +152,15 @@ impl Monsters {
             }
             "MOVE" => {
                 let to = Move { x: body.x, y: body.y, stance: body.stance, fh: body.fh };
-                self.movement(tenant, id, to).await?;
+                self.movement_for(tenant.id, id, to, answers).await?;
             }
-            "DESTROY" => drop(self.destroy_for(tenant, id, 0, answers).await?),
-            _ => return self.field_command(tenant, kind, message.field, body).await,
+            "DESTROY" => drop(self.destroy_by(tenant.id, id, 0, false, answers).await?),
+            _ => {
+                self.field_command(tenant, kind, message.field, body).await?;
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(answers.is_some())
     }
 
     async fn field_command(

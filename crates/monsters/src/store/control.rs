@@ -5,15 +5,18 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use field::{Field, Point, Tenant};
-use kernel::{Cmd, Effects as _, Op, reply};
+use kernel::{Cmd, Decision, Effects as _, Step, reply};
 use uuid::Uuid;
 
-use super::fold::{Absent, Slot};
+use super::change::Context;
+use super::damage::Turn;
 use super::{Monsters, TenantKeys};
 use crate::error::{MonsterError, Result};
 use crate::model::{Monster, leader};
-use crate::strike::Attack;
 use crate::{events, scripts};
+
+/// Who was looked for and not there: after how many arrivals, and when.
+pub(super) type Absent = (u64, i64);
 
 /// An owner's puppet draws monsters nearer than this, squared.
 const PUPPET_REACH: i64 = 177_777;
@@ -166,14 +169,13 @@ impl Monsters {
             if to == from {
                 continue;
             }
-            let changed = self
-                .alter(keys.tenant, monster.unique_id, |monster| {
-                    if monster.control_character_id != from {
-                        return Ok((false, Vec::new()));
-                    }
-                    Ok((true, self.hand_over(keys, monster, to, left)?))
-                })
-                .await;
+            let rule = move |context: &Context, step: Step, monster: &mut Monster| {
+                if monster.control_character_id != from {
+                    return Ok(Decision::Leave(false));
+                }
+                Ok(Decision::Write(context.hand_over(step, monster, to, left)?, true))
+            };
+            let changed = self.alter(keys.tenant, monster.unique_id, None, rule).await;
             match changed {
                 Ok(true) => {
                     crowd.count(to, 1);
@@ -184,28 +186,6 @@ impl Monsters {
             }
         }
         Ok(given)
-    }
-
-    /// The writes that go with a change of control; the monster has the new controller afterwards.
-    /// Who `left` has no count any more that could go down.
-    fn hand_over(
-        &self,
-        keys: &TenantKeys,
-        monster: &mut Monster,
-        to: u32,
-        left: bool,
-    ) -> Result<Vec<Op>> {
-        let (now, from) = (self.clock.now_ms(), monster.control_character_id);
-        let mut ops = keys.counted(monster.field, if left { 0 } else { from }, to)?;
-        if from != 0 {
-            ops = ops.event(&keys.events, &events::stop_control(monster, now, from));
-        }
-        monster.control_character_id = to;
-        monster.controller_has_aggro = false;
-        if to != 0 {
-            ops = ops.event(&keys.events, &events::start_control(monster, now, to));
-        }
-        Ok(ops)
     }
 
     pub(crate) async fn crowd(&self, keys: &TenantKeys, field: Field) -> Result<Crowd> {
@@ -267,100 +247,103 @@ impl Monsters {
         Ok(())
     }
 
-    /// After a blow that did not kill: the leader of the damage gets control, when it is there to take it; else
-    /// the monster turns on who has it. What is missed is made up for by the next blow.
-    pub(super) async fn after_blow(&self, slot: &Slot, tenant: Uuid, id: u32, attacks: &[Attack]) {
-        let arrivals = self.arrivals.load(Ordering::Relaxed);
-        let (field, lead, angers) = {
-            let mut state = slot.0.lock();
-            let Some(hint) = &mut state.hint else { return };
-            let fresh = |&(who, seen, at): &Absent, lead| {
-                who == lead && seen == arrivals && self.now() - at < ABSENT_MS
-            };
-            let lead = leader(&hint.sums).filter(|lead| {
-                if *lead == hint.control || attacks.iter().all(|a| a.character_id != *lead) {
-                    return false;
-                }
-                if !hint.absent.is_some_and(|absent| fresh(&absent, *lead)) {
-                    // It may have been looked for on account of another monster.
-                    hint.absent = self.absent.lock().get(&(tenant, hint.field, *lead)).copied();
-                }
-                !hint.absent.is_some_and(|absent| fresh(&absent, *lead))
-            });
-            let angers = self.options.aggro && hint.control != 0 && !hint.aggro;
-            if lead.is_none() && !angers {
-                return;
-            }
-            (hint.field, lead, angers)
-        };
-        let done = self.turn(tenant, id, field, lead, angers).await;
-        let mut state = slot.0.lock();
-        let Some(hint) = &mut state.hint else { return };
-        match done {
-            Ok(Some((control, aggro))) => {
-                hint.control = control;
-                hint.aggro = aggro;
-            }
-            Ok(None) => {
-                hint.absent = lead.map(|lead| (lead, arrivals, self.now()));
-                if let Some(absent) = hint.absent {
-                    let mut known = self.absent.lock();
-                    if known.len() >= ABSENT {
-                        known.clear();
-                    }
-                    known.insert((tenant, field, absent.0), absent);
-                }
-            }
-            Err(error) => tracing::debug!(%error, id, "control was not looked at after a blow"),
+    /// After a hit that did not kill: the leader of the damage gets control, when it is there to take it; else
+    /// the monster turns on who has it. What is missed is made up for by the next hit.
+    pub(super) async fn after_hit(&self, tenant: Uuid, id: u32, turn: Turn) {
+        if turn.arms && self.ensure_scope(tenant).await.is_err() {
+            tracing::debug!(id, "a tenant with timers could not be listed");
+        }
+        let lead = turn.lead.filter(|lead| !self.is_absent(tenant, turn.field, *lead));
+        if lead.is_none() && !turn.angers {
+            return;
+        }
+        if let Err(error) = self.turn(tenant, id, Turn { lead, ..turn }).await {
+            tracing::debug!(%error, id, "control was not looked at after a hit");
         }
     }
 
-    /// Controller and aggro afterwards; `None` when the leader is not there and nothing else was to do.
-    async fn turn(
-        &self,
-        tenant: Uuid,
-        id: u32,
-        field: Field,
-        lead: Option<u32>,
-        angers: bool,
-    ) -> Result<Option<(u32, bool)>> {
+    /// Whether the character was looked for a moment ago and was not there.
+    fn is_absent(&self, tenant: Uuid, field: Field, character: u32) -> bool {
+        let arrivals = self.arrivals.load(Ordering::Relaxed);
+        let known = self.absent.lock().get(&(tenant, field, character)).copied();
+        known.is_some_and(|(seen, at)| seen == arrivals && self.now() - at < ABSENT_MS)
+    }
+
+    fn note_absent(&self, tenant: Uuid, field: Field, character: u32, arrivals: u64) {
+        let mut known = self.absent.lock();
+        if known.len() >= ABSENT {
+            known.clear();
+        }
+        known.insert((tenant, field, character), (arrivals, self.now()));
+    }
+
+    async fn turn(&self, tenant: Uuid, id: u32, turn: Turn) -> Result<()> {
         let keys = self.of(tenant)?;
         let mut to = None;
-        if let Some(lead) = lead {
-            let who = lead.to_string();
+        if let Some(lead) = turn.lead {
+            let (who, arrivals) = (lead.to_string(), self.arrivals.load(Ordering::Relaxed));
             let cmds = [
-                command("HGET", keys.present(field)?.as_str(), &who),
-                command("SISMEMBER", keys.hidden(field)?.as_str(), &who),
+                command("HGET", keys.present(turn.field)?.as_str(), &who),
+                command("SISMEMBER", keys.hidden(turn.field)?.as_str(), &who),
             ];
             let answers = self.store.pipeline(&cmds, self.by()).await?;
             let number = |at: usize| answers[at].as_ref().ok().and_then(reply::int);
             if number(0).is_some_and(|count| count >= 0) && number(1) == Some(0) {
                 to = Some(lead);
-            } else if !angers {
-                return Ok(None);
+            } else {
+                self.note_absent(tenant, turn.field, lead, arrivals);
+                if !turn.angers {
+                    return Ok(());
+                }
             }
         }
-        let now = self.clock.now_ms();
-        self.alter(tenant, id, |monster| {
-            let mut ops = Vec::new();
-            let leads = to.is_some() && leader(&monster.summed()) == to;
-            match to.filter(|to| leads && *to != monster.control_character_id) {
-                Some(to) => {
-                    ops = self.hand_over(&keys, monster, to, false)?;
-                    monster.controller_has_aggro = self.options.aggro;
-                }
-                None if angers
-                    && monster.control_character_id != 0
-                    && !monster.controller_has_aggro =>
-                {
-                    monster.controller_has_aggro = true;
-                    ops = ops.event(&keys.events, &events::aggro_changed(monster, now));
-                }
-                None => {}
-            }
-            Ok((Some((monster.control_character_id, monster.controller_has_aggro)), ops))
+        let angers = turn.angers;
+        self.alter(tenant, id, None, move |context, step, monster| {
+            context.turn(step, monster, to, angers)
         })
         .await
+    }
+}
+
+/// Rules of control.
+impl Context {
+    /// Gives the monster to another controller; 0 is nobody. Who `left` has no count any more that could go
+    /// down.
+    fn hand_over(&self, step: Step, monster: &mut Monster, to: u32, left: bool) -> Result<Step> {
+        let (events, from) = (&self.keys.events, monster.control_character_id);
+        let mut step =
+            step.ops(self.keys.counted(monster.field, if left { 0 } else { from }, to)?);
+        if from != 0 {
+            step = step.event(events, &events::stop_control(monster, self.now_ms, from));
+        }
+        monster.control_character_id = to;
+        monster.controller_has_aggro = false;
+        if to != 0 {
+            step = step.event(events, &events::start_control(monster, self.now_ms, to));
+        }
+        Ok(step)
+    }
+
+    /// Control for the leader of the damage, if it still leads; else anger at who has it.
+    fn turn(
+        &self,
+        step: Step,
+        monster: &mut Monster,
+        to: Option<u32>,
+        angers: bool,
+    ) -> Result<Decision<()>> {
+        let leads = to.is_some() && leader(monster.damage_entries.sums()) == to;
+        if let Some(to) = to.filter(|to| leads && *to != monster.control_character_id) {
+            let step = self.hand_over(step, monster, to, false)?;
+            monster.controller_has_aggro = self.options.aggro;
+            return Ok(Decision::Write(step, ()));
+        }
+        if !angers || monster.control_character_id == 0 || monster.controller_has_aggro {
+            return Ok(Decision::Leave(()));
+        }
+        monster.controller_has_aggro = true;
+        let told = events::aggro_changed(monster, self.now_ms);
+        Ok(Decision::Write(step.event(&self.keys.events, &told), ()))
     }
 }
 

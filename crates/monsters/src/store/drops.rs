@@ -1,18 +1,85 @@
 //! Friendly monsters: what they drop while they live, and the damage other monsters do to them. A drop is
 //! claimed by moving its time on before the dice are rolled, so that no two servers drop for one period.
 
+use std::sync::Arc;
+
 use field::Tenant;
+use kernel::keyspace::Key;
 use kernel::{
-    Change, Cmd, Effects as _, Pending, Step, Stepped, Timer, Updated, Value, Verdict, reply,
+    Cmd, Decision, Effects as _, Fault, Pending, Step, Timer, Value, Verdict, Written, reply,
 };
 use serde_json::json;
 use uuid::Uuid;
 
-use super::Monsters;
+use super::damage::Hit;
+use super::{Monsters, TenantKeys};
 use crate::error::{MonsterError, Result};
 use crate::events;
 use crate::model::{DropTimer, Monster};
 use crate::strike::{Attack, Blow};
+
+/// The drop timer of a friendly monster, as the hit that puts it off found it.
+#[derive(Clone)]
+pub(super) struct Friendly {
+    key: Key,
+    text: Option<Vec<u8>>,
+}
+
+impl Friendly {
+    /// Notes in the drop timer that the monster was hit. The guard is that it is as it was found.
+    pub(super) fn put_off(&self, step: Step, now: i64) -> Result<Step> {
+        let Some(text) = &self.text else { return Ok(step.while_absent(&self.key)) };
+        let mut state = DropTimer::read(self.key.as_str(), text)?;
+        state.last_hit_at = now;
+        let new = state.spliced(&String::from_utf8_lossy(text))?;
+        Ok(step.while_text(&self.key, text).rewrite(&self.key, new))
+    }
+}
+
+/// A drop that is due, and whose it is.
+struct Due {
+    key: Key,
+    timer: Timer,
+    keys: Arc<TenantKeys>,
+    monster_key: Key,
+    /// The monster and its text; `None`: it is gone.
+    monster: Option<(String, Monster)>,
+    /// What the dice say it drops.
+    drops: Vec<serde_json::Value>,
+}
+
+/// The rule of a drop.
+impl Due {
+    fn decide(&self, current: Option<&[u8]>, now_ms: u64) -> std::result::Result<Step, Fault> {
+        let (step, timer) = (Step::new(&self.key), &self.timer);
+        let Some(text) = current else { return Ok(timer.finish(step)) };
+        let monster = match &self.monster {
+            Some((_, monster)) if monster.alive() => monster,
+            // Nobody there to drop anything: the timer goes, unless somebody came meanwhile.
+            Some((text, _)) => {
+                return Ok(timer.finish(step.delete()).while_text(&self.monster_key, text));
+            }
+            None => return Ok(timer.finish(step.delete()).while_absent(&self.monster_key)),
+        };
+        let mut state = DropTimer::read(self.key.as_str(), text)?;
+        let due_ms = u64::try_from(state.next_ms()).unwrap_or(0);
+        if now_ms < due_ms {
+            return Ok(timer.rearm(step, due_ms, &timer.payload));
+        }
+        state.last_drop_at = i64::try_from(now_ms).unwrap_or(i64::MAX);
+        let mut step = step.write(state.spliced(&String::from_utf8_lossy(text))?);
+        let events = &self.keys.events;
+        for body in &self.drops {
+            step = step.event(events, &events::command(monster, "drop.SPAWN", now_ms, body));
+        }
+        if !self.drops.is_empty() {
+            let told = events::friendly_drop(monster, now_ms, self.drops.len());
+            step = step.event(events, &told);
+        }
+        let again_ms = u64::try_from(state.next_ms()).unwrap_or(u64::MAX).max(now_ms + 1);
+        Ok(timer.rearm(step, again_ms, &timer.payload))
+    }
+}
 
 impl Monsters {
     /// The drop timer of a monster, when it has one.
@@ -26,44 +93,31 @@ impl Monsters {
     }
 
     pub(super) async fn drop_due(&self, timer: &Timer, tenant: Uuid, id: u32) -> Result<Verdict> {
-        let key = self.keys.drop_timer(tenant, id)?;
-        let keys = self.of(tenant)?;
-        let answer = self.store.call(Cmd::new().arg("GET").arg(&key), self.by()).await?;
-        let Value::BulkString(bytes) = answer else { return Ok(Verdict::Done) };
-        let text = String::from_utf8(bytes).unwrap_or_default();
-        let mut state = DropTimer::read(key.as_str(), text.as_bytes())?;
         let monster = match self.fetch(tenant, id).await {
-            Ok((_, monster)) if monster.alive() => monster,
-            Ok(_) | Err(MonsterError::NotFound) => {
-                // Nobody there to drop anything: the timer goes.
-                let step = timer.finish(Step::new(&key).expect(&text).delete());
-                self.store.step(&step, self.by()).await?;
-                return Ok(Verdict::Done);
-            }
+            Ok(found) => Some(found),
+            Err(MonsterError::NotFound) => None,
             Err(error) => return Err(error),
         };
-        let now = self.now();
-        let next = u64::try_from(state.next_ms()).unwrap_or(0);
-        if now < state.next_ms() {
-            return Ok(Verdict::Again(next));
-        }
-        state.last_drop_at = now;
-        let at = self.clock.now_ms();
-        let mut step = Step::new(&key).expect(&text).write(state.spliced(&text)?);
-        let dropped = self.rolled(&monster);
-        for body in &dropped {
-            let event = events::command(&monster, "drop.SPAWN", at, body);
-            step = step.event(&keys.events, &event);
-        }
-        if !dropped.is_empty() {
-            step = step.event(&keys.events, &events::friendly_drop(&monster, at, dropped.len()));
-        }
-        let again = u64::try_from(state.next_ms()).unwrap_or(u64::MAX).max(at + 1);
-        let step = timer.rearm(step, again, &timer.payload);
-        match self.store.step(&step, self.by()).await? {
-            // Hit meanwhile, or taken over: whoever has the timer looks again.
-            Stepped::Refused(refused) if !refused.is_gone() => Ok(Verdict::Failed),
-            Stepped::Refused(_) | Stepped::Done => Ok(Verdict::Done),
+        let key = self.keys.drop_timer(tenant, id)?;
+        let due = Due {
+            key: key.clone(),
+            timer: timer.clone(),
+            keys: self.of(tenant)?,
+            monster_key: self.keys.monster(tenant, id)?,
+            drops: monster.iter().flat_map(|(_, monster)| self.rolled(monster)).collect(),
+            monster,
+        };
+        let clock = Arc::clone(&self.clock);
+        let rule = move |current: Option<&[u8]>| match due.decide(current, clock.now_ms()) {
+            Ok(step) => Decision::Write(step, Ok(Verdict::Finished)),
+            Err(fault) => Decision::Leave(Err(fault)),
+        };
+        match self.drop_timers.write(&key, self.by(), rule).await? {
+            Written::Answer(verdict) => Ok(verdict?),
+            // Not ours any more.
+            Written::Guarded(0) => Ok(Verdict::Finished),
+            // The monster is another one now: look again.
+            Written::Guarded(_) => Ok(Verdict::Failed),
         }
     }
 
@@ -103,36 +157,21 @@ impl Monsters {
         let most = (u64::from(from.hp) / 13 + u64::from(from.weapon_attack) * 10) * 2 + 500;
         let rolled = self.roll(u32::try_from(most).unwrap_or(u32::MAX)) / 10;
         let attack = Attack { character_id: 0, damages: vec![rolled.max(1)], ..Attack::default() };
-        let blow = self.strike_for(tenant, id, &attack, false, answers).await?;
-        if !blow.killed {
-            self.put_off(tenant.id, id).await?;
-        }
-        Ok(blow)
-    }
-
-    /// Notes in the drop timer that the monster was hit, in at most ten attempts.
-    async fn put_off(&self, tenant: Uuid, id: u32) -> Result<()> {
-        let key = self.keys.drop_timer(tenant, id)?;
-        let now = self.now();
-        let mut bad = None;
-        let ended = kernel::update(&*self.store, &key, self.by(), |text| {
-            let Some(text) = text else { return Change::leave() };
-            let state = DropTimer::read(key.as_str(), text).and_then(|mut state| {
-                state.last_hit_at = now;
-                state.spliced(&String::from_utf8_lossy(text))
-            });
-            match state {
-                Ok(new) => Change::write(new),
-                Err(fault) => {
-                    bad = Some(fault);
-                    Change::leave()
-                }
+        let key = self.keys.drop_timer(tenant.id, id)?;
+        let by = self.by();
+        loop {
+            let text = match self.store.call(Cmd::new().arg("GET").arg(&key), by).await? {
+                Value::BulkString(text) => Some(text),
+                _ => None,
+            };
+            let friendly = Some(Friendly { key: key.clone(), text });
+            let hit = Hit { attack: attack.clone(), is_final: true, friendly, ..Hit::default() };
+            match self.try_hit(tenant.id, id, hit, answers).await? {
+                Written::Answer(blow) => return Ok(blow),
+                Written::Guarded(_) if by.left().is_zero() => return Err(MonsterError::Contended),
+                // It dropped, or was hit by another server, meanwhile.
+                Written::Guarded(_) => {}
             }
-        })
-        .await?;
-        match (bad, ended) {
-            (Some(fault), _) => Err(fault.into()),
-            (None, Updated::Done | Updated::Left | Updated::Gone | Updated::Exists) => Ok(()),
         }
     }
 }

@@ -2,15 +2,17 @@
 //! choice of a skill. Each is one step with a single winner.
 
 use field::Tenant;
-use kernel::{Cmd, Effects as _, Step, Stepped, reply};
+use kernel::keyspace::Key;
+use kernel::{Cmd, Decision, Effects as _, Step, Written, reply};
 
 use super::Monsters;
+use super::change::Context;
+use super::damage::Hit;
 use crate::error::{MonsterError, Result, SkillCheck};
 use crate::events;
 use crate::model::Monster;
 use crate::strike::{Attack, Blow};
 
-const TRIES: usize = 50;
 /// After a choice the monster chooses nothing new for this long.
 const REPICK_MS: i64 = 3_000;
 
@@ -26,42 +28,26 @@ pub struct Picked {
 impl Monsters {
     /// A basic attack: its mp and its own cooldown, in one step. Gives the mp left.
     pub async fn basic_attack(&self, tenant: &Tenant, id: u32, position: u8) -> Result<u32> {
-        let keys = self.of(tenant.id)?;
         let cooldown = self.keys.attack(tenant.id, id, position)?;
-        for _ in 0..TRIES {
-            let (text, before) = self.fetch(tenant.id, id).await?;
-            if !before.alive() {
+        let key = cooldown.clone();
+        let rule = move |context: &Context, step: Step, monster: &mut Monster| {
+            if !monster.alive() {
                 return Err(MonsterError::Dead);
             }
-            let template = self.template(before.monster_id);
-            let attack = template
-                .as_ref()
-                .and_then(|template| template.attacks.iter().find(|a| a.position == position))
-                .ok_or(MonsterError::Skill(SkillCheck::Unknown))?;
-            let waits = self.store.call(Cmd::new().arg("EXISTS").arg(&cooldown), self.by()).await?;
-            if reply::int(&waits) == Some(1) {
-                return Err(MonsterError::Skill(SkillCheck::Cooldown));
-            }
-            let mut after = before.clone();
-            after.mp =
-                before.mp.checked_sub(attack.mp_cost).ok_or(MonsterError::Skill(SkillCheck::Mp))?;
-            let mut step = Step::new(self.keys.monster(tenant.id, id)?)
-                .expect(&text)
-                .while_absent(&cooldown)
-                .write(after.spliced(&before, &text)?)
-                .set_for(&cooldown, "1", attack.cooldown_ms.into());
-            if attack.mp_cost > 0 && template.as_ref().is_some_and(|t| t.mp_recovery > 0) {
-                step = step.ops(keys.arm_recovery(id, self.clock.now_ms()));
-            }
-            match self.store.step(&step, self.by()).await? {
-                Stepped::Done => return Ok(after.mp),
-                Stepped::Refused(refused) if refused.is_gone() => {
-                    return Err(MonsterError::NotFound);
-                }
-                Stepped::Refused(_) => {}
-            }
+            let template = context.template(monster);
+            let attacks = template.iter().flat_map(|template| &template.attacks);
+            let attack = attacks.into_iter().find(|attack| attack.position == position);
+            let attack = attack.ok_or(MonsterError::Skill(SkillCheck::Unknown))?;
+            let mut step =
+                step.while_absent(&cooldown).set_for(&cooldown, "1", attack.cooldown_ms.into());
+            step = context.spend(step, monster, attack.mp_cost)?;
+            Ok(Decision::Write(step, monster.mp))
+        };
+        match self.change(tenant.id, id, None, rule).await {
+            Ok(Written::Answer(mp)) => Ok(mp),
+            Ok(Written::Guarded(_)) => Err(MonsterError::Skill(SkillCheck::Cooldown)),
+            Err(refused) => Err(self.unless_waiting(&key, refused).await?),
         }
-        Err(MonsterError::Contended)
     }
 
     /// A character's skill takes mp; gives how much.
@@ -73,49 +59,33 @@ impl Monsters {
         skill: u32,
         amount: u32,
     ) -> Result<u32> {
-        let keys = self.of(tenant.id)?;
-        self.alter(tenant.id, id, |monster| {
+        let rule = move |context: &Context, step: Step, monster: &mut Monster| {
             if !monster.alive() {
                 return Err(MonsterError::Dead);
             }
             let taken = amount.min(monster.mp);
             if taken == 0 {
-                return Ok((0, Vec::new()));
+                return Ok(Decision::Leave(0));
             }
-            monster.mp -= taken;
-            let now = self.clock.now_ms();
-            let event =
-                events::mp_changed(monster, now, character, skill, "DRAIN", -i64::from(taken));
-            let mut ops = Vec::new().event(&keys.events, &event);
-            if self.template(monster.monster_id).is_some_and(|t| t.mp_recovery > 0) {
-                ops.extend(keys.arm_recovery(id, now));
-            }
-            Ok((taken, ops))
-        })
-        .await
+            let step = context.spend(step, monster, taken)?;
+            let (now, amount) = (context.now_ms, -i64::from(taken));
+            let told = events::mp_changed(monster, now, character, skill, "DRAIN", amount);
+            Ok(Decision::Write(step.event(&context.keys.events, &told), taken))
+        };
+        self.alter(tenant.id, id, None, rule).await
     }
 
     /// A character kills at one stroke what is no boss.
     pub async fn instant_kill(&self, tenant: &Tenant, id: u32, character: u32) -> Result<Blow> {
-        self.refuse_boss(tenant, id).await?;
         let attack =
             Attack { character_id: character, damages: vec![u32::MAX], ..Attack::default() };
-        self.strike_for(tenant, id, &attack, true, None).await
+        let hit = Hit { attack, spares_bosses: true, ..Hit::default() };
+        self.hit(tenant.id, id, hit, None).await
     }
 
     /// A character catches a monster: of many who try, one has it.
     pub async fn catch(&self, tenant: &Tenant, id: u32, character: u32) -> Result<Monster> {
-        self.refuse_boss(tenant, id).await?;
-        self.destroy_for(tenant, id, character, None).await
-    }
-
-    async fn refuse_boss(&self, tenant: &Tenant, id: u32) -> Result<()> {
-        let monster = self.get(tenant, id).await?;
-        let template = self.template(monster.monster_id);
-        match template {
-            Some(template) if !template.boss => Ok(()),
-            _ => Err(MonsterError::Skill(SkillCheck::Boss)),
-        }
+        self.destroy_by(tenant.id, id, character, true, None).await
     }
 
     /// Chooses among the skills a monster could use now; `None` when there is none, or it chose a moment ago.
@@ -147,16 +117,41 @@ impl Monsters {
         }
         let at = self.roll(u32::try_from(ready.len()).unwrap_or(1));
         let picked = ready[usize::try_from(at).unwrap_or(0)];
-        let again = self.now() + REPICK_MS;
-        let free = self
-            .alter(tenant.id, id, |monster| {
-                let free = self.now() >= monster.next_eligible_repick_at_ms;
-                if free {
-                    monster.next_eligible_repick_at_ms = again;
-                }
-                Ok((free, Vec::new()))
-            })
-            .await?;
+        let rule = |context: &Context, step: Step, monster: &mut Monster| {
+            if context.now() < monster.next_eligible_repick_at_ms {
+                return Ok(Decision::Leave(false));
+            }
+            monster.next_eligible_repick_at_ms = context.now() + REPICK_MS;
+            Ok(Decision::Write(step, true))
+        };
+        let free = self.alter(tenant.id, id, None, rule).await?;
         Ok(free.then_some(picked))
+    }
+
+    /// A refusal for want of mp or of something else tells of the cooldown first, where it is not over yet.
+    pub(super) async fn unless_waiting(
+        &self,
+        cooldown: &Key,
+        refused: MonsterError,
+    ) -> Result<MonsterError> {
+        let later = [SkillCheck::Threshold, SkillCheck::Mp, SkillCheck::Full];
+        if !matches!(refused, MonsterError::Skill(check) if later.contains(&check)) {
+            return Ok(refused);
+        }
+        let waits = self.store.call(Cmd::new().arg("EXISTS").arg(cooldown), self.by()).await?;
+        let waits = reply::int(&waits) == Some(1);
+        Ok(if waits { MonsterError::Skill(SkillCheck::Cooldown) } else { refused })
+    }
+}
+
+impl Context {
+    /// Takes mp, which come back where the template says so. Refuses more than there are.
+    pub(super) fn spend(&self, step: Step, monster: &mut Monster, mp: u32) -> Result<Step> {
+        monster.mp = monster.mp.checked_sub(mp).ok_or(MonsterError::Skill(SkillCheck::Mp))?;
+        let recovers = self.template(monster).is_some_and(|template| template.mp_recovery > 0);
+        if mp == 0 || !recovers {
+            return Ok(step);
+        }
+        Ok(step.ops(self.keys.arm_recovery(monster.unique_id, self.now_ms)))
     }
 }

@@ -6,18 +6,19 @@ use std::collections::BTreeSet;
 use field::{Field, Point, Tenant};
 use futures_util::StreamExt as _;
 use kernel::keyspace::{Classifier, KeyDef, scan_glob};
-use kernel::{Cmd, Effects as _, Fault, Pending, Scan, Step, Stepped, Value, reply};
+use kernel::{Cmd, Decision, Effects as _, Fault, Pending, Scan, Step, Value, reply};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::change::Context;
+use super::damage::Nonce;
 use super::spawn::{Ended, Finishes, Spawn};
 use super::{Monsters, timers};
-use crate::error::{MonsterError, Result};
+use crate::error::{MonsterError, Result, SkillCheck};
 use crate::events;
 use crate::keys::{TABLE, def};
 use crate::model::Monster;
 
-const TRIES: usize = 200;
 /// So many of a field's monsters are removed side by side.
 const SIDE_BY_SIDE: usize = 32;
 
@@ -61,17 +62,18 @@ impl Monster {
     }
 }
 
-impl Monsters {
+/// Rules of a monster's end.
+impl Context {
     /// Adds to a step all that goes with a monster's end but the event.
-    pub(super) fn removal(&self, step: Step, tenant: Uuid, monster: &Monster) -> Result<Step> {
-        let keys = self.of(tenant)?;
+    fn removal(&self, step: Step, monster: &Monster) -> Result<Step> {
+        let keys = &self.keys;
         let (number, id) = (monster.unique_id, monster.unique_id.to_string());
-        let template = self.template(monster.monster_id);
+        let template = self.template(monster);
         let mut step = step.delete().srem(keys.map(monster.field)?, &id).lpush(&keys.free, &id);
         step = step.ops(keys.counted(monster.field, monster.control_character_id, 0)?);
         let unsure = template.is_none();
         if unsure || template.as_ref().is_some_and(|template| template.friendly) {
-            step = step.del(self.keys.drop_timer(tenant, number)?);
+            step = step.del(keys.keys.drop_timer(keys.tenant, number)?);
             step = step.ops(keys.timers.cancel(&format!("drop:{id}")));
         }
         if unsure || !monster.status_effects.is_empty() {
@@ -85,10 +87,10 @@ impl Monsters {
         }
         if let Some(template) = template {
             for skill in &template.skills {
-                step = step.del(self.keys.cooldown(tenant, number, skill.id.into())?);
+                step = step.del(keys.keys.cooldown(keys.tenant, number, skill.id.into())?);
             }
             for attack in &template.attacks {
-                step = step.del(self.keys.attack(tenant, number, attack.position)?);
+                step = step.del(keys.keys.attack(keys.tenant, number, attack.position)?);
             }
         }
         Ok(step)
@@ -101,24 +103,19 @@ impl Monsters {
         monster: &Monster,
         actor: u32,
         revives: bool,
+        nonce: &mut Nonce,
     ) -> Result<(Step, Option<Revive>)> {
-        let tenant = monster.tenant()?;
-        let keys = self.of(tenant.id)?;
-        let now = self.clock.now_ms();
-        let template = self.template(monster.monster_id);
-        let mut step = self.removal(step, tenant.id, monster)?;
+        let (tenant, keys, now) = (monster.tenant()?, &self.keys, self.now_ms);
+        let template = self.template(monster);
+        let mut step = self.removal(step, monster)?;
         for effect in &monster.status_effects {
             step = step.event(&keys.events, &events::status_cancelled(monster, now, effect));
         }
         let boss = template.as_ref().is_some_and(|template| template.boss);
         step = step.event(&keys.events, &events::killed(monster, now, actor, boss));
-        let rising: Vec<u32> = template
-            .filter(|_| revives)
-            .map(|template| template.revives.clone())
-            .unwrap_or_default()
-            .into_iter()
-            .filter(|id| self.template(*id).is_some())
-            .collect();
+        let rising = template.filter(|_| revives).map(|template| template.revives.clone());
+        let mut rising = rising.unwrap_or_default();
+        rising.retain(|id| self.options.templates.get(*id).is_some());
         if rising.is_empty() {
             return Ok((step, None));
         }
@@ -130,23 +127,24 @@ impl Monsters {
             team: monster.team,
             monsters: rising,
             // The id may be in use again, and fall again, before this is served.
-            member: format!("revive:{}:{now}:{:08x}", monster.unique_id, self.roll(u32::MAX)),
+            member: format!("revive:{}:{now}:{:08x}", monster.unique_id, nonce.get()),
         };
         let due = now + timers::GRACE_MS;
         let armed = keys.timers.arm(&revive.member, due, &revive.payload());
         Ok((step.ops(armed), Some(revive)))
     }
+}
 
+impl Monsters {
     /// Spawns what rises, at once; when that fails, its timer does it.
     pub(super) async fn rise(&self, revive: &Revive) {
-        let value = format!("- {}", revive.payload());
-        let finishes = Finishes { member: &revive.member, value };
+        let finishes = Finishes::armed(revive.member.clone(), &revive.payload());
         if let Err(error) = self.rise_by(revive, finishes).await {
             tracing::debug!(%error, member = revive.member, "a revive is left to its timer");
         }
     }
 
-    pub(super) async fn rise_by(&self, revive: &Revive, finishes: Finishes<'_>) -> Result<Ended> {
+    pub(super) async fn rise_by(&self, revive: &Revive, finishes: Finishes) -> Result<Ended> {
         let spawns: Vec<Spawn> = revive
             .monsters
             .iter()
@@ -164,7 +162,7 @@ impl Monsters {
 
     /// Removes a monster. Of many who try, one succeeds.
     pub async fn destroy(&self, tenant: &Tenant, id: u32) -> Result<()> {
-        match self.destroy_for(tenant, id, 0, None).await {
+        match self.destroy_by(tenant.id, id, 0, false, None).await {
             Err(MonsterError::Fault(Fault::Corrupt { .. })) => {
                 let fields = self.fields_of(tenant.id, id).await?;
                 self.destroy_ruined(tenant.id, &fields, id).await
@@ -191,35 +189,26 @@ impl Monsters {
         Ok(fields)
     }
 
-    pub(crate) async fn destroy_for(
+    pub(super) async fn destroy_by(
         &self,
-        tenant: &Tenant,
+        tenant: Uuid,
         id: u32,
         actor: u32,
+        spares_bosses: bool,
         answers: Option<&Pending>,
     ) -> Result<Monster> {
-        let keys = self.of(tenant.id)?;
-        let key = self.keys.monster(tenant.id, id)?;
-        for _ in 0..TRIES {
-            let (text, monster) = self.fetch(tenant.id, id).await?;
-            let mut step = Step::new(&key).expect(&text);
-            if let Some(command) = answers {
-                step = step.answers(command);
+        let rule = move |context: &Context, step: Step, monster: &mut Monster| {
+            let template = context.template(monster);
+            if spares_bosses && template.is_none_or(|template| template.boss) {
+                return Err(MonsterError::Skill(SkillCheck::Boss));
             }
-            let gone = events::destroyed(&monster, self.clock.now_ms(), actor);
-            let step = self.removal(step, tenant.id, &monster)?.event(&keys.events, &gone);
-            match self.store.step(&step, self.by()).await? {
-                Stepped::Done => {
-                    self.slots.forget(tenant.id, id);
-                    return Ok(monster);
-                }
-                Stepped::Refused(refused) if refused.is_gone() => {
-                    return Err(MonsterError::NotFound);
-                }
-                Stepped::Refused(_) => {}
-            }
-        }
-        Err(MonsterError::Contended)
+            let gone = events::destroyed(monster, context.now_ms, actor);
+            let step = context.removal(step, monster)?.event(&context.keys.events, &gone);
+            Ok(Decision::Write(step, monster.clone()))
+        };
+        let gone = self.alter(tenant, id, answers, rule).await?;
+        self.deaths.note(tenant, id);
+        Ok(gone)
     }
 
     /// Removes every monster of a field. One that cannot be removed does not stop the rest.
@@ -270,7 +259,14 @@ impl Monsters {
                 && !listed.ruined.iter().any(|(ruined, _)| ruined == *id)
         };
         for id in ids.iter().filter(known) {
-            // An entry without a monster: it goes, unless the monster came meanwhile.
+            // A value that is no text, or an entry without a monster: both go, unless the monster came meanwhile.
+            match self.destroy(tenant, *id).await {
+                Err(MonsterError::NotFound) => {}
+                done => {
+                    cleared.note(*id, done);
+                    continue;
+                }
+            }
             let map = self.of(tenant.id)?.map(field)?;
             let step = Step::new(self.keys.monster(tenant.id, *id)?).absent();
             self.store.step(&step.srem(map, id.to_string()), self.by()).await?;
@@ -295,8 +291,10 @@ impl Monsters {
         for field in fields {
             step = step.srem(keys.map(*field)?, id.to_string());
         }
+        for kind in ["fx", "rec", "decay", "drop"] {
+            step = step.ops(keys.timers.cancel(&format!("{kind}:{id}")));
+        }
         self.store.step(&step, self.by()).await?;
-        self.slots.forget(tenant, id);
         Ok(())
     }
 
@@ -327,22 +325,6 @@ impl Monsters {
             }
         }
         Ok(cleared)
-    }
-
-    /// Takes away every cooldown of a monster, also of skills its template does not have: SCAN and DEL.
-    pub async fn clear_cooldowns(&self, tenant: &Tenant, id: u32) -> Result<usize> {
-        let (scope, number) = (tenant.id.to_string(), id.to_string());
-        let values = [("tenant_id", scope.as_str()), ("monster_id", number.as_str())];
-        let mut count = 0;
-        for found in self.scan(&def::cooldown, &values).await? {
-            let Some((_, skill)) = found.iter().find(|(name, _)| *name == "skill_id") else {
-                continue;
-            };
-            let key = self.keys.cooldown(tenant.id, id, skill.parse().unwrap_or(0))?;
-            let gone = self.store.call(Cmd::new().arg("DEL").arg(&key), self.by()).await?;
-            count += usize::from(reply::int(&gone) == Some(1));
-        }
-        Ok(count)
     }
 
     /// All keys of a definition that have these values, each as its values.

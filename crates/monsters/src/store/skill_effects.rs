@@ -4,20 +4,19 @@
 //! meanwhile.
 
 use field::{Area, Tenant};
-use kernel::{Effects as _, Op, Step, Stepped, Timer, Verdict};
+use kernel::{Decision, Effects as _, Op, Step, Timer, Verdict, Written};
 use serde_json::json;
 use uuid::Uuid;
 
+use super::change::Context;
 use super::skills::Delayed;
-use super::spawn::{Finishes, Spawn};
-use super::{Monsters, TenantKeys, status, timers};
-use crate::effects::{self, MOST_DAMAGE, NewEffect, Reflect};
+use super::spawn::{Ended, Finishes, Spawn};
+use super::{Monsters, TenantKeys, timers};
+use crate::effects::{MOST_DAMAGE, NewEffect, Reflect};
 use crate::error::{MonsterError, Result};
 use crate::events;
 use crate::model::{Monster, SourceType};
 use crate::template::Skill;
-
-const TRIES: usize = 50;
 
 /// The status a skill gives; 145 and the carnival's have none.
 pub(super) fn status_of(skill: u16) -> Option<&'static str> {
@@ -36,10 +35,10 @@ pub(super) fn status_of(skill: u16) -> Option<&'static str> {
     })
 }
 
-impl Finishes<'_> {
+impl Finishes {
     fn on(&self, step: Step, keys: &TenantKeys) -> Step {
-        step.while_field(&keys.timers.data, self.member, &self.value)
-            .ops(keys.timers.cancel(self.member))
+        step.while_field(&keys.timers.data, &self.member, &self.value)
+            .ops(keys.timers.cancel(&self.member))
     }
 }
 
@@ -50,30 +49,25 @@ impl Monsters {
         tenant: Uuid,
         id: u32,
         skill: &Skill,
-        finishes: &Finishes<'_>,
+        finishes: &Finishes,
     ) -> Result<()> {
         match skill.id {
             120..=129 | 131..=136 => self.curse(tenant, id, skill, finishes).await,
             200 => self.summon(tenant, id, skill, finishes).await,
             114 => self.bless(tenant, id, skill, finishes).await,
             _ if status_of(skill.id).is_some() => self.bless(tenant, id, skill, finishes).await,
-            _ => Ok(()),
+            // One that does nothing ends with its timer.
+            _ => self.touch(tenant, id, skill, finishes, Vec::new()).await.map(drop),
         }
     }
 
     /// Buffs and heals the caster, and with some skills those around it.
-    async fn bless(
-        &self,
-        tenant: Uuid,
-        id: u32,
-        skill: &Skill,
-        finishes: &Finishes<'_>,
-    ) -> Result<()> {
-        let near = match self.fetch(tenant, id).await? {
-            (_, caster) if matches!(skill.id, 110..=114) => {
-                self.around(tenant, &caster, skill.area()).await?
-            }
-            _ => Vec::new(),
+    async fn bless(&self, tenant: Uuid, id: u32, skill: &Skill, finishes: &Finishes) -> Result<()> {
+        let near = if matches!(skill.id, 110..=114) {
+            let caster = self.get(&Tenant::of(tenant), id).await?;
+            self.around(tenant, &caster, skill.area()).await?
+        } else {
+            Vec::new()
         };
         let now = self.clock.now_ms();
         let reached: Vec<(u32, String, String)> = near
@@ -89,13 +83,13 @@ impl Monsters {
         for (_, member, payload) in &reached {
             armed.extend(keys.timers.arm(member, now + timers::GRACE_MS, payload));
         }
-        if !self.touch(tenant, id, skill, finishes, &armed).await? {
+        if !self.touch(tenant, id, skill, finishes, armed).await? {
             return Ok(());
         }
         self.wake();
-        for (other, member, payload) in &reached {
-            let finishes = Finishes { member, value: format!("- {payload}") };
-            if let Err(error) = self.touch(tenant, *other, skill, &finishes, &[]).await {
+        for (other, member, payload) in reached {
+            let finishes = Finishes::armed(member, &payload);
+            if let Err(error) = self.touch(tenant, other, skill, &finishes, Vec::new()).await {
                 tracing::debug!(%error, id = other, "a skill's reach is left to its timer");
             }
         }
@@ -106,83 +100,50 @@ impl Monsters {
     pub(super) async fn reach_due(&self, timer: &Timer, tenant: Uuid, id: u32) -> Result<Verdict> {
         let Some((skill, kind)) = self.delayed(timer) else { return Ok(Verdict::Done) };
         // The id may belong to a later monster by now.
-        if self.fetch(tenant, id).await?.1.monster_id != kind {
-            return Ok(Verdict::Done);
+        if self.get(&Tenant::of(tenant), id).await?.monster_id != kind {
+            return self.let_go(timer, tenant, id, Some(kind)).await;
         }
-        match self.touch(tenant, id, &skill, &Finishes::timer(timer), &[]).await {
-            Err(MonsterError::Fault(fault)) => Err(fault.into()),
-            Err(MonsterError::Contended) => Ok(Verdict::Failed),
-            _ => Ok(Verdict::Done),
+        let finishes = Finishes::timer(timer);
+        match self.touch(tenant, id, &skill, &finishes, Vec::new()).await {
+            Ok(_) => Ok(Verdict::Finished),
+            Err(
+                error @ (MonsterError::NotFound | MonsterError::Fault(_) | MonsterError::Contended),
+            ) => Err(error),
+            // It does not take on this one.
+            Err(_) => Ok(Verdict::Done),
         }
     }
 
-    /// Changes one monster and ends the timer in one step, with further writes; whether that was done. It is not
-    /// when the monster is dead or the timer somebody else's.
+    /// Changes one monster and ends the timer in one step, with further writes; whether the monster was
+    /// changed. It is not when it is dead or the timer somebody else's.
     async fn touch(
         &self,
         tenant: Uuid,
         id: u32,
         skill: &Skill,
-        finishes: &Finishes<'_>,
-        more: &[Op],
+        finishes: &Finishes,
+        more: Vec<Op>,
     ) -> Result<bool> {
-        let keys = self.of(tenant)?;
-        let effect_id = self.effect_id();
-        let mut last = String::new();
-        for _ in 0..TRIES {
-            let (text, before) = self.fetch(tenant, id).await?;
-            if !before.alive() || text == last {
-                return Ok(false);
+        let (effect_id, skill, finishes) = (self.effect_id(), skill.clone(), finishes.clone());
+        let rule = move |context: &Context, step: Step, monster: &mut Monster| {
+            let step = finishes.on(step, &context.keys);
+            if !monster.alive() {
+                return Ok(Decision::Write(step, false));
             }
-            let mut after = before.clone();
-            let ops = match status_of(skill.id) {
-                Some(status) => self.buffed(&mut after, &keys, skill, status, effect_id)?,
-                None => self.healed(&mut after, &keys, skill),
-            };
-            let step = Step::new(self.keys.monster(tenant, id)?)
-                .expect(&text)
-                .write(after.spliced(&before, &text)?)
-                .ops(ops)
-                .ops(more.iter().cloned());
-            match self.store.step(&finishes.on(step, &keys), self.by()).await? {
-                Stepped::Done => return Ok(true),
-                Stepped::Refused(refused) if refused.is_gone() => {
-                    return Err(MonsterError::NotFound);
+            let step = match status_of(skill.id) {
+                Some(status) => {
+                    let new = effect_of(&skill, status);
+                    context.apply(step, monster, &new, effect_id)?
                 }
-                Stepped::Refused(_) => last = text,
-            }
+                None if skill.id == 114 => context.heal(step, monster, &skill),
+                None => step,
+            };
+            Ok(Decision::Write(step.ops(more.iter().cloned()), true))
+        };
+        match self.change(tenant, id, None, rule).await? {
+            Written::Answer(touched) => Ok(touched),
+            Written::Guarded(_) => Ok(false),
         }
-        Err(MonsterError::Contended)
-    }
-
-    fn buffed(
-        &self,
-        monster: &mut Monster,
-        keys: &TenantKeys,
-        skill: &Skill,
-        status: &'static str,
-        effect_id: Uuid,
-    ) -> Result<Vec<Op>> {
-        let now = self.clock.now_ms();
-        let template = self.template(monster.monster_id);
-        let new = effect_of(skill, status);
-        let (effect, replaced) =
-            effects::apply(monster, template.as_deref(), &new, effect_id, self.now())?;
-        let mut ops = Vec::new();
-        for old in &replaced {
-            ops = ops.event(&keys.events, &events::status_cancelled(monster, now, old));
-        }
-        ops = ops.event(&keys.events, &events::status_applied(monster, now, &effect));
-        ops.extend(status::look_again(keys, monster));
-        Ok(ops)
-    }
-
-    fn healed(&self, monster: &mut Monster, keys: &TenantKeys, skill: &Skill) -> Vec<Op> {
-        let hp = (i64::from(monster.hp) + i64::from(skill.x.max(0))).min(monster.max_hp.into());
-        monster.hp = u32::try_from(hp).unwrap_or(monster.hp);
-        let boss = self.template(monster.monster_id).is_some_and(|template| template.boss);
-        let event = events::refreshed(monster, self.clock.now_ms(), boss);
-        Vec::new().event(&keys.events, &event)
     }
 
     /// Other living monsters of the caster's field in the box.
@@ -201,57 +162,32 @@ impl Monsters {
     }
 
     /// Commands to the service that keeps the characters.
-    async fn curse(
-        &self,
-        tenant: Uuid,
-        id: u32,
-        skill: &Skill,
-        finishes: &Finishes<'_>,
-    ) -> Result<()> {
-        let keys = self.of(tenant)?;
-        let (_, monster) = self.fetch(tenant, id).await?;
-        if !monster.alive() {
-            return Ok(());
-        }
+    async fn curse(&self, tenant: Uuid, id: u32, skill: &Skill, finishes: &Finishes) -> Result<()> {
         let targets = if skill.area().is_none() && skill.count <= 1 {
-            Some(monster.control_character_id).filter(|who| *who != 0).into_iter().collect()
+            None
         } else {
-            let mut all = self.crowd(&keys, monster.field).await?.characters();
+            let field = self.get(&Tenant::of(tenant), id).await?.field;
+            let mut all = self.crowd(&*self.of(tenant)?, field).await?.characters();
             let most = usize::try_from(skill.count.max(1)).unwrap_or(usize::MAX);
             while all.len() > most {
                 let out = self.roll(u32::try_from(all.len()).unwrap_or(u32::MAX));
                 all.swap_remove(usize::try_from(out).unwrap_or(0));
             }
-            all
+            Some(all)
         };
-        let now = self.clock.now_ms();
-        let template = self.template(monster.monster_id);
-        let mut step = Step::new(self.keys.monster(tenant, id)?);
-        for character in targets {
-            let (kind, body) = match skill.id {
-                127 => ("character.DISPEL", json!({ "characterId": character })),
-                129 => {
-                    let Some(to) = template.as_ref().and_then(|t| t.banish.as_ref()) else {
-                        continue;
-                    };
-                    let body = json!({
-                        "characterId": character, "mapId": to.map_id, "portal": to.portal,
-                        "message": to.message,
-                    });
-                    ("character.WARP", body)
-                }
-                _ => {
-                    let body = json!({
-                        "characterId": character, "skillId": skill.id, "skillLevel": skill.level,
-                        "value": skill.x, "duration": skill.duration_ms(),
-                    });
-                    ("character.DEBUFF", body)
-                }
+        let (skill, finishes) = (skill.clone(), finishes.clone());
+        let rule = move |context: &Context, step: Step, monster: &mut Monster| {
+            let step = finishes.on(step, &context.keys);
+            let controller = monster.control_character_id;
+            let targets = match &targets {
+                _ if !monster.alive() => Vec::new(),
+                Some(targets) => targets.clone(),
+                None => Some(controller).filter(|who| *who != 0).into_iter().collect(),
             };
-            step = step.event(&keys.events, &events::command(&monster, kind, now, &body));
-        }
-        self.store.step(&finishes.on(step, &keys), self.by()).await?;
-        Ok(())
+            Ok(Decision::Write(context.curse(step, monster, &skill, &targets), ()))
+        };
+        // Guarded: the timer is somebody else's.
+        self.change(tenant, id, None, rule).await.map(drop)
     }
 
     async fn summon(
@@ -259,11 +195,11 @@ impl Monsters {
         tenant: Uuid,
         id: u32,
         skill: &Skill,
-        finishes: &Finishes<'_>,
+        finishes: &Finishes,
     ) -> Result<()> {
-        let (_, caster) = self.fetch(tenant, id).await?;
+        let caster = self.get(&Tenant::of(tenant), id).await?;
         if !caster.alive() || skill.summons.is_empty() {
-            return Ok(());
+            return self.touch(tenant, id, skill, finishes, Vec::new()).await.map(drop);
         }
         let spawns: Vec<Spawn> = skill
             .summons
@@ -278,10 +214,52 @@ impl Monsters {
                 ..Spawn::default()
             })
             .collect();
-        let finishes = Finishes { member: finishes.member, value: finishes.value.clone() };
-        self.spawn_all(&caster.tenant()?, caster.field, &spawns, skill.limit, Some(finishes))
-            .await?;
+        let finished = Some(finishes.clone());
+        let tenant_of = caster.tenant()?;
+        let ended =
+            self.spawn_all(&tenant_of, caster.field, &spawns, skill.limit, finished).await?;
+        if ended == Ended::Full {
+            self.touch(tenant, id, skill, finishes, Vec::new()).await?;
+        }
         Ok(())
+    }
+}
+
+/// Rules of what skills do.
+impl Context {
+    fn heal(&self, step: Step, monster: &mut Monster, skill: &Skill) -> Step {
+        let hp = (i64::from(monster.hp) + i64::from(skill.x.max(0))).min(monster.max_hp.into());
+        monster.hp = u32::try_from(hp).unwrap_or(monster.hp);
+        let told = events::refreshed(monster, self.now_ms, self.is_boss(monster));
+        step.event(&self.keys.events, &told)
+    }
+
+    /// Commands to the service that keeps the characters.
+    fn curse(&self, mut step: Step, monster: &Monster, skill: &Skill, targets: &[u32]) -> Step {
+        let banish = self.template(monster).and_then(|template| template.banish.clone());
+        for character in targets {
+            let (kind, body) = match (skill.id, &banish) {
+                (127, _) => ("character.DISPEL", json!({ "characterId": character })),
+                (129, None) => continue,
+                (129, Some(to)) => {
+                    let body = json!({
+                        "characterId": character, "mapId": to.map_id, "portal": to.portal,
+                        "message": to.message,
+                    });
+                    ("character.WARP", body)
+                }
+                _ => {
+                    let body = json!({
+                        "characterId": character, "skillId": skill.id, "skillLevel": skill.level,
+                        "value": skill.x, "duration": skill.duration_ms(),
+                    });
+                    ("character.DEBUFF", body)
+                }
+            };
+            let told = events::command(monster, kind, self.now_ms, &body);
+            step = step.event(&self.keys.events, &told);
+        }
+        step
     }
 }
 

@@ -4,17 +4,17 @@
 use std::sync::Arc;
 
 use field::Tenant;
-use kernel::{Cmd, Effects as _, Pending, Step, Stepped, Timer, Verdict, reply};
+use kernel::keyspace::Key;
+use kernel::{Cmd, Decision, Effects as _, Pending, Step, Timer, Verdict, Written, reply};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::change::Context;
 use super::spawn::Finishes;
 use super::{Monsters, timers};
 use crate::error::{MonsterError, Result, SkillCheck};
 use crate::model::Monster;
 use crate::template::{Skill, Template};
-
-const TRIES: usize = 50;
 
 /// What a use brought about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -68,100 +68,45 @@ impl Monsters {
         answers: Option<&Pending>,
     ) -> Result<Used> {
         self.ensure_scope(tenant.id).await?;
-        let keys = self.of(tenant.id)?;
-        let key = self.keys.monster(tenant.id, id)?;
         let cooldown = self.keys.cooldown(tenant.id, id, skill_id.into())?;
-        for _ in 0..TRIES {
-            let (text, before) = self.fetch(tenant.id, id).await?;
-            let template = self.template(before.monster_id);
-            let skill =
-                self.skill(skill_id, level).ok_or(MonsterError::Skill(SkillCheck::Unknown))?;
-            if !gm {
-                self.check(tenant.id, &before, template.as_deref(), &skill).await?;
-            }
-            let mut after = before.clone();
-            after.mp -= if gm { 0 } else { skill.mp_con };
-            let worked = gm || (self.lucky(skill.prop) && !stands(&before, skill_id));
-            let mut step = Step::new(&key).expect(&text).write(after.spliced(&before, &text)?);
-            if let Some(command) = answers {
-                step = step.answers(command);
-            }
-            if !gm {
-                let life = u64::from(skill.interval) * 1000;
-                step = step.while_absent(&cooldown).set_for(&cooldown, "1", life);
-                if skill.mp_con > 0 && template.as_ref().is_some_and(|t| t.mp_recovery > 0) {
-                    step = step.ops(keys.arm_recovery(id, self.clock.now_ms()));
-                }
-            }
-            let delay_ms = if gm { 0 } else { template.map_or(0, |t| t.skill_delay_ms()) };
-            let payload = Delayed::text(&skill, before.monster_id);
-            let now = self.clock.now_ms();
-            let member = format!("skill:{id}:{now}:{:08x}", self.roll(u32::MAX));
-            if worked {
-                let due = now + if delay_ms == 0 { timers::GRACE_MS } else { delay_ms };
-                step = step.ops(keys.timers.arm(&member, due, &payload));
-            }
-            match self.store.step(&step, self.by()).await? {
-                Stepped::Done => {}
-                Stepped::Refused(refused) if refused.is_gone() => {
-                    return Err(MonsterError::NotFound);
-                }
-                // Hit, moved, or used by somebody else meanwhile: all checks again.
-                Stepped::Refused(_) => continue,
-            }
-            self.wake();
-            if worked && delay_ms == 0 {
-                let finishes = Finishes { member: &member, value: format!("- {payload}") };
-                if let Err(error) = self.cast(tenant.id, id, &skill, &finishes).await {
-                    tracing::debug!(%error, id, "a skill's effect is left to its timer");
-                }
-            }
-            return Ok(Used { worked, delay_ms, mp: after.mp });
+        let Some(skill) = self.skill(skill_id, level) else {
+            // What is not there is told first.
+            self.get(tenant, id).await?;
+            return Err(MonsterError::Skill(SkillCheck::Unknown));
+        };
+        let cast = Cast {
+            is_lucky: gm || self.lucky(skill.prop),
+            is_full: !gm && self.is_full(tenant, id, &skill).await?,
+            skill: Arc::clone(&skill),
+            gm,
+            nonce: self.roll(u32::MAX),
+            cooldown: cooldown.clone(),
+        };
+        let rule = move |context: &Context, step: Step, monster: &mut Monster| {
+            context.use_skill(step, monster, &cast)
+        };
+        let (used, armed) = match self.change(tenant.id, id, answers, rule).await {
+            Ok(Written::Answer(used)) => used,
+            Ok(Written::Guarded(_)) => return Err(MonsterError::Skill(SkillCheck::Cooldown)),
+            Err(refused) => return Err(self.unless_waiting(&cooldown, refused).await?),
+        };
+        self.wake();
+        if let Some(finishes) = armed.filter(|_| used.delay_ms == 0)
+            && let Err(error) = self.cast(tenant.id, id, &skill, &finishes).await
+        {
+            tracing::debug!(%error, id, "a skill's effect is left to its timer");
         }
-        Err(MonsterError::Contended)
+        Ok(used)
     }
 
-    /// The checks, in their order.
-    async fn check(
-        &self,
-        tenant: Uuid,
-        monster: &Monster,
-        template: Option<&Template>,
-        skill: &Skill,
-    ) -> Result<()> {
-        let refuse = |check| Err(MonsterError::Skill(check));
-        if !monster.alive() {
-            return Err(MonsterError::Dead);
+    /// Whether the field has as many monsters as a summon allows.
+    async fn is_full(&self, tenant: &Tenant, id: u32, skill: &Skill) -> Result<bool> {
+        if skill.id != 200 || skill.limit == 0 {
+            return Ok(false);
         }
-        if monster.is_under("SEAL") {
-            return refuse(SkillCheck::Sealed);
-        }
-        // Only what the template has: then a kill can clear every cooldown by its name.
-        let has =
-            |t: &Template| t.skills.iter().any(|s| (s.id, s.level) == (skill.id, skill.level));
-        if !template.is_some_and(has) {
-            return refuse(SkillCheck::Unknown);
-        }
-        let id = monster.unique_id;
-        let cooldown = self.keys.cooldown(tenant, id, skill.id.into())?;
-        let waits = self.store.call(Cmd::new().arg("EXISTS").arg(&cooldown), self.by()).await?;
-        if reply::int(&waits) == Some(1) {
-            return refuse(SkillCheck::Cooldown);
-        }
-        if skill.hp > 0 && monster.hp_percent() > u64::from(skill.hp) {
-            return refuse(SkillCheck::Threshold);
-        }
-        if monster.mp < skill.mp_con {
-            return refuse(SkillCheck::Mp);
-        }
-        if skill.id == 200 && skill.limit > 0 {
-            let map = self.of(tenant)?.map(monster.field)?;
-            let many = self.store.call(Cmd::new().arg("SCARD").arg(&map), self.by()).await?;
-            if reply::int(&many).is_some_and(|many| many >= i64::from(skill.limit)) {
-                return refuse(SkillCheck::Full);
-            }
-        }
-        Ok(())
+        let map = self.of(tenant.id)?.map(self.get(tenant, id).await?.field)?;
+        let many = self.store.call(Cmd::new().arg("SCARD").arg(&map), self.by()).await?;
+        Ok(reply::int(&many).is_some_and(|many| many >= i64::from(skill.limit)))
     }
 
     /// The skills of its template that a monster cannot use yet, each with the milliseconds left.
@@ -203,6 +148,7 @@ impl Monsters {
         for id in self.ids(tenant, field).await? {
             match self.use_skill(tenant, id, skill, level, false).await {
                 Ok(_) => used += 1,
+                Err(error) if error.may_pass() => return Err(error),
                 Err(error) => tracing::debug!(id, %error, "a monster did not use the skill"),
             }
         }
@@ -217,13 +163,78 @@ impl Monsters {
 
     pub(super) async fn skill_due(&self, timer: &Timer, tenant: Uuid, id: u32) -> Result<Verdict> {
         let Some((skill, kind)) = self.delayed(timer) else { return Ok(Verdict::Done) };
-        let (_, monster) = self.fetch(tenant, id).await?;
+        let monster = self.get(&Tenant::of(tenant), id).await?;
         if !monster.alive() || monster.monster_id != kind {
-            return Ok(Verdict::Done);
+            return self.let_go(timer, tenant, id, Some(kind)).await;
         }
         self.cast(tenant, id, &skill, &Finishes::timer(timer)).await?;
-        Ok(Verdict::Done)
+        Ok(Verdict::Finished)
     }
+}
+
+/// A skill about to be used, and what the dice and the field say of it.
+struct Cast {
+    skill: Arc<Skill>,
+    gm: bool,
+    is_lucky: bool,
+    is_full: bool,
+    nonce: u32,
+    cooldown: Key,
+}
+
+/// The rule of a skill's use: mp, cooldown, and the timer of its effect.
+impl Context {
+    fn use_skill(
+        &self,
+        mut step: Step,
+        monster: &mut Monster,
+        cast: &Cast,
+    ) -> Result<Decision<(Used, Option<Finishes>)>> {
+        let (skill, template) = (&cast.skill, self.template(monster));
+        if !cast.gm {
+            check(monster, template.as_deref(), skill)?;
+            if cast.is_full {
+                return Err(MonsterError::Skill(SkillCheck::Full));
+            }
+            let life = u64::from(skill.interval) * 1000;
+            step = step.while_absent(&cast.cooldown).set_for(&cast.cooldown, "1", life);
+            step = self.spend(step, monster, skill.mp_con)?;
+        }
+        let worked = cast.gm || (cast.is_lucky && !stands(monster, skill.id));
+        let delay_ms = if cast.gm { 0 } else { template.map_or(0, |t| t.skill_delay_ms()) };
+        let used = Used { worked, delay_ms, mp: monster.mp };
+        if !worked {
+            return Ok(Decision::Write(step, (used, None)));
+        }
+        let payload = Delayed::text(skill, monster.monster_id);
+        let member = format!("skill:{}:{}:{:08x}", monster.unique_id, self.now_ms, cast.nonce);
+        let due = self.now_ms + if delay_ms == 0 { timers::GRACE_MS } else { delay_ms };
+        step = step.ops(self.keys.timers.arm(&member, due, &payload));
+        Ok(Decision::Write(step, (used, Some(Finishes::armed(member, &payload)))))
+    }
+}
+
+/// The checks of the monster itself, in their order; its cooldown comes before threshold and mp.
+fn check(monster: &Monster, template: Option<&Template>, skill: &Skill) -> Result<()> {
+    let refuse = |check| Err(MonsterError::Skill(check));
+    if !monster.alive() {
+        return Err(MonsterError::Dead);
+    }
+    if monster.is_under("SEAL") {
+        return refuse(SkillCheck::Sealed);
+    }
+    // Only what the template has: then a kill can clear every cooldown by its name.
+    let has = |t: &Template| t.skills.iter().any(|s| (s.id, s.level) == (skill.id, skill.level));
+    if !template.is_some_and(has) {
+        return refuse(SkillCheck::NotItsOwn);
+    }
+    if skill.hp > 0 && monster.hp_percent() > u64::from(skill.hp) {
+        return refuse(SkillCheck::Threshold);
+    }
+    if monster.mp < skill.mp_con {
+        return refuse(SkillCheck::Mp);
+    }
+    Ok(())
 }
 
 /// Whether the immunity or reflect that the skill gives is there already.

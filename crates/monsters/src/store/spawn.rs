@@ -8,7 +8,7 @@ use field::{Field, Point, Tenant};
 use kernel::keyspace::Key;
 use kernel::{Timer, reply};
 
-use super::{Monsters, TenantKeys, fold};
+use super::{Monsters, TenantKeys};
 use crate::error::{MonsterError, Result};
 use crate::model::{DropTimer, Monster};
 use crate::{events, scripts};
@@ -43,15 +43,22 @@ pub(crate) enum Ended {
     Lost,
 }
 
-/// A timer that the spawn finishes: member and the value it must still have.
-pub(crate) struct Finishes<'a> {
-    pub(crate) member: &'a str,
+/// A timer whose end is part of a step: member and the value it must still have.
+#[derive(Clone)]
+pub(crate) struct Finishes {
+    pub(crate) member: String,
     pub(crate) value: String,
 }
 
-impl<'a> Finishes<'a> {
-    pub(crate) fn timer(timer: &'a Timer) -> Self {
-        Finishes { member: &timer.member, value: timer.value() }
+impl Finishes {
+    /// A timer in this server's hands.
+    pub(crate) fn timer(timer: &Timer) -> Self {
+        Finishes { member: timer.member.clone(), value: timer.value() }
+    }
+
+    /// A timer that was armed a moment ago, and that nobody has taken.
+    pub(crate) fn armed(member: String, payload: &str) -> Self {
+        Finishes { member, value: format!("- {payload}") }
     }
 }
 
@@ -71,15 +78,13 @@ impl Monsters {
         field: Field,
         spawns: &[Spawn],
         limit: u32,
-        finishes: Option<Finishes<'_>>,
+        finishes: Option<Finishes>,
     ) -> Result<Ended> {
         let now = self.now();
         let mut unborn = Vec::with_capacity(spawns.len());
         let mut args: Vec<String> = vec![now.to_string(), limit.to_string()];
-        let (member, value) = finishes.map_or((String::new(), String::new()), |finishes| {
-            (finishes.member.to_owned(), finishes.value)
-        });
-        args.extend([member, value]);
+        let finishes = finishes.map(|finishes| [finishes.member, finishes.value]);
+        args.extend(finishes.unwrap_or_default());
         for spawn in spawns {
             let template = self
                 .template(spawn.monster_id)
@@ -93,6 +98,8 @@ impl Monsters {
             args.extend(monster.parts());
             args.extend(created(&monster));
             args.extend(drop_timer(&monster, &template, now));
+            let skills: Vec<String> = template.skills.iter().map(|s| s.id.to_string()).collect();
+            args.push(skills.join(" "));
             unborn.push(monster);
         }
         self.ensure_scope(tenant.id).await?;
@@ -103,12 +110,13 @@ impl Monsters {
             Drawn::Busy => return Err(MonsterError::IdSpaceBusy),
             Drawn::Born(born) => born,
         };
-        for (monster, (id, control)) in unborn.iter_mut().zip(born) {
+        for (monster, [id, control]) in unborn.iter_mut().zip(born) {
             monster.unique_id = id;
             monster.control_character_id = control;
-            self.slots.learn(tenant.id, fold::Hint::fresh(self, tenant.id, monster));
+            let (key, text) = (self.keys.monster(tenant.id, id)?, monster.text());
+            self.writer.remember(key, text.into_bytes(), monster.clone());
         }
-        if args.iter().skip(4).skip(4).step_by(7).any(|timer| !timer.is_empty()) {
+        if args.iter().skip(4).skip(4).step_by(8).any(|timer| !timer.is_empty()) {
             self.wake();
         }
         Ok(Ended::Born(unborn))
@@ -116,7 +124,7 @@ impl Monsters {
 
     async fn run_spawn(&self, keys: &SpawnKeys, args: &[String]) -> Result<Drawn> {
         let (facts, parts) = args.split_at(4);
-        let prefixes = [&keys.of.monsters, &keys.of.drop_timers];
+        let prefixes = [&keys.of.monsters, &keys.of.drop_timers, &keys.of.cooldowns];
         let args = facts.iter().chain(prefixes).chain(parts);
         let args: Vec<&[u8]> = args.map(String::as_bytes).collect();
         let answer = self.store.script(&scripts::SPAWN, &keys.all(), &args, self.by()).await?;
@@ -128,9 +136,9 @@ impl Monsters {
         }
         let number =
             |value: &kernel::Value| reply::int(value).and_then(|number| u32::try_from(number).ok());
-        let pair = |pair: &[kernel::Value]| Some((number(&pair[0])?, number(&pair[1])?));
+        let pair = |one: &[kernel::Value]| Some([number(&one[0])?, number(&one[1])?]);
         let born = reply::list(&answer)
-            .and_then(|items| items.chunks_exact(2).map(pair).collect::<Option<Vec<_>>>());
+            .and_then(|items| items.chunks_exact(3).map(pair).collect::<Option<Vec<_>>>());
         let born =
             born.ok_or_else(|| reply::unexpected("spawn", "ids and controllers", &answer))?;
         Ok(Drawn::Born(born))
@@ -143,7 +151,7 @@ enum Drawn {
     Lost,
     Busy,
     /// Ids and controllers.
-    Born(Vec<(u32, u32)>),
+    Born(Vec<[u32; 2]>),
 }
 
 /// The keys of the script.
@@ -160,7 +168,7 @@ impl SpawnKeys {
         Ok(SpawnKeys { of, map, present, hidden })
     }
 
-    fn all(&self) -> [&[u8]; 8] {
+    fn all(&self) -> [&[u8]; 9] {
         [
             self.of.next.as_bytes(),
             self.of.free.as_bytes(),
@@ -170,6 +178,7 @@ impl SpawnKeys {
             self.of.events.as_bytes(),
             self.of.timers.due.as_bytes(),
             self.of.timers.data.as_bytes(),
+            self.of.lives.as_bytes(),
         ]
     }
 }

@@ -2,12 +2,13 @@
 //! at them next is armed in the same step.
 
 use field::{Field, Tenant};
-use kernel::{Effects as _, Op, Pending};
+use kernel::{Decision, Effects as _, Pending, Step};
 use uuid::Uuid;
 
-use super::{Monsters, TenantKeys};
+use super::Monsters;
+use super::change::Context;
 use crate::effects::{self, NewEffect};
-use crate::error::{MonsterError, Result};
+use crate::error::Result;
 use crate::events;
 use crate::model::{Effect, Monster};
 
@@ -26,23 +27,11 @@ impl Monsters {
     ) -> Result<Uuid> {
         effects::validate(new)?;
         self.ensure_scope(tenant).await?;
-        let keys = self.of(tenant)?;
-        let effect_id = self.effect_id();
-        let applied = self
-            .alter(tenant, id, |monster| {
-                let now = self.clock.now_ms();
-                let template = self.template(monster.monster_id);
-                let (effect, replaced) =
-                    effects::apply(monster, template.as_deref(), new, effect_id, self.now())?;
-                let mut ops = Vec::new();
-                for old in &replaced {
-                    ops = ops.event(&keys.events, &events::status_cancelled(monster, now, old));
-                }
-                ops = ops.event(&keys.events, &events::status_applied(monster, now, &effect));
-                ops.extend(look_again(&keys, monster));
-                Ok((effect_id, acknowledged(ops, answers)))
-            })
-            .await?;
+        let (effect_id, new) = (self.effect_id(), new.clone());
+        let rule = move |context: &Context, step: Step, monster: &mut Monster| {
+            Ok(Decision::Write(context.apply(step, monster, &new, effect_id)?, effect_id))
+        };
+        let applied = self.alter(tenant, id, answers, rule).await?;
         self.wake();
         Ok(applied)
     }
@@ -66,20 +55,18 @@ impl Monsters {
         class: Option<bool>,
         answers: Option<&Pending>,
     ) -> Result<Vec<Effect>> {
-        let keys = self.of(tenant)?;
-        self.alter(tenant, id, |monster| {
-            let now = self.clock.now_ms();
-            let gone = effects::cancel(monster, types, class)?;
-            let mut ops = Vec::new();
+        let types = types.to_vec();
+        let rule = move |context: &Context, mut step: Step, monster: &mut Monster| {
+            let gone = effects::cancel(monster, &types, class)?;
+            if gone.is_empty() {
+                return Ok(Decision::Leave(gone));
+            }
             for effect in &gone {
-                ops = ops.event(&keys.events, &events::status_cancelled(monster, now, effect));
+                step = context.cancelled(step, monster, effect);
             }
-            if !gone.is_empty() {
-                ops.extend(look_again(&keys, monster));
-            }
-            Ok((gone, acknowledged(ops, answers)))
-        })
-        .await
+            Ok(Decision::Write(context.look_again(step, monster), gone))
+        };
+        self.alter(tenant, id, answers, rule).await
     }
 
     /// Applies an effect to every monster of a field; gives how many took it.
@@ -93,9 +80,7 @@ impl Monsters {
         for id in self.ids(tenant, field).await? {
             match self.apply_status(tenant, id, new).await {
                 Ok(_) => taken += 1,
-                Err(MonsterError::Bad { field, says }) => {
-                    return Err(MonsterError::Bad { field, says });
-                }
+                Err(error) if error.is_bad() || error.may_pass() => return Err(error),
                 Err(error) => tracing::debug!(id, %error, "an effect did not take"),
             }
         }
@@ -113,6 +98,7 @@ impl Monsters {
         for id in self.ids(tenant, field).await? {
             match self.cancel_status(tenant, id, types, None).await {
                 Ok(effects) => gone += effects.len(),
+                Err(error) if error.may_pass() => return Err(error),
                 Err(error) => tracing::debug!(id, %error, "effects were not taken away"),
             }
         }
@@ -120,19 +106,37 @@ impl Monsters {
     }
 }
 
-/// The writes that arm or cancel the timer of a monster's effects.
-pub(super) fn look_again(keys: &TenantKeys, monster: &Monster) -> Vec<Op> {
-    let member = format!("fx:{}", monster.unique_id);
-    match effects::next_due(monster) {
-        Some(due) => keys.timers.arm(&member, due, &monster.unique_id.to_string()),
-        None => keys.timers.cancel(&member),
+/// Rules of effects.
+impl Context {
+    /// An effect begins, and those it replaces end.
+    pub(super) fn apply(
+        &self,
+        mut step: Step,
+        monster: &mut Monster,
+        new: &NewEffect,
+        id: Uuid,
+    ) -> Result<Step> {
+        let template = self.template(monster);
+        let (effect, replaced) = effects::apply(monster, template.as_deref(), new, id, self.now())?;
+        for old in &replaced {
+            step = self.cancelled(step, monster, old);
+        }
+        let told = events::status_applied(monster, self.now_ms, &effect);
+        Ok(self.look_again(step.event(&self.keys.events, &told), monster))
     }
-}
 
-/// The command that caused a change is done with it.
-pub(super) fn acknowledged(ops: Vec<Op>, answers: Option<&Pending>) -> Vec<Op> {
-    match answers {
-        Some(command) => ops.xack(&command.stream, &command.group, &command.entry),
-        None => ops,
+    fn cancelled(&self, step: Step, monster: &Monster, effect: &Effect) -> Step {
+        let told = events::status_cancelled(monster, self.now_ms, effect);
+        step.event(&self.keys.events, &told)
+    }
+
+    /// Moves the timer of the effects to where they next need a look.
+    fn look_again(&self, step: Step, monster: &Monster) -> Step {
+        let member = format!("fx:{}", monster.unique_id);
+        let timers = &self.keys.timers;
+        step.ops(match effects::next_due(monster) {
+            Some(due) => timers.arm(&member, due, &monster.unique_id.to_string()),
+            None => timers.cancel(&member),
+        })
     }
 }

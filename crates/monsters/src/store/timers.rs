@@ -1,14 +1,17 @@
 //! What becomes due: effects, recovery, decay, drops, delayed skills, revives. Every timer's work is one step
-//! that also removes or moves the timer, so a killed server loses none and two servers do none twice. A monster
-//! with nothing due has no timer.
+//! that also removes or moves the timer, so a killed server loses none and two servers do none twice. The step
+//! compares the monster even where it changes nothing: who arms recovery or decay leaves a timer that runs, and
+//! a change of the monster meanwhile is seen before the timer ends. A monster with nothing due has no timer.
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kernel::timers::Scopes;
-use kernel::{Effects as _, Op, Step, Stepped, Timer, TimerKeys, Timers, Verdict};
+use kernel::{Decision, Effects as _, Op, Step, Timer, TimerKeys, Timers, Verdict, Written};
 use uuid::Uuid;
 
+use super::change::Context;
 use super::remove::Revive;
 use super::spawn::{Ended, Finishes};
 use super::{Monsters, TenantKeys};
@@ -26,26 +29,23 @@ static UNREAD: kernel::LogOnce = kernel::LogOnce::new();
 const IDLE_MS: i64 = 10_000;
 /// What is done at once by who armed it waits so long for its timer.
 pub(crate) const GRACE_MS: u64 = 2_000;
-const TRIES: usize = 20;
+/// How long a timer stays with a server that does not answer for it: a friendly monster's drop is late by less
+/// than a second after a kill.
+const LEASE: Duration = Duration::from_millis(800);
 
-/// What a timer's work makes of a monster.
-pub(super) struct Turn {
-    /// Events and other writes.
-    pub(super) ops: Vec<Op>,
-    /// When to come again.
-    pub(super) again_ms: Option<u64>,
-}
+/// What a timer's work makes of a monster: the step, and when to come again.
+type Turn = fn(&Context, Step, &mut Monster) -> (Step, Option<u64>);
 
 impl TenantKeys {
-    /// The writes that make a hurt or spent monster recover.
+    /// The writes that make a hurt or spent monster recover, at the pace it has if it does already.
     pub(super) fn arm_recovery(&self, id: u32, now: u64) -> Vec<Op> {
         let due = now + RECOVER_MS.unsigned_abs();
-        self.timers.arm(&format!("rec:{id}"), due, &id.to_string())
+        self.timers.arm_if_absent(&format!("rec:{id}"), due, &id.to_string())
     }
 
-    /// The writes that make damage entries shrink.
+    /// The writes that make damage entries shrink, likewise.
     pub(super) fn arm_decay(&self, id: u32, now: u64) -> Vec<Op> {
-        self.timers.arm(&format!("decay:{id}"), now + DECAY_MS, &id.to_string())
+        self.timers.arm_if_absent(&format!("decay:{id}"), now + DECAY_MS, &id.to_string())
     }
 }
 
@@ -54,15 +54,14 @@ impl Monsters {
     pub async fn serve_timers(self: Arc<Self>, stop: impl Future<Output = ()>) {
         let timers = self.timers();
         *self.wake.lock() = Some(timers.waker());
-        timers
-            .serve(
-                |timer| {
-                    let this = Arc::clone(&self);
-                    async move { this.act(&timer).await }
-                },
-                stop,
-            )
-            .await;
+        let act = |timer: Timer| {
+            let this = Arc::clone(&self);
+            async move { this.act(&timer).await }
+        };
+        tokio::select! {
+            () = timers.serve(act, stop) => {}
+            () = self.clear_for_ever() => {}
+        }
     }
 
     /// The timers of all tenants.
@@ -74,6 +73,7 @@ impl Monsters {
             let tenant: Uuid = tenant.parse().ok()?;
             Some(TimerKeys::new(keys.due(tenant).ok()?, keys.due_data(tenant).ok()?))
         })
+        .lease(LEASE)
     }
 
     /// Does one timer's work.
@@ -82,18 +82,21 @@ impl Monsters {
         let (kind, rest) = timer.member.split_once(':').unwrap_or((timer.member.as_str(), ""));
         let id = rest.split(':').next().and_then(|id| id.parse::<u32>().ok());
         let done = match (kind, id) {
-            ("fx", Some(id)) => self.work(timer, tenant, id, |m, k| self.sweep(m, k)).await,
-            ("rec", Some(id)) => self.work(timer, tenant, id, |m, k| self.recover(m, k)).await,
-            ("decay", Some(id)) => self.work(timer, tenant, id, |m, k| self.decay(m, k)).await,
+            ("fx", Some(id)) => self.work(timer, tenant, id, Context::sweep).await,
+            ("rec", Some(id)) => self.work(timer, tenant, id, Context::recover).await,
+            ("decay", Some(id)) => self.work(timer, tenant, id, Context::decay).await,
             ("drop", Some(id)) => self.drop_due(timer, tenant, id).await,
             ("skill", Some(id)) => self.skill_due(timer, tenant, id).await,
             ("reach", Some(id)) => self.reach_due(timer, tenant, id).await,
             ("revive", _) => self.revive_due(timer).await,
             _ => Ok(Verdict::Done),
         };
+        let done = match (done, id) {
+            (Err(MonsterError::NotFound), Some(id)) => self.let_go(timer, tenant, id, None).await,
+            (done, _) => done,
+        };
         match done {
             Ok(verdict) => verdict,
-            Err(MonsterError::NotFound) => Verdict::Done,
             // Looked at again when somebody mends it: a broken text must not keep the loop busy.
             Err(MonsterError::Fault(kernel::Fault::Corrupt { key, detail })) => {
                 if UNREAD.is_news(&key, &detail) {
@@ -108,120 +111,44 @@ impl Monsters {
         }
     }
 
-    /// Changes a monster and its timer in one step. `None`: there is nothing to do any more.
-    async fn work(
+    /// Changes a monster and its timer in one step.
+    async fn work(&self, timer: &Timer, tenant: Uuid, id: u32, turn: Turn) -> Result<Verdict> {
+        let held = timer.clone();
+        let rule = move |context: &Context, step: Step, monster: Option<&mut Monster>| {
+            let (step, again_ms) = match monster {
+                Some(monster) => turn(context, step, monster),
+                None => (step, None),
+            };
+            let step = match again_ms {
+                Some(again_ms) => held.rearm(step, again_ms, &held.payload),
+                None => held.finish(step),
+            };
+            Ok(Decision::Write(step, ()))
+        };
+        // Guarded: the timer is somebody else's, or armed anew.
+        self.decide(tenant, id, rule).await.map(|_| Verdict::Finished)
+    }
+
+    /// Ends a timer that has nothing to do: its monster is gone, dead, or not of this template.
+    pub(super) async fn let_go(
         &self,
         timer: &Timer,
         tenant: Uuid,
         id: u32,
-        turn: impl Fn(&mut Monster, &TenantKeys) -> Turn,
+        kind: Option<u32>,
     ) -> Result<Verdict> {
-        let keys = self.of(tenant)?;
-        let key = self.keys.monster(tenant, id)?;
-        for _ in 0..TRIES {
-            let (text, before) = self.fetch(tenant, id).await?;
-            let mut after = before.clone();
-            let Turn { ops, again_ms } = turn(&mut after, &keys);
-            if after == before && ops.is_empty() {
-                return Ok(again_ms.map_or(Verdict::Done, Verdict::Again));
+        let held = timer.clone();
+        let rule = move |_: &Context, step: Step, monster: Option<&mut Monster>| {
+            let fits = |monster: &Monster| kind.is_none_or(|kind| monster.monster_id == kind);
+            if monster.is_some_and(|monster| monster.alive() && fits(monster)) {
+                return Ok(Decision::Leave(Verdict::Failed));
             }
-            let step = Step::new(&key).expect(&text).write(after.spliced(&before, &text)?).ops(ops);
-            let step = match again_ms {
-                Some(again) => timer.rearm(step, again, &timer.payload),
-                None => timer.finish(step),
-            };
-            match self.store.step(&step, self.by()).await? {
-                Stepped::Done => return Ok(Verdict::Done),
-                Stepped::Refused(refused) if refused.is_gone() => {
-                    return Err(MonsterError::NotFound);
-                }
-                // Either the monster changed or the timer is somebody else's; the latter ends it.
-                Stepped::Refused(_) => {
-                    if !self.still_ours(timer, &keys).await? {
-                        return Ok(Verdict::Done);
-                    }
-                }
-            }
-        }
-        Ok(Verdict::Failed)
-    }
-
-    /// Whether nobody armed the timer anew or took it over.
-    pub(super) async fn still_ours(&self, timer: &Timer, keys: &TenantKeys) -> Result<bool> {
-        let mut get = kernel::Cmd::new();
-        get.arg("HGET").arg(&keys.timers.data).arg(&timer.member);
-        let answer = self.store.call(&get, self.by()).await?;
-        Ok(kernel::reply::text(&answer) == Some(timer.value().as_str()))
-    }
-
-    fn sweep(&self, monster: &mut Monster, keys: &TenantKeys) -> Turn {
-        let now = self.clock.now_ms();
-        let swept = effects::sweep(monster, self.now(), self.options.decay);
-        let boss = self.template(monster.monster_id).is_some_and(|template| template.boss);
-        let mut ops = Vec::new();
-        for (source, _) in &swept.hurt {
-            ops = ops.event(&keys.events, &events::damaged(monster, now, *source, boss, &[]));
-        }
-        for effect in &swept.expired {
-            ops = ops.event(&keys.events, &events::status_expired(monster, now, effect));
-        }
-        if !swept.hurt.is_empty() {
-            let template = self.template(monster.monster_id);
-            if template.is_some_and(|template| template.hp_recovery > 0) {
-                monster.last_damage_taken_ms = self.now();
-                ops.extend(keys.arm_recovery(monster.unique_id, now));
-            }
-            if self.options.decay && !boss {
-                ops.extend(keys.arm_decay(monster.unique_id, now));
-            }
-        }
-        Turn { ops, again_ms: effects::next_due(monster) }
-    }
-
-    fn recover(&self, monster: &mut Monster, keys: &TenantKeys) -> Turn {
-        let Some(template) = self.template(monster.monster_id).filter(|_| monster.alive()) else {
-            return Turn { ops: Vec::new(), again_ms: None };
+            Ok(Decision::Write(held.finish(step), Verdict::Finished))
         };
-        let now = self.clock.now_ms();
-        let mut ops = Vec::new();
-        let rested = self.now().saturating_sub(monster.last_damage_taken_ms) > RECOVER_MS;
-        let hp = monster.hp.saturating_add(template.hp_recovery).min(monster.max_hp);
-        if rested && hp > monster.hp {
-            monster.hp = hp;
-            ops = ops.event(&keys.events, &events::refreshed(monster, now, template.boss));
+        match self.decide(tenant, id, rule).await? {
+            Written::Answer(verdict) => Ok(verdict),
+            Written::Guarded(_) => Ok(Verdict::Finished),
         }
-        let mp = monster.mp.saturating_add(template.mp_recovery).min(monster.max_mp);
-        if mp > monster.mp {
-            let gained = i64::from(mp - monster.mp);
-            monster.mp = mp;
-            let event = events::mp_changed(monster, now, 0, 0, "RECOVERY", gained);
-            ops = ops.event(&keys.events, &event);
-        }
-        let more = (template.hp_recovery > 0 && monster.hp < monster.max_hp)
-            || (template.mp_recovery > 0 && monster.mp < monster.max_mp);
-        Turn { ops, again_ms: more.then_some(now + RECOVER_MS.unsigned_abs()) }
-    }
-
-    fn decay(&self, monster: &mut Monster, keys: &TenantKeys) -> Turn {
-        let (now, at) = (self.clock.now_ms(), self.now());
-        let boss = self.template(monster.monster_id).is_some_and(|template| template.boss);
-        if boss || !monster.alive() || !self.options.decay {
-            return Turn { ops: Vec::new(), again_ms: None };
-        }
-        for entry in &mut monster.damage_entries {
-            if at.saturating_sub(entry.last_hit_ms) > IDLE_MS {
-                let less = u64::from(entry.damage) * 85 / 100;
-                entry.set("damage", i64::try_from(less).unwrap_or(0));
-            }
-        }
-        monster.damage_entries.retain(|entry| entry.damage > 0);
-        let mut ops = Vec::new();
-        let calm = monster.damage_entries.is_empty();
-        if calm && monster.controller_has_aggro {
-            monster.controller_has_aggro = false;
-            ops = ops.event(&keys.events, &events::aggro_changed(monster, now));
-        }
-        Turn { ops, again_ms: (!calm).then_some(now + DECAY_MS) }
     }
 
     async fn revive_due(&self, timer: &Timer) -> Result<Verdict> {
@@ -235,5 +162,71 @@ impl Monsters {
             | Err(MonsterError::UnknownTemplate(_)) => Ok(Verdict::Done),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Rules of what becomes due.
+impl Context {
+    /// Effects hurt and run out.
+    fn sweep(&self, mut step: Step, monster: &mut Monster) -> (Step, Option<u64>) {
+        let (events, now) = (&self.keys.events, self.now_ms);
+        let swept = effects::sweep(monster, self.now(), self.options.decay);
+        let boss = self.is_boss(monster);
+        for (source, _) in &swept.hurt {
+            step = step.event(events, &events::damaged(monster, now, *source, boss));
+        }
+        for effect in &swept.expired {
+            step = step.event(events, &events::status_expired(monster, now, effect));
+        }
+        if !swept.hurt.is_empty() {
+            step = self.hurt(step, monster).0;
+        }
+        (step, effects::next_due(monster))
+    }
+
+    /// Hp come back after rest, mp always.
+    fn recover(&self, mut step: Step, monster: &mut Monster) -> (Step, Option<u64>) {
+        let Some(template) = self.template(monster).filter(|_| monster.alive()) else {
+            return (step, None);
+        };
+        let (events, now) = (&self.keys.events, self.now_ms);
+        let rested = self.now().saturating_sub(monster.last_damage_taken_ms) > RECOVER_MS;
+        let hp = monster.hp.saturating_add(template.hp_recovery).min(monster.max_hp);
+        if rested && hp > monster.hp {
+            monster.hp = hp;
+            step = step.event(events, &events::refreshed(monster, now, template.boss));
+        }
+        let mp = monster.mp.saturating_add(template.mp_recovery).min(monster.max_mp);
+        if mp > monster.mp {
+            let gained = i64::from(mp - monster.mp);
+            monster.mp = mp;
+            let told = events::mp_changed(monster, now, 0, 0, "RECOVERY", gained);
+            step = step.event(events, &told);
+        }
+        let more = (template.hp_recovery > 0 && monster.hp < monster.max_hp)
+            || (template.mp_recovery > 0 && monster.mp < monster.max_mp);
+        (step, more.then_some(now + RECOVER_MS.unsigned_abs()))
+    }
+
+    /// Idle damage entries shrink; with the last of them anger goes.
+    fn decay(&self, mut step: Step, monster: &mut Monster) -> (Step, Option<u64>) {
+        if self.is_boss(monster) || !monster.alive() || !self.options.decay {
+            return (step, None);
+        }
+        let mut entries: Vec<_> = monster.damage_entries.iter().cloned().collect();
+        for entry in &mut entries {
+            if self.now().saturating_sub(entry.last_hit_ms) > IDLE_MS {
+                let less = u64::from(entry.damage) * 85 / 100;
+                entry.set("damage", i64::try_from(less).unwrap_or(0));
+            }
+        }
+        monster.damage_entries = entries.into_iter().filter(|entry| entry.damage > 0).collect();
+        let calm = monster.damage_entries.is_empty();
+        if calm && monster.controller_has_aggro {
+            monster.controller_has_aggro = false;
+            let told = events::aggro_changed(monster, self.now_ms);
+            step = step.event(&self.keys.events, &told);
+        }
+        (step, (!calm).then_some(self.now_ms + DECAY_MS))
     }
 }

@@ -123,6 +123,13 @@ on_every_store!(a_value_of_another_type_is_refused_and_left, |store| {
     let before = world.monsters.destroy(&world.tenant, 1_500_000_001).await;
     assert!(before.is_ok(), "what is no monster can be taken away: {before:?}");
     assert_eq!(world.text(&["TYPE", &world.key(1_500_000_001)]).await, "none");
+    // A whole field is cleared of them too.
+    let list = format!("atlas:monster-map:{TENANT}:0:0:40000:{NIL}");
+    world.ask(&["LPUSH", &world.key(1_500_000_002), "x"]).await;
+    world.ask(&["SADD", &list, "1500000002", "1500000003"]).await;
+    let cleared = world.monsters.destroy_field(&world.tenant, world.field).await.unwrap();
+    assert_eq!((cleared.destroyed, cleared.failed), (1, 0));
+    assert_eq!(world.int(&["EXISTS", &list, &world.key(1_500_000_002)]).await, 0);
     // A field whose set is no set refuses a spawn and takes no id.
     let map = format!("atlas:monster-map:{TENANT}:0:0:40000:{NIL}");
     world.ask(&["SET", &map, "x"]).await;

@@ -85,3 +85,47 @@ on_every_store!(a_friendly_death_has_no_actor_and_raises_nothing, |store| {
     let unknown = world.monsters.damage_friendly(&world.tenant, id, 999).await;
     assert_eq!(unknown, Err(MonsterError::UnknownTemplate(999)));
 });
+
+on_every_store!(a_killed_server_delays_a_drop_by_less_than_a_second, |store| {
+    let world = world(&store);
+    world.spawn(7).await;
+    world.clock.advance(std::time::Duration::from_secs(3));
+    // The first server takes the timer and is killed.
+    let taken = world.monsters.timers().take(TENANT, crate::support::soon()).await.unwrap();
+    assert_eq!(taken.len(), 1);
+    let other = world.second();
+    assert_eq!(other.serve().await, 0, "it is in somebody's hands");
+    other.pass(1_000).await;
+    assert!(world.told().await.contains(&"drop.SPAWN".to_owned()), "the second one dropped");
+    other.pass(2_999).await;
+    let told = |told: Vec<String>| told.iter().filter(|kind| *kind == "FRIENDLY_DROP").count();
+    assert_eq!(told(world.told().await), 1);
+    other.pass(1).await;
+    assert_eq!(told(world.told().await), 2);
+});
+
+on_every_store!(a_friendly_hit_and_its_time_are_one_step, |store| {
+    let recorder = testkit::Recorder::new(Arc::clone(&store));
+    let world = world(&(Arc::clone(&recorder) as Arc<dyn testkit::Store>));
+    let id = world.spawn(7).await;
+    world.monsters.damage_friendly(&world.tenant, id, 9_300_018).await.unwrap();
+    recorder.take();
+    world.clock.advance(std::time::Duration::from_millis(5));
+    world.monsters.damage_friendly(&world.tenant, id, 9_300_018).await.unwrap();
+    let sent = recorder.take_commands();
+    let steps: Vec<&str> = sent.lines().filter(|line| line.starts_with("SCRIPT swap")).collect();
+    assert_eq!(
+        (steps.len(), sent.lines().count()),
+        (1, 2),
+        "a look at the timer, and a step: {sent}"
+    );
+    let timer = world.monsters.drop_timer(&world.tenant, id).await.unwrap().unwrap();
+    assert_eq!(timer.last_hit_at.unsigned_abs(), world.now());
+    // A drop of another server between the look and the step is seen.
+    let key = format!("atlas:drop-timer:{TENANT}:{id}");
+    let text = world.text(&["GET", &key]).await;
+    let other = text.replace("\"weaponAttack\":3", "\"weaponAttack\":4");
+    world.ask(&["SET", &key, &other]).await;
+    world.monsters.damage_friendly(&world.tenant, id, 9_300_018).await.unwrap();
+    assert!(world.text(&["GET", &key]).await.contains("\"weaponAttack\":4"));
+});

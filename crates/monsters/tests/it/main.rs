@@ -4,6 +4,7 @@
 
 extern crate worldkeep_monsters as monsters; // as the rest of the workspace calls it
 
+mod beside;
 mod bytes;
 mod cluster;
 mod commands;
@@ -12,6 +13,7 @@ mod damage;
 mod drops;
 mod killed;
 mod later;
+mod lives;
 mod remove;
 mod skills;
 mod spawn;

@@ -22,7 +22,7 @@ on_every_store!(a_skill_is_refused_by_the_first_check_that_fails, |store| {
     assert_eq!(cast(&world, id, 199).await, refused(SkillCheck::Unknown));
     assert_eq!(
         cast(&world, id, 102).await,
-        refused(SkillCheck::Unknown),
+        refused(SkillCheck::NotItsOwn),
         "defined, but not its own"
     );
     assert_eq!(cast(&world, id, 114).await, refused(SkillCheck::Threshold), "100% is above 80%");
@@ -199,14 +199,21 @@ on_every_store!(an_end_clears_the_cooldowns_so_that_no_heir_inherits_them, |stor
     assert_eq!(world.spawn(3).await, id);
     cast(&world, id, 100).await.unwrap();
     world.monsters.basic_attack(&world.tenant, id, 1).await.unwrap();
-    // The SCAN form takes every skill of this one, and of no other whose number begins alike.
-    for key in [format!("{id}:9"), format!("{id}0:9")] {
-        world.ask(&["SET", &format!("atlas:monster-cooldown:{TENANT}:{key}"), "1"]).await;
+    // One SCAN takes every skill of those that died, and of no other whose number begins alike.
+    let other = world.spawn(3).await;
+    let cooldown = |key: String| format!("atlas:monster-cooldown:{TENANT}:{key}");
+    for key in [format!("{id}:9"), format!("{id}0:9"), format!("{other}:9")] {
+        world.ask(&["SET", &cooldown(key), "1", "PX", "60000"]).await;
     }
-    assert_eq!(world.monsters.clear_cooldowns(&world.tenant, id).await.unwrap(), 2);
-    assert_eq!(
-        world.int(&["EXISTS", &format!("atlas:monster-cooldown:{TENANT}:{id}0:9")]).await,
-        1
-    );
+    assert_eq!(world.monsters.clear_cooldowns().await.unwrap(), 0, "its id is in use again");
+    world.monsters.destroy(&world.tenant, id).await.unwrap();
+    assert_eq!(world.monsters.clear_cooldowns().await.unwrap(), 1);
+    for key in [format!("{id}0:9"), format!("{other}:9")] {
+        assert_eq!(world.int(&["EXISTS", &cooldown(key)]).await, 1);
+    }
+    // A spawn clears those of its template itself, whoever left them.
+    world.ask(&["SET", &cooldown(format!("{id}:100")), "1", "PX", "60000"]).await;
+    assert_eq!(world.spawn(3).await, id);
+    cast(&world, id, 100).await.unwrap();
     let _ = NIL;
 });

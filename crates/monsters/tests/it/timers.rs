@@ -85,6 +85,59 @@ on_every_store!(idle_entries_shrink_by_the_series_of_the_document, |store| {
     assert_eq!(world.int(&["EXISTS", &world.own("due")]).await, 0);
 });
 
+on_every_store!(mp_come_back_at_their_own_pace_under_casts_hits_and_poison, |store| {
+    // Each of these armed the timer anew, and so put it off for as long as they went on.
+    let world = World::new(&store);
+    let id = world.spawn(3).await;
+    let venom = crate::status::effect(&[("VENOM", 1)], 600_000);
+    world.monsters.apply_status(&world.tenant, id, &venom).await.unwrap();
+    world.monsters.drain_mp(&world.tenant, id, 7, 5, 100).await.unwrap();
+    for second in 1..=50_u32 {
+        world.pass(1_000).await;
+        world.hit(id, 7, 1).await;
+        if second % 4 == 0 {
+            world.monsters.drain_mp(&world.tenant, id, 7, 5, 1).await.unwrap();
+        }
+    }
+    let told = world.events().await;
+    let back = told.iter().filter(|(_, _, m)| m["body"]["reason"] == "RECOVERY").count();
+    assert_eq!(back, 5, "every ten seconds");
+    assert!(!told.iter().any(|(_, _, m)| m["body"]["source"] == "HEAL"), "it never rested");
+});
+
+on_every_store!(entries_shrink_at_their_own_pace_under_hits_of_others, |store| {
+    let world = World::with(&store, Layout::Plain, |options| options.decay = true);
+    let id = world.spawn(2).await;
+    world.hit(id, 7, 1_000).await;
+    for _ in 0..26 {
+        world.pass(500).await;
+        world.hit(id, 8, 1).await;
+    }
+    let sums = world.get(id).await.summed();
+    assert_eq!(sums[0], (7, 722), "idle for ten seconds, then 850 and 722");
+    assert!(sums[1].1 > 20, "who hits is hardly idle: {sums:?}");
+});
+
+on_every_store!(a_hit_while_a_timer_is_looked_at_is_not_forgotten, |store| {
+    // The hit finds the timer armed and leaves it; who has it must not end it on what it saw before.
+    let world = World::new(&store);
+    let id = world.spawn(3).await;
+    world.hit(id, 7, 40).await;
+    world.clock.advance(Duration::from_millis(20_001));
+    let timers = world.monsters.timers();
+    let held = timers.take(crate::support::TENANT, soon()).await.unwrap().remove(0);
+    let other = world.second();
+    other.hit(id, 8, 30).await;
+    let verdict = world.monsters.act(&held).await;
+    timers.settle(&held, verdict, soon()).await.unwrap();
+    assert_eq!(world.get(id).await.hp, 930, "hurt a moment ago");
+    assert_eq!(world.int(&["ZCARD", &world.own("due")]).await, 1, "it comes again");
+    world.pass(10_000).await;
+    world.pass(10_000).await;
+    world.pass(10_000).await;
+    assert_eq!(world.get(id).await.hp, 1_000);
+});
+
 on_every_store!(revives_rise_once_even_when_their_killer_dies, |store| {
     let world = World::new(&store);
     let id = world.spawn(5).await;

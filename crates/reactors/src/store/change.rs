@@ -30,7 +30,7 @@ impl Seen {
     }
 }
 
-/// What a rule stands on beside the reactor.
+/// The inputs of a rule beside the reactor.
 pub(super) struct Context {
     pub(super) keys: TypedKeys,
     pub(super) rules: Rules,

@@ -10,32 +10,32 @@ use crate::events;
 use crate::model::{Data, Reactor, rfc3339};
 use crate::scripts::CREATE;
 
-/// What is to appear.
+/// The reactor to make.
 #[derive(Debug, Clone, Default)]
 pub struct New {
-    /// Where.
+    /// The field to stand in.
     pub field: Field,
-    /// What kind; not 0.
+    /// The kind of reactor; not 0.
     pub classification: u32,
     /// Empty: the name of its kind.
     pub name: String,
-    /// Its first state.
+    /// The first state.
     pub state: i8,
-    /// Where it stands.
+    /// The horizontal position on the map.
     pub x: i16,
-    /// Where it stands.
+    /// The vertical position on the map.
     pub y: i16,
     /// Milliseconds during which its spot stays empty after it.
     pub delay: u32,
     /// Which way it faces.
     pub direction: u8,
-    /// What it does; `None`: as the catalogue says.
+    /// The behaviour; `None`: the catalogue's.
     pub data: Option<Data>,
     /// Whether a second one of its kind on the same spot is refused.
     pub guarded: bool,
 }
 
-/// What came of it.
+/// The outcome of a creation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Created {
     /// It stands there.
@@ -47,7 +47,7 @@ pub enum Created {
     },
     /// Another of its kind stands there.
     SpotTaken {
-        /// Which.
+        /// The id of the other reactor.
         id: u32,
     },
 }

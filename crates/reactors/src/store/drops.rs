@@ -16,17 +16,17 @@ use crate::machine;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Drop {
-    /// Which drop.
+    /// The id of the drop.
     pub drop_id: u32,
-    /// Of which item.
+    /// The item's id.
     pub item_id: u32,
-    /// How many.
+    /// The quantity.
     pub quantity: u16,
-    /// Where it lies.
+    /// The horizontal position on the map.
     pub x: i16,
-    /// Where it lies.
+    /// The vertical position on the map.
     pub y: i16,
-    /// Whose it was.
+    /// The character who owned it.
     pub owner_id: u32,
     /// Whether a player dropped it; all others are ignored.
     pub player_drop: bool,

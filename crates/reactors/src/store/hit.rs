@@ -11,16 +11,16 @@ use crate::events;
 use crate::machine::{self, By, Next};
 use crate::model::Reactor;
 
-/// Who strikes, with what.
+/// A strike of a character.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Hit {
-    /// Which character.
+    /// The character that strikes.
     pub character_id: u32,
     /// Which skill; 0 is a plain attack.
     pub skill_id: u32,
 }
 
-/// What came of it.
+/// The outcome of a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Struck {
     /// It stands, in this state.
@@ -40,7 +40,7 @@ pub enum Struck {
     },
 }
 
-/// What strikes.
+/// A hit by a character or by an item.
 pub(super) enum Blow {
     Character(Hit),
     Item { drop: Drop, timer: Timer },
@@ -121,7 +121,7 @@ impl Context {
         Ok(Decision::Write(step, struck))
     }
 
-    /// What is told before anything has changed.
+    /// Adds the events that are told before the reactor changes.
     fn struck(&self, step: Step, reactor: &Reactor, blow: &Blow) -> Step {
         let stream = self.keys.events(reactor.tenant.id);
         let step = match blow {
@@ -227,7 +227,7 @@ mod tests {
         let Decision::Write(step, struck) = decided else { panic!("it stands") };
         assert_eq!(struck, Struck::Hit { state: 1 });
         assert_eq!(step.guards().len(), 2);
-        assert_eq!(names(&step).join(" "), "SET XACK ZREM HDEL XADD XADD");
+        assert_eq!(names(&step).join(" "), "SET XACK XDEL ZREM HDEL XADD XADD");
     }
 
     #[test]

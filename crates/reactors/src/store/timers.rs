@@ -1,5 +1,6 @@
-//! What time brings about: states that end by themselves, items that are taken. Timers are in the store, so a
-//! killed server loses none; the work and the timer's end are one step, so two servers never do one twice.
+//! The work of the reactors' timers: states that end by themselves, items that are taken. Timers
+//! are in the store, so a killed server loses none. The work and the timer's end are one step, so
+//! two servers never do one twice.
 
 use kernel::timers::Scopes;
 use kernel::{Decision, Effects as _, Fault, Timer, Timers, Verdict, Written};

@@ -27,7 +27,7 @@ impl TypedKeys {
         self.0.reactor(tenant, id).expect(TYPED)
     }
 
-    /// What stands before the id in a reactor's key.
+    /// The part of a reactor's key before the id.
     pub(super) fn prefix(self, tenant: Uuid) -> String {
         let key = String::from(self.reactor(tenant, 0));
         key[..key.len() - 1].to_owned()

@@ -1,5 +1,6 @@
-//! Reactors that nobody can read: a foreign writer left no JSON, or another type, under the key. They can be taken
-//! away like any other, without a cooldown and without a word: what they were is not known.
+//! Reactors that nobody can read: a foreign writer left no JSON, or another type, under the key.
+//! Such a reactor can be taken away like any other, without a cooldown and without an event,
+//! because its state is not known.
 
 use kernel::keyspace::Layout;
 use kernel::{Cmd, Decision, Effects as _, Fault, Step, Value, reply};

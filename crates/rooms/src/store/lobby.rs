@@ -1,7 +1,8 @@
 //! The lobby: who holds which player, names, photos, who plays. A player has one device and a device one player,
 //! always; a player that is switched off is held by nobody.
 
-use kernel::{Deadline, reply};
+use kernel::keyspace::Key;
+use kernel::reply;
 use serde::Serialize;
 use serde_json::json;
 
@@ -10,18 +11,11 @@ use crate::document;
 use crate::error::{Refused, Result, word};
 use crate::ids;
 use crate::model::{Phase, Player, Sender};
-use crate::push::{Audience, Reply, Told};
+use crate::push::{Audience, Reply, line};
 use crate::scripts::TAKE;
 use crate::seen::{corrupt, sha};
 use crate::step::RoomStep;
 use crate::view::{PlayerUpdate, PlayerView};
-
-/// A device takes a player; the script decides.
-pub(super) struct Take {
-    player_id: String,
-    device: String,
-    told: Told,
-}
 
 #[derive(Serialize)]
 struct Seated<'a> {
@@ -52,15 +46,7 @@ impl Desk<'_> {
         if holder.is_some() {
             return Ok(Decision::Answer(self.taken(player_id)));
         }
-        let mut told = Told::default();
-        let player = PlayerView::new(player, true);
-        let update = PlayerUpdate { code: self.code, player, sender_updated: None };
-        told.push(&Audience::All, "PLAYER_UPDATE", &update);
-        Ok(Decision::Take(Take {
-            player_id: player_id.to_owned(),
-            device: device.to_owned(),
-            told,
-        }))
+        self.take(player, device)
     }
 
     fn taken(&self, player_id: &str) -> Done {
@@ -76,51 +62,57 @@ impl Desk<'_> {
         Done::reply(Reply::new("TAKE_PLAYER_FAIL", &seated))
     }
 
-    /// Runs the take; `None` when the room changed meanwhile.
-    pub(super) async fn take(&self, take: Take, by: Deadline) -> Result<Option<Done>> {
-        let (rooms, room) = (self.rooms, self.room);
-        let keys = rooms.keys;
-        let body = json!({ "player_id": take.player_id, "claims": room.claims.len() + 1 });
+    /// A device takes a player; the script decides.
+    fn take(&self, player: &Player<'_>, device: &str) -> Result<Decision> {
+        let (rooms, room, keys) = (self.rooms.clone(), self.room, self.rooms.keys);
+        let player_id = &player.player_id;
+        let body = json!({ "player_id": player_id, "claims": room.claims.len() + 1 });
         let fact = self.fact("TAKE_PLAYER", body);
         let events = rooms.events_in_step();
-        let own = [
-            self.key(keys.meta(self.code))?,
-            self.key(keys.players(self.code))?,
-            self.key(keys.claims(self.code))?,
-        ];
-        let names: Vec<&[u8]> =
-            own.iter().chain(&events).map(kernel::keyspace::Key::as_bytes).collect();
-        let (expires_at, at) = (room.meta.expires_at.to_string(), self.now_ms.to_string());
-        let channel = rooms.bus(self.code)?;
-        let (players, body) = (self.players_sha(), fact.body_text());
+        let own = [keys.meta(self.code), keys.players(self.code), keys.claims(self.code)];
+        let own = own.into_iter().map(|key| self.key(key)).collect::<Result<Vec<_>>>()?;
+        let update = PlayerUpdate {
+            code: self.code,
+            player: PlayerView::new(player, true),
+            sender_updated: None,
+        };
         let args = [
-            &expires_at,
-            &room.seen.meta,
-            &players,
-            &take.player_id,
-            &take.device,
-            channel.as_str(),
-            take.told.text(),
-            &at,
-            self.code,
-            &body,
+            room.meta.expires_at.to_string(),
+            room.seen.meta.clone(),
+            self.players_sha(),
+            player_id.clone(),
+            device.to_owned(),
+            rooms.bus(self.code)?.as_str().to_owned(),
+            line(&Audience::All, "PLAYER_UPDATE", &update),
+            self.now_ms.to_string(),
+            self.code.to_owned(),
+            fact.body_text(),
         ];
-        let answer = rooms.store.script(&TAKE, &names, &args.map(str::as_bytes), by).await?;
-        match reply::text(&answer) {
-            Some("taken") => {
-                if events.is_none() {
-                    rooms.append(fact);
+        let (taken, gone) = (self.taken(player_id), rooms.gone(self.caller));
+        let refused = ["taken_now", "device_already_has_player"]
+            .map(|reason| (reason, self.not_taken(player_id, reason)));
+        Ok(Decision::Call(Box::new(move |by| {
+            Box::pin(async move {
+                let names: Vec<&[u8]> = own.iter().chain(&events).map(Key::as_bytes).collect();
+                let args = args.each_ref().map(String::as_bytes);
+                let answer = rooms.store.script(&TAKE, &names, &args, by).await?;
+                match reply::text(&answer) {
+                    Some("taken") => {
+                        if events.is_none() {
+                            rooms.append(fact);
+                        }
+                        Ok(Some(Ok(taken)))
+                    }
+                    Some("held") => Ok(Some(Ok(taken))),
+                    Some("changed") => Ok(None),
+                    Some("gone") => Ok(Some(Err(gone.into()))),
+                    word => match refused.into_iter().find(|(reason, _)| word == Some(*reason)) {
+                        Some((_, done)) => Ok(Some(Ok(done))),
+                        None => Err(reply::unexpected(&own[2], "taken or a reason", &answer)),
+                    },
                 }
-                Ok(Some(self.taken(&take.player_id)))
-            }
-            Some("held") => Ok(Some(self.taken(&take.player_id))),
-            Some("changed") => Ok(None),
-            Some("gone") => Err(rooms.gone(self.caller).into()),
-            Some(reason @ ("taken_now" | "device_already_has_player")) => {
-                Ok(Some(self.not_taken(&take.player_id, reason)))
-            }
-            _ => Err(reply::unexpected(&own[2], "taken or a reason", &answer).into()),
-        }
+            })
+        })))
     }
 
     pub(super) fn players_sha(&self) -> String {

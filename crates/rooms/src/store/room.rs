@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use kernel::keyspace::{Key, scan_glob};
-use kernel::{Deadline, Fault, Scan, Stepped, reply};
+use kernel::{Deadline, Fault, Scan, reply};
 use serde::Serialize;
 use serde_json::json;
 
 use super::game::text;
-use super::{Caller, Desk, Proof, Rooms, prove};
+use super::{Caller, Decision, Desk, Proof, Rooms, prove};
 use crate::error::{Refused, Result, word};
 use crate::events::Fact;
 use crate::ids;
@@ -161,7 +161,7 @@ impl Rooms {
             my_player_id: Option<&'a str>,
             expires_at: u64,
         }
-        let seen = self.look(code, JOINING, caller, Deadline::after(super::PATIENCE)).await?;
+        let seen = self.look(code, JOINING, caller).await?;
         let room = Room::read(self.keys, code, &seen, JOINING, self.clock.now_ms())?;
         let mine = caller.device.and_then(|device| room.player_of(device));
         let joined = JoinOk {
@@ -181,30 +181,27 @@ impl Rooms {
 
     /// The whole state as the caller may see it: one round trip, and enough to redraw any screen.
     pub async fn sync(&self, code: &str, caller: &Caller<'_>) -> Result<Entered> {
-        let by = Deadline::after(super::PATIENCE);
-        for _ in 0..super::TRIES {
-            let seen = self.look(code, STATE, caller, by).await?;
-            let room = Room::read(self.keys, code, &seen, STATE, self.clock.now_ms())?;
-            if self.heal(code, &room, by).await? {
-                continue;
+        let rule = |desk: &Desk<'_>| {
+            if let Some(heal) = desk.heal()? {
+                return Ok(heal);
             }
+            let Desk { room, caller, .. } = desk;
             // A wrong key is no error here: the caller sees what Play sees.
-            let master = prove(&room, caller, true).unwrap_or(false);
-            let state = room.state(caller.device, master);
-            return Ok(Entered {
-                reply: Reply::new("STATE_SYNC_RESPONSE", &state),
+            let master = prove(room, caller, true).unwrap_or(false);
+            Ok(Decision::Answer(Entered {
+                reply: desk.state_reply(master),
                 player_id: caller.device.and_then(|d| room.player_of(d)).map(str::to_owned),
                 master,
                 expires_at: room.meta.expires_at,
-            });
-        }
-        Err(Refused::new(word::BUSY).into())
+            }))
+        };
+        self.change(code, STATE, caller, rule).await
     }
 
     /// Whether this is the room's key.
     pub async fn is_key(&self, code: &str, key: &str) -> Result<bool> {
         let (caller, parts) = (Caller { proof: Proof::Key(key), ..Caller::default() }, Parts(""));
-        let seen = self.look(code, parts, &caller, Deadline::after(super::PATIENCE)).await?;
+        let seen = self.look(code, parts, &caller).await?;
         let room = Room::read(self.keys, code, &seen, parts, self.clock.now_ms())?;
         Ok(prove(&room, &caller, true).is_ok())
     }
@@ -273,37 +270,25 @@ impl Rooms {
 
     /// Ends a room: the Master with the key, or an operator.
     pub async fn close(&self, code: &str, caller: &Caller<'_>) -> Result<Closed> {
-        let by = Deadline::after(super::PATIENCE);
         let operator = matches!(caller.proof, Proof::Operator);
-        for _ in 0..super::TRIES {
-            let parts = Parts("");
-            let seen = self.look(code, parts, caller, by).await?;
-            let now_ms = self.clock.now_ms();
-            let room = match Room::read(self.keys, code, &seen, parts, now_ms) {
-                Ok(room) => room,
-                // Half a room has no Master that could be told from others, but an operator may clear it away.
-                Err(_) if operator => return self.clear(code).await,
-                Err(error) => return Err(error),
-            };
-            let proved = if operator { false } else { prove(&room, caller, true)? };
-            let desk = Desk { rooms: self, code, room: &room, caller, now_ms };
-            let reason = if operator { "closed_by_operator" } else { "closed_by_master" };
+        let reason = if operator { "closed_by_operator" } else { "closed_by_master" };
+        let rule = move |desk: &Desk<'_>| {
+            let proved = !operator && prove(desk.room, desk.caller, true)?;
             let mut step = desk.step("ROOM_CLOSED", json!({ "reason": reason }))?;
-            for key in self.known_keys(code, &room) {
+            for key in desk.rooms.known_keys(desk.code, desk.room) {
                 step = step.del(&key);
             }
-            match self.run(code, step, by).await? {
-                Stepped::Done => {
-                    self.sweep_and_tell(code, reason).await?;
-                    return Ok(Closed { proved });
-                }
-                Stepped::Refused(refused) if refused.is_gone() => {
-                    return Err(self.gone(caller).into());
-                }
-                Stepped::Refused(_) => {}
+            Ok(Decision::Step(Box::new(step), Closed { proved }))
+        };
+        match self.change(code, Parts(""), caller, rule).await {
+            Ok(closed) => {
+                self.sweep_and_tell(code, reason).await?;
+                Ok(closed)
             }
+            // Half a room has no Master that could be told from others, but an operator may clear it away.
+            Err(error) if operator && error.is_unreadable() => self.clear(code).await,
+            Err(error) => Err(error),
         }
-        Err(Refused::new(word::BUSY).into())
     }
 
     async fn clear(&self, code: &str) -> Result<Closed> {

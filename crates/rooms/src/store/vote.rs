@@ -1,6 +1,7 @@
 //! Votes and how they close. A vote is taken by a script that also counts and scores, so an item closes once
 //! however many last votes arrive together; forced closes are timers in the store that any server serves.
 
+use kernel::keyspace::Key;
 use kernel::{Deadline, Fault, Verdict, reply};
 use serde::Serialize;
 use serde_json::json;
@@ -13,18 +14,42 @@ use crate::events::Fact;
 use crate::model::{Phase, Status, Vote};
 use crate::push::{Audience, Reply, line};
 use crate::scripts::VOTE;
-use crate::seen::{Parts, Room, corrupt};
+use crate::seen::{Parts, corrupt};
 
 /// What is looked at to close a vote.
 const CLOSING: Parts = Parts("rvf");
 /// What was said of votes that could not be closed in time.
 static WAITS: kernel::LogOnce = kernel::LogOnce::new();
 
-/// A vote on its way to the script.
-pub(super) struct Casting {
-    place: Place,
-    player_id: String,
-    selections: Vec<String>,
+/// Why the script is called.
+#[derive(Clone, Copy)]
+enum Cause<'a> {
+    /// A vote: player, device, the vote's text.
+    Vote(&'a str, &'a str, &'a str),
+    /// The deadline of a forced close has come.
+    Force,
+    /// Everybody has voted, and a writer died before closing it.
+    Heal,
+}
+
+impl Cause<'_> {
+    fn word(self) -> &'static str {
+        match self {
+            Cause::Vote(..) => "complete",
+            Cause::Force => "forced",
+            Cause::Heal => "healed",
+        }
+    }
+}
+
+/// A call of the script that takes votes and closes items.
+struct VoteCall {
+    rooms: Rooms,
+    names: Vec<Key>,
+    args: [String; 15],
+    cause: &'static str,
+    /// Told after the call, where it cannot be part of it.
+    fact: Option<Fact>,
 }
 
 /// What the script made of it.
@@ -87,11 +112,7 @@ impl Desk<'_> {
         let device = self.device()?;
         match self.vote_reason(place, named, selections, device) {
             Some(reason) => Ok(Decision::Answer(self.ack(place, Some(reason)))),
-            None => Ok(Decision::Vote(Casting {
-                place: place.clone(),
-                player_id: self.room.player_of(device).unwrap_or_default().to_owned(),
-                selections: selections.to_vec(),
-            })),
+            None => self.cast(place, device, selections),
         }
     }
 
@@ -126,19 +147,37 @@ impl Desk<'_> {
         (twice || !selections.iter().all(known)).then_some("invalid_selection")
     }
 
-    /// Hands the vote to the script; `None` when the game moved on meanwhile.
-    pub(super) async fn cast(&self, casting: Casting, by: Deadline) -> Result<Option<Done>> {
-        let Casting { place, player_id, selections } = casting;
-        let vote = text(&Vote { selections, ts: self.now_ms });
-        let device = self.device()?;
-        let cast =
-            self.rooms.close_or_cast(self, Some((&player_id, device, &vote)), "", by).await?;
-        match cast {
-            Cast::Accepted | Cast::Closed => Ok(Some(self.ack(&place, None))),
-            Cast::Refused(reason) => Ok(Some(self.ack(&place, Some(reason)))),
-            Cast::Retry => Ok(None),
-            Cast::Gone => Err(self.rooms.gone(self.caller).into()),
+    /// Hands the vote to the script.
+    fn cast(&self, place: &Place, device: &str, selections: &[String]) -> Result<Decision> {
+        let vote = text(&Vote { selections: selections.to_vec(), ts: self.now_ms });
+        let player_id = self.room.player_of(device).unwrap_or_default();
+        let call = self.vote_call(Cause::Vote(player_id, device, &vote))?;
+        let (accepted, gone) = (self.ack(place, None), self.rooms.gone(self.caller));
+        let refused =
+            ["not_claimed", "not_expected_voter"].map(|why| (why, self.ack(place, Some(why))));
+        Ok(Decision::Call(Box::new(move |by| {
+            Box::pin(async move {
+                Ok(match call.run(by).await? {
+                    Cast::Accepted | Cast::Closed => Some(Ok(accepted)),
+                    Cast::Refused(why) => refused.into_iter().find(|r| r.0 == why).map(|r| Ok(r.1)),
+                    Cast::Gone => Some(Err(gone.into())),
+                    Cast::Retry => None,
+                })
+            })
+        })))
+    }
+
+    /// Closes what is complete and still open, and then looks again: a writer died halfway, or a foreign one never
+    /// closed it.
+    pub(super) fn heal<T: Send + 'static>(&self) -> Result<Option<Decision<T>>> {
+        let complete = self.room.open_ballot().is_some_and(|(_, complete)| complete);
+        if !complete || self.room.round.is_none() {
+            return Ok(None);
         }
+        let call = self.vote_call(Cause::Heal)?;
+        Ok(Some(Decision::Call(Box::new(move |by| {
+            Box::pin(async move { call.run(by).await.map(|_| None) })
+        }))))
     }
 
     pub(super) fn force_close(&self, place: &Place, delay_ms: u64) -> Result<Decision> {
@@ -195,7 +234,6 @@ impl Rooms {
         code: &str,
         place: &Place,
         delay_ms: u64,
-        by: Deadline,
     ) -> std::result::Result<(), Fault> {
         if self.events_in_step().is_some() {
             return Ok(());
@@ -204,19 +242,9 @@ impl Rooms {
         let at_ms = self.clock.now_ms() + delay_ms;
         let ops = self.timer_keys().arm(&timer_name(code, place, at_ms), at_ms, "");
         let cmds: Vec<kernel::Cmd> = ops.iter().map(kernel::Op::cmd).collect();
+        let by = Deadline::after(super::PATIENCE);
         let answers = self.store.pipeline(&cmds, by).await?;
         answers.into_iter().collect::<std::result::Result<Vec<_>, _>>().map(drop)
-    }
-
-    /// Closes what is complete and still open: a writer died halfway, or a foreign one never closed it.
-    pub(super) async fn heal(&self, code: &str, room: &Room<'_>, by: Deadline) -> Result<bool> {
-        if !room.open_ballot().is_some_and(|(_, complete)| complete) || room.round.is_none() {
-            return Ok(false);
-        }
-        let caller = Caller::default();
-        let desk = Desk { rooms: self, code, room, caller: &caller, now_ms: self.clock.now_ms() };
-        let cast = self.close_or_cast(&desk, None, "", by).await?;
-        Ok(matches!(cast, Cast::Closed | Cast::Retry))
     }
 
     /// Serves one forced close: closes the vote when its deadline has come.
@@ -242,43 +270,40 @@ impl Rooms {
 
     /// Closes the open vote by force when its deadline has passed; says when to look again when it has not.
     pub async fn close_due(&self, code: &str) -> Result<Option<u64>> {
-        let by = Deadline::after(super::PATIENCE);
-        let caller = Caller::default();
-        for _ in 0..super::TRIES {
-            let seen = self.look(code, CLOSING, &caller, by).await?;
-            let now_ms = self.clock.now_ms();
-            let room = Room::read(self.keys, code, &seen, CLOSING, now_ms)?;
-            let Some(deadline) = room.deadline.filter(|_| room.open_ballot().is_some()) else {
-                return Ok(None);
+        let rule = |desk: &Desk<'_>| {
+            let open = desk.room.open_ballot().is_some();
+            let Some(deadline) = desk.room.deadline.filter(|_| open) else {
+                return Ok(Decision::Answer(None));
             };
-            if deadline > now_ms {
-                return Ok(Some(deadline));
+            if deadline > desk.now_ms {
+                return Ok(Decision::Answer(Some(deadline)));
             }
-            let desk = Desk { rooms: self, code, room: &room, caller: &caller, now_ms };
-            match self.close_or_cast(&desk, None, "force", by).await? {
-                Cast::Retry => {}
-                _ => return Ok(None),
-            }
-        }
-        Err(Fault::Contended { key: format!("room:{code}:game"), attempts: super::TRIES }.into())
+            let call = desk.vote_call(Cause::Force)?;
+            Ok(Decision::Call(Box::new(move |by| {
+                Box::pin(async move {
+                    Ok(match call.run(by).await? {
+                        Cast::Retry => None,
+                        _ => Some(Ok(None)),
+                    })
+                })
+            })))
+        };
+        self.change(code, CLOSING, &Caller::default(), rule).await
     }
+}
 
+impl Desk<'_> {
     /// The one close routine: with a vote, by force, or because everybody has voted.
-    async fn close_or_cast(
-        &self,
-        desk: &Desk<'_>,
-        vote: Option<(&str, &str, &str)>,
-        force: &str,
-        by: Deadline,
-    ) -> Result<Cast> {
-        let (room, code, keys) = (desk.room, desk.code, self.keys);
-        let Some(ballot) = &room.game.vote else { return Ok(Cast::Retry) };
+    fn vote_call(&self, cause: Cause<'_>) -> Result<VoteCall> {
+        let (rooms, room, code, keys) = (self.rooms, self.room, self.code, self.rooms.keys);
+        let missing = |what| corrupt(format!("room:{code}:game"), what);
+        let ballot = room.game.vote.as_ref().ok_or_else(|| missing("the vote is missing"))?;
         let (round_id, item_id) = (ballot.round_id.as_str(), ballot.item_id.as_str());
         let item = room.round.as_ref().and_then(|r| r.items.iter().find(|i| i.item_id == item_id));
         let item = item.ok_or_else(|| {
             corrupt(format!("room:{code}:round:{round_id}"), "the item is missing")
         })?;
-        let events = self.events_in_step();
+        let events = rooms.events_in_step();
         let own = [
             keys.meta(code),
             keys.game(code),
@@ -289,16 +314,15 @@ impl Rooms {
             keys.round_delta(code, round_id),
             keys.vote_deadline(code),
         ];
-        let own: Vec<_> = own.into_iter().map(|key| desk.key(key)).collect::<Result<_>>()?;
-        let names: Vec<&[u8]> =
-            own.iter().chain(&events).map(kernel::keyspace::Key::as_bytes).collect();
-        let closed = desk.next_game(&[("status", text(&Status::RevealWait))])?;
-        let (player, device, vote_text) = vote.unwrap_or_default();
-        let voted = line(
-            &Audience::Masters,
-            "PLAYER_VOTED",
-            &Voted { code, round_id, item_id, player_id: player },
-        );
+        let mut names = own.into_iter().map(|key| self.key(key)).collect::<Result<Vec<_>>>()?;
+        let is_told_after = events.is_none();
+        names.extend(events);
+        let (player_id, device, vote, force) = match cause {
+            Cause::Vote(player_id, device, vote) => (player_id, device, vote, ""),
+            Cause::Force => ("", "", "", "force"),
+            Cause::Heal => ("", "", "", ""),
+        };
+        let voted = Voted { code, round_id, item_id, player_id };
         let truth = text(&item.true_sender_ids);
         let head = format!(
             r#"m {{"type":"VOTE_RESULTS","payload":{{"code":"{code}","round_id":"{round_id}","item_id":"{item_id}","true_senders":{truth},"players":["#
@@ -307,60 +331,59 @@ impl Rooms {
         let version = room.game.version + 1;
         let closing = VoteClosed { code, round_id, item_id, version };
         let told = line(&Audience::Plays, "VOTE_CLOSED", &closing);
-        let tail = format!("],\"version\":{version}}}}}\n{told}");
         let mut body = json!({ "code": code, "round_id": round_id, "item_id": item_id });
-        if vote.is_some() {
-            body["player_id"] = player.into();
+        let kind = if player_id.is_empty() { "VOTE_RESULTS" } else { "SUBMIT_VOTE" };
+        if !player_id.is_empty() {
+            body["player_id"] = player_id.into();
         }
-        // The script adds how many voted, and the closing brace.
-        let body_text = body.to_string();
-        let open_body = body_text.trim_end_matches('}');
-        let (expires_at, at) = (room.meta.expires_at.to_string(), desk.now_ms.to_string());
-        let channel = self.bus(code)?;
         let args = [
-            &expires_at,
-            room.seen.game.as_deref().unwrap_or_default(),
-            &closed,
-            item_id,
-            player,
-            device,
-            vote_text,
-            force,
-            channel.as_str(),
-            &voted,
-            &head,
-            &tail,
-            &at,
-            code,
-            open_body,
+            room.meta.expires_at.to_string(),
+            room.seen.game.clone().unwrap_or_default(),
+            self.next_game(&[("status", text(&Status::RevealWait))])?,
+            item_id.to_owned(),
+            player_id.to_owned(),
+            device.to_owned(),
+            vote.to_owned(),
+            force.to_owned(),
+            rooms.bus(code)?.as_str().to_owned(),
+            line(&Audience::Masters, "PLAYER_VOTED", &voted),
+            head,
+            format!("],\"version\":{version}}}}}\n{told}"),
+            self.now_ms.to_string(),
+            code.to_owned(),
+            // The script adds how many voted, and the closing brace.
+            body.to_string().trim_end_matches('}').to_owned(),
         ];
-        let answer = self.store.script(&VOTE, &names, &args.map(str::as_bytes), by).await?;
+        let fact = Fact { kind, at_ms: self.now_ms, code: code.to_owned(), body };
+        let fact = is_told_after.then_some(fact);
+        Ok(VoteCall { rooms: rooms.clone(), names, args, cause: cause.word(), fact })
+    }
+}
+
+impl VoteCall {
+    async fn run(self, by: Deadline) -> std::result::Result<Cast, Fault> {
+        let names: Vec<&[u8]> = self.names.iter().map(Key::as_bytes).collect();
+        let args = self.args.each_ref().map(String::as_bytes);
+        let answer = self.rooms.store.script(&VOTE, &names, &args, by).await?;
         let parts = reply::list(&answer).unwrap_or_default();
         let number = |n: usize| parts.get(n).and_then(reply::int).unwrap_or(0);
         let cast = match parts.first().and_then(reply::text) {
             Some("accepted") => Cast::Accepted,
             Some("closed") => Cast::Closed,
-            Some("retry") => Cast::Retry,
-            Some("waiting") => Cast::Refused("waiting"),
+            Some("retry" | "waiting") => Cast::Retry,
             Some("gone") => Cast::Gone,
             Some("not_claimed") => Cast::Refused("not_claimed"),
             Some("not_expected_voter") => Cast::Refused("not_expected_voter"),
-            _ => return Err(reply::unexpected(&own[3], "what became of a vote", &answer).into()),
+            _ => return Err(reply::unexpected(names[3], "what became of a vote", &answer)),
         };
         if matches!(cast, Cast::Closed) {
-            let cause = match (vote.is_some(), force) {
-                (true, _) => "complete",
-                (false, "force") => "forced",
-                _ => "healed",
-            };
-            metrics::counter!("worldkeep_rooms_closes_total", "cause" => cause).increment(1);
+            metrics::counter!("worldkeep_rooms_closes_total", "cause" => self.cause).increment(1);
         }
-        if events.is_none() && matches!(cast, Cast::Accepted | Cast::Closed) {
-            body["votes"] = number(2).into();
-            body["expected"] = number(3).into();
-            body["closed"] = matches!(cast, Cast::Closed).into();
-            let kind = if vote.is_some() { "SUBMIT_VOTE" } else { "VOTE_RESULTS" };
-            self.append(Fact { kind, at_ms: desk.now_ms, code: code.to_owned(), body });
+        if let (Some(mut fact), Cast::Accepted | Cast::Closed) = (self.fact, &cast) {
+            fact.body["votes"] = number(2).into();
+            fact.body["expected"] = number(3).into();
+            fact.body["closed"] = matches!(cast, Cast::Closed).into();
+            self.rooms.append(fact);
         }
         Ok(cast)
     }

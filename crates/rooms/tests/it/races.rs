@@ -225,3 +225,81 @@ on_every_store!(a_forced_close_and_the_last_vote_count_once, |store| {
         party.master("END_ITEM", json!({"round_id": "r1", "item_id": item})).await;
     }
 });
+
+const PHONES: usize = 60;
+
+/// Every phone changes its name and its photo, and the last one gives its seat up.
+async fn phones_at_once(party: &Party, processes: &[rooms::Rooms]) {
+    party.seat_all(PHONES).await;
+    let mut all: Vec<std::pin::Pin<Box<dyn Future<Output = String> + Send>>> = Vec::new();
+    for n in 0..PHONES {
+        let own = Party { rooms: processes[n % processes.len()].clone(), ..party.clone() };
+        let (name, photo) = (json!({"new_name": format!("phone {n}")}), json!({"image": photo(n)}));
+        let (one, two) = (own.clone(), own);
+        all.push(Box::pin(async move { one.play(&device(n), "RENAME_PLAYER", name).await }));
+        all.push(Box::pin(async move { two.play(&device(n), "UPDATE_AVATAR", photo).await }));
+    }
+    for said in together(all).await {
+        assert_eq!(said, "ok");
+    }
+    let (players, senders) = (party.json("players").await, party.json("senders").await);
+    for n in 0..PHONES {
+        assert_eq!(players[n]["name"], format!("phone {n}"));
+        assert_eq!(senders[n]["name"], format!("phone {n}"));
+        assert_eq!(players[n]["avatar_url"], photo(n));
+    }
+    let leave = (0..PHONES).map(|n| {
+        let own = Party { rooms: processes[n % processes.len()].clone(), ..party.clone() };
+        async move { own.play(&device(n), "RELEASE_PLAYER", json!({})).await }
+    });
+    for said in together(leave.collect()).await {
+        assert_eq!(said, "ok");
+    }
+    assert_eq!(party.hash("claims").await.len(), 0);
+}
+
+on_every_store!(of_sixty_phones_that_change_one_room_none_is_refused, |store| {
+    let party = Party::new(&store, PHONES, &[1]).await;
+    phones_at_once(&party, std::slice::from_ref(&party.rooms)).await;
+});
+
+on_every_store!(sixty_phones_on_two_servers_change_one_room_and_none_is_refused, |store| {
+    let party = Party::new(&store, PHONES, &[1]).await;
+    let other = rooms::Rooms::new(store.clone(), party.clock.clone(), party.layout);
+    phones_at_once(&party, &[party.rooms.clone(), other]).await;
+});
+
+on_every_store!(a_phone_that_hangs_up_takes_its_change_along_or_not_and_stops_nobody, |store| {
+    let party = Party::new(&store, PHONES, &[1]).await;
+    party.seat_all(PHONES).await;
+    let mut calls: Vec<_> = (0..PHONES)
+        .map(|n| {
+            let party = party.clone();
+            let name = json!({"new_name": format!("phone {n}")});
+            Box::pin(async move { (n, party.play(&device(n), "RENAME_PLAYER", name).await) })
+        })
+        .collect();
+    let mut said = vec![None; PHONES];
+    for call in &mut calls {
+        let polled =
+            std::future::poll_fn(|cx| std::task::Poll::Ready(call.as_mut().poll(cx))).await;
+        if let std::task::Poll::Ready((n, word)) = polled {
+            said[n] = Some(word);
+        }
+    }
+    for (n, call) in calls.into_iter().enumerate() {
+        // Every second phone hangs up while its change waits or is under way.
+        if n % 2 == 0 && said[n].is_none() {
+            said[n] = Some(call.await.1);
+        }
+    }
+    let (players, senders) = (party.json("players").await, party.json("senders").await);
+    for n in 0..PHONES {
+        assert_eq!(players[n]["name"], senders[n]["name"], "all of a change or nothing");
+        let name = players[n]["name"].as_str().unwrap();
+        match &said[n] {
+            Some(word) => assert_eq!((word.as_str(), name), ("ok", &*format!("phone {n}"))),
+            None => assert!([format!("phone {n}"), format!("n{n}")].contains(&name.to_owned())),
+        }
+    }
+});

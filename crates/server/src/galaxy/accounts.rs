@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::gateway::Gateway;
-use super::{errors, notes};
+use super::{errors, notices};
 use crate::app::App;
 use crate::caller::Player;
 use crate::reply::{self, Refusal};
@@ -126,8 +126,10 @@ impl Gateway {
 
     /// Tells the player's sockets, here at once and on every server, to look whether their login has ended.
     pub(crate) async fn end_logins(&self, app: &App, player: Uuid) {
-        let _ = self.notes.send(notes::Note { to: Some(player), what: notes::What::LoginEnded });
-        self.announce(app, notes::LOGIN_ENDED, player, None).await;
+        let _ = self
+            .notices
+            .send(notices::Notice { to: Some(player), what: notices::What::LoginEnded });
+        self.announce(app, notices::LOGIN_ENDED, player, None).await;
     }
 
     /// Tells every server that a player came or left, or that a login ended.
@@ -238,7 +240,7 @@ pub(crate) async fn presence(app: Arc<App>, stop: CancellationToken) {
     let left = |player| {
         let app = Arc::clone(&told);
         told.tasks.spawn(async move {
-            super::gateway::of(&app).announce(&app, notes::LEFT, player, None).await;
+            super::gateway::of(&app).announce(&app, notices::LEFT, player, None).await;
         });
     };
     tokio::join!(online.run(last.clone(), left), goodbye);

@@ -165,7 +165,7 @@ pub(super) mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::pipe::Head;
+    use crate::socket::FrameHeader;
 
     fn world(ships: usize) -> Arc<Frame> {
         world_at(ships, 7)
@@ -204,7 +204,7 @@ pub(super) mod tests {
     fn sent(frame: &Arc<Frame>, ship: Option<u128>, most: usize) -> String {
         let state = frame.state(ship.map(Uuid::from_u128), most, &mut Reach::default());
         let all: Vec<u8> = state.pieces().iter().flat_map(|piece| piece.to_vec()).collect();
-        let head = Head::text(state.len());
+        let head = FrameHeader::text(state.len());
         assert_eq!(&all[..head.len()], &*head);
         let text = String::from_utf8(all[head.len()..].to_vec()).unwrap();
         assert_eq!(text.len(), state.len());

@@ -24,8 +24,8 @@ use crate::reply::{ErrorDef, Refusal};
 use crate::settings::Settings;
 
 use super::frame::{Frame, Meters};
-use super::notes::Note;
-use super::seats::Seats;
+use super::notices::Notice;
+use super::viewers::Viewers;
 
 /// What one server holds of the galaxy.
 pub(crate) struct Gateway {
@@ -38,10 +38,10 @@ pub(crate) struct Gateway {
     /// The newest frame; `None` until there is a world.
     pub(crate) frames: watch::Sender<Option<Arc<Frame>>>,
     /// Who is to get them.
-    pub(crate) seats: Seats,
+    pub(crate) viewers: Viewers,
     pub(crate) meters: Meters,
     /// What sockets hear beside the state.
-    pub(crate) notes: broadcast::Sender<Note>,
+    pub(crate) notices: broadcast::Sender<Notice>,
     /// Open sockets of this server that are logged in.
     pub(crate) sockets: watch::Sender<usize>,
     /// Whether the event streams are heard for them.
@@ -133,9 +133,9 @@ impl Gateway {
             engine: handle,
             waiting: Mutex::new(Some(engine)),
             frames: watch::Sender::new(None),
-            seats: Seats::default(),
+            viewers: Viewers::default(),
             meters: Meters::new(),
-            notes: broadcast::channel(1_024).0,
+            notices: broadcast::channel(1_024).0,
             sockets: watch::Sender::new(0),
             hearing: watch::Sender::new(false),
             ticked: Notify::new(),
@@ -190,7 +190,7 @@ impl Gateway {
     /// Puts a new look at the world before the sockets: first everybody's state is chosen, then they are told.
     pub(crate) async fn show(&self, seen: Arc<Seen>) {
         let frame = self.framed(seen);
-        self.seats.serve(&frame, &self.clock).await;
+        self.viewers.serve(&frame, &self.clock).await;
         self.tell_sockets(&frame);
     }
 
@@ -207,7 +207,7 @@ impl Gateway {
             *newest = Some(Arc::clone(frame));
         });
         if let Some(paused) = paused {
-            let _ = self.notes.send(Note::paused(paused, frame.seen.tick));
+            let _ = self.notices.send(Notice::paused(paused, frame.seen.tick));
         }
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 use super::gateway::{Gateway, of};
-use super::notes::Note;
+use super::notices::Notice;
 use crate::app::App;
 use crate::modules::State;
 
@@ -140,7 +140,7 @@ pub(crate) async fn bus(app: State, stop: CancellationToken) {
 }
 
 /// Tells sockets what the streams say, while there are any.
-pub(crate) async fn notes(app: State, stop: CancellationToken) {
+pub(crate) async fn notices(app: State, stop: CancellationToken) {
     let gateway = of(&app);
     let mut sockets = gateway.sockets.subscribe();
     loop {
@@ -155,8 +155,8 @@ pub(crate) async fn notes(app: State, stop: CancellationToken) {
                 () = stop.cancelled() => return,
                 one = news.recv() => match one {
                     Ok(one) => {
-                        if let Some(note) = one.event.as_ref().and_then(Note::of) {
-                            let _ = gateway.notes.send(note);
+                        if let Some(notice) = one.event.as_ref().and_then(Notice::of) {
+                            let _ = gateway.notices.send(notice);
                         }
                     }
                     Err(RecvError::Lagged(_)) => {}

@@ -2,24 +2,21 @@
 
 use std::time::Duration;
 
-use axum::extract::ws::Utf8Bytes;
 use galaxy::{Claims, Fleet, Player, Seen, text};
 use serde_json::{Value, json};
-use tokio_tungstenite::tungstenite::Message;
 use uuid::Uuid;
 
+use super::messages::{ClientMessage, error};
 use super::socket::code;
-use super::words::{Said, error};
 use crate::app::App;
 use crate::galaxy::accounts::{account, fleet};
 use crate::galaxy::frame::SHIPS_MOST;
 use crate::galaxy::gateway::Gateway;
-use crate::galaxy::notes::{Note, What};
-use crate::galaxy::seats::View;
+use crate::galaxy::notices::{Notice, What};
+use crate::galaxy::viewers::View;
 use crate::galaxy::{errors, shapes};
-use crate::outbox::End;
-use crate::pipe::{self, Socket};
 use crate::reply::{self, Refusal};
+use crate::socket::{End, Incoming, Socket, Utf8Bytes};
 
 /// How long the first message may take.
 const AUTH_WAIT: Duration = Duration::from_secs(5);
@@ -77,15 +74,12 @@ pub(super) async fn log_in(
     let first = tokio::select! {
         first = socket.next() => first,
         () = app.clock.sleep(AUTH_WAIT) => return Err(late),
-        () = app.stopping.cancelled() => return Err((None, away())),
+        () = app.stopping.cancelled() => return Err((None, End::away())),
     };
-    let text = match first {
-        Some(Ok(Message::Text(text))) => text,
-        Some(Ok(Message::Close(_))) | None => return Err((None, End::gone())),
-        Some(Err(broken)) => return Err((None, pipe::broken(&broken))),
-        Some(Ok(_)) => return Err((None, End(code::AUTH, "the first message must be auth"))),
+    let Incoming::Text(text) = first.map_err(|end| (None, end))? else {
+        return Err((None, End(code::AUTH, "the first message must be auth")));
     };
-    let Ok(Said::Auth { token }) = Said::read(&text) else {
+    let Ok(ClientMessage::Auth { token }) = ClientMessage::read(&text) else {
         let refusal = Refusal::new(reply::UNAUTHORIZED, "the first message must be auth");
         return Err((
             Some(error(&refusal, None)),
@@ -117,7 +111,7 @@ pub(super) async fn switch(
     ship: Uuid,
 ) -> Result<(), Refusal> {
     gateway.fleets(app).await?.switch(player, ship).await.map_err(fleet)?;
-    let _ = gateway.notes.send(Note { to: Some(player), what: What::Switch(ship) });
+    let _ = gateway.notices.send(Notice { to: Some(player), what: What::Switch(ship) });
     Ok(())
 }
 
@@ -130,8 +124,4 @@ pub(super) async fn rename(
 ) -> Result<(), Refusal> {
     let ship = ship.ok_or_else(|| Refusal::from(errors::NO_SHIP))?;
     gateway.fleets(app).await?.rename(player, ship, name).await.map(drop).map_err(fleet)
-}
-
-pub(super) fn away() -> End {
-    End(code::AWAY, "the server is going away")
 }

@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::extract::{Body, Query, page_limit};
 use crate::galaxy::accounts::{account, fleet};
-use crate::galaxy::notes::{Note, PLAYER_DELETED, What};
+use crate::galaxy::notices::{Notice, PLAYER_DELETED, What};
 use crate::galaxy::{errors, gateway};
 use crate::reply::Refusal;
 
@@ -153,7 +153,7 @@ pub(crate) async fn delete(
     let player = fleets.accounts().player(id).await.map_err(account)?;
     let player = player.ok_or_else(|| Refusal::from(errors::NO_PLAYER))?;
     // Sockets of other servers hear of it by the stream of this record.
-    let _ = gateway.notes.send(Note { to: Some(id), what: What::Close });
+    let _ = gateway.notices.send(Notice { to: Some(id), what: What::Close });
     record(&app, &caller, PLAYER_DELETED, &id.to_string(), player.username.into(), Value::Null)
         .await;
     crate::wire::call(app.store(), &["SREM", gateway.keys.online().as_str(), &id.to_string()])

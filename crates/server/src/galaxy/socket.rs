@@ -6,35 +6,32 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
-use tokio::sync::{mpsc, watch};
 
-use super::mouth::Mouth;
+use super::inbound::Inbound;
+use super::outbound::Outbound;
 use super::pilot::{Pilot, log_in, view};
-use super::talk::Talk;
 use crate::app::App;
 use crate::caller::{Caller, WrongOrigin};
 use crate::galaxy::gateway::{self, Gateway};
-use crate::galaxy::notes::{JOINED, LEFT};
-use crate::galaxy::seats::Seat;
-use crate::outbox::End;
-use crate::pipe::Socket;
+use crate::galaxy::notices::{JOINED, LEFT};
+use crate::galaxy::viewers::Viewer;
 use crate::reply::{self, Refusal};
-use crate::upgrade::Upgrade;
+use crate::socket::{End, Limits, Outbox, OutboxWriter, Upgrade};
 
 /// Close codes of the protocol.
 pub(super) mod code {
     /// The first message was no good `auth`, or the token ended.
-    pub(in super::super) const AUTH: u16 = 4001;
-    pub(in super::super) const ORIGIN: u16 = 4003;
-    pub(in super::super) const IDLE: u16 = 4008;
-    pub(in super::super) const POLICY: u16 = 1008;
-    pub(in super::super) const AWAY: u16 = 1001;
+    pub(crate) const AUTH: u16 = 4001;
+    pub(crate) const ORIGIN: u16 = 4003;
+    pub(crate) const IDLE: u16 = 4008;
+    pub(crate) const POLICY: u16 = 1008;
 }
 
 /// Frames from a client, bytes.
 const FRAME_MOST: usize = 64 * 1024;
 /// Answers that may wait for a client that sends and does not read.
-const REPLIES: usize = 256;
+const ANSWERS: usize = 256;
+pub(super) const TOO_SLOW: End = End(1013, "too slow: answers were waiting");
 /// How long a socket waits until the event streams are heard for it.
 const HEARING: Duration = Duration::from_secs(1);
 
@@ -47,67 +44,54 @@ pub(crate) async fn open(
     origin: Option<axum::Extension<WrongOrigin>>,
     upgrade: Result<Upgrade, Refusal>,
 ) -> Result<Response, Refusal> {
-    accept(app, &caller, origin.is_some(), upgrade)
+    let upgrade = upgrade?;
+    let gateway = gateway::of(&app);
+    let held = gateway.by_address.take(caller.address);
+    let held = held.ok_or_else(|| Refusal::from(reply::TOO_MANY_SOCKETS).retry_after(5))?;
+    let open = metrics::gauge!("worldkeep_galaxy_sockets");
+    Ok(upgrade.answer(FRAME_MOST, open, held, move |socket| async move {
+        let limits = Limits { messages: ANSWERS, bytes: usize::MAX, too_slow: TOO_SLOW };
+        let (outbox, mut writer) = Outbox::new(socket, limits);
+        let end = if origin.is_some() {
+            End(code::ORIGIN, "this origin may not play here")
+        } else {
+            match log_in(&app, &gateway, outbox.socket()).await {
+                Err((text, end)) => {
+                    let _ = outbox.socket().send(text.as_slice()).await;
+                    end
+                }
+                Ok(pilot) => fly(&app, &gateway, &outbox, &mut writer, pilot).await,
+            }
+        };
+        outbox.socket().goodbye(end).await;
+    }))
 }
 
 /// The same under a shorter name.
 #[utoipa::path(get, path = "/ws", tag = "galaxy",
     responses((status = 101, description = "WebSocket"), (status = 426), (status = 429)))]
 pub(crate) async fn open_short(
-    State(app): State<Arc<App>>,
+    state: State<Arc<App>>,
     caller: Caller,
     origin: Option<axum::Extension<WrongOrigin>>,
     upgrade: Result<Upgrade, Refusal>,
 ) -> Result<Response, Refusal> {
-    accept(app, &caller, origin.is_some(), upgrade)
-}
-
-fn accept(
-    app: Arc<App>,
-    caller: &Caller,
-    wrong_origin: bool,
-    upgrade: Result<Upgrade, Refusal>,
-) -> Result<Response, Refusal> {
-    if app.stopping.is_cancelled() {
-        return Err(reply::NOT_READY.into());
-    }
-    let upgrade = upgrade?;
-    let gateway = gateway::of(&app);
-    let held = gateway.by_address.take(caller.address);
-    let held = held.ok_or_else(|| Refusal::from(reply::TOO_MANY_SOCKETS).retry_after(5))?;
-    let token = app.tasks.token();
-    Ok(upgrade.answer(FRAME_MOST, move |socket| async move {
-        metrics::gauge!("worldkeep_galaxy_sockets").increment(1.0);
-        Box::pin(run(app, gateway, socket, wrong_origin)).await;
-        metrics::gauge!("worldkeep_galaxy_sockets").decrement(1.0);
-        drop((token, held));
-    }))
-}
-
-async fn run(app: Arc<App>, gateway: Arc<Gateway>, socket: Socket, wrong_origin: bool) {
-    let end = if wrong_origin {
-        End(code::ORIGIN, "this origin may not play here")
-    } else {
-        match log_in(&app, &gateway, &socket).await {
-            Err((text, end)) => {
-                if let Some(text) = text {
-                    let _ = socket.send(&[text]).await;
-                }
-                end
-            }
-            Ok(pilot) => fly(&app, &gateway, &socket, pilot).await,
-        }
-    };
-    let _ = tokio::time::timeout(Duration::from_secs(1), socket.close(end)).await;
+    open(state, caller, origin, upgrade).await
 }
 
 /// From the welcome to the end.
-async fn fly(app: &Arc<App>, gateway: &Arc<Gateway>, socket: &Socket, pilot: Pilot) -> End {
+async fn fly(
+    app: &Arc<App>,
+    gateway: &Arc<Gateway>,
+    outbox: &Outbox,
+    writer: &mut OutboxWriter,
+    pilot: Pilot,
+) -> End {
     let Some(_held) = gateway.by_player.take(pilot.player.id) else {
         return End(code::POLICY, "you have too many sockets open");
     };
     gateway.sockets.send_modify(|count| *count += 1);
-    let notes = gateway.notes.subscribe();
+    let notices = gateway.notices.subscribe();
     let frames = gateway.frames.subscribe();
     // From the welcome on nothing is missed; a store that does not answer delays it no longer than this.
     let mut hearing = gateway.hearing.subscribe();
@@ -121,21 +105,20 @@ async fn fly(app: &Arc<App>, gateway: &Arc<Gateway>, socket: &Socket, pilot: Pil
     if joined == Some(galaxy::OnlineChange::Came) {
         gateway.announce(app, JOINED, id, Some(&username)).await;
     }
-    let (said, replies) = mpsc::channel(REPLIES);
-    let seat = Arc::new(Seat::new(view(&pilot)));
-    gateway.seats.add(&seat);
-    let (nudge, nudged) = watch::channel(0_u64);
+    let viewer = Arc::new(Viewer::new(view(&pilot)));
+    gateway.viewers.add(&viewer);
     let end = {
-        let mut talk = Talk::new(app, gateway, &pilot, &seat, said, nudge);
-        let (seat, pilot) = (&*seat, &pilot);
-        let mut mouth = Mouth { app, gateway, socket, seat, replies, notes, frames, nudged, pilot };
-        let end = tokio::select! {
-            end = talk.listen(socket) => end,
-            end = mouth.speak() => end,
-        };
-        mouth.last_words().await;
-        end
+        let (viewer, pilot) = (&*viewer, &pilot);
+        let mut inbound = Inbound::new(app, gateway, pilot, viewer, outbox.clone());
+        let mut outbound =
+            Outbound { app, gateway, outbox, viewer, writer, notices, frames, pilot };
+        tokio::select! {
+            end = inbound.listen() => end,
+            end = outbound.write() => end,
+        }
     };
+    // What was answered to the last messages is still sent.
+    writer.last_words().await;
     if let Ok(online) = gateway.online(app).await
         && let Ok(galaxy::OnlineChange::Left) = online.disconnect(id).await
     {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::frame::Frame;
-use crate::pipe::Head;
+use crate::socket::FrameHeader;
 
 /// The state for one socket: where its parts stand in what all share, and what is its own.
 pub(crate) struct State {
@@ -14,14 +14,14 @@ pub(crate) struct State {
     spans: Vec<Range<usize>>,
     /// From the end of the list of ships.
     tail: Vec<u8>,
-    head: Head,
+    head: FrameHeader,
     len: usize,
 }
 
 impl State {
     pub(super) fn new(frame: Arc<Frame>, spans: Vec<Range<usize>>, tail: Vec<u8>) -> Self {
         let len = spans.iter().map(Range::len).sum::<usize>() + tail.len();
-        State { frame, spans, tail, head: Head::text(len), len }
+        State { frame, spans, tail, head: FrameHeader::text(len), len }
     }
 
     pub(crate) fn tick(&self) -> u64 {

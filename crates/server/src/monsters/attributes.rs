@@ -8,7 +8,7 @@ use monsters::{Attack, Blow, EffectBody, Monster, Move, NewEffect, Spawn};
 use serde::Serialize;
 
 use crate::reply::Refusal;
-use crate::worlds::attributes::Attributes;
+use crate::worlds::attributes::{Attributes, refuse};
 
 /// What the API shows of a monster.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -31,6 +31,10 @@ pub(crate) struct MonsterAttributes {
     mp: u32,
     damage_entries: Vec<EntryAttributes>,
     status_effects: Vec<EffectAttributes>,
+    /// How often its id was given out: with the id it names this monster and no heir. The first life goes without
+    /// saying.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    life: Option<u64>,
 }
 
 /// Damage of one character, all its hits together.
@@ -52,8 +56,9 @@ pub(crate) struct EffectAttributes {
     expires_at: i64,
 }
 
-impl From<Monster> for MonsterAttributes {
-    fn from(from: Monster) -> Self {
+impl MonsterAttributes {
+    /// A monster in one of its id's lives.
+    pub(crate) fn of(from: &Monster, life: u64) -> Self {
         let entry = |(character_id, damage)| EntryAttributes { character_id, damage };
         MonsterAttributes {
             world_id: from.field.world_id,
@@ -82,6 +87,7 @@ impl From<Monster> for MonsterAttributes {
                     expires_at: effect.expires_at_ms,
                 })
                 .collect(),
+            life: (life > 1).then_some(life),
         }
     }
 }
@@ -184,6 +190,8 @@ pub(crate) struct NewAttack {
     damage: Option<u32>,
     /// 0 melee, 1 ranged, 2 magic, 3 energy.
     attack_type: Option<u8>,
+    /// The life it is aimed at, as the monster was shown: an heir of the id is not hit, and the answer is 404.
+    life: Option<u32>,
 }
 
 /// A body for a movement.
@@ -250,17 +258,24 @@ pub(crate) fn new(given: &Attributes) -> Result<Spawn, Refusal> {
 pub(crate) fn attack(given: &Attributes) -> Result<Attack, Refusal> {
     let damages = match given.numbers::<u32>("damages", 64)? {
         Some(damages) => damages,
-        None => given.number::<u32>("damage")?.into_iter().collect(),
+        None => {
+            vec![given.number::<u32>("damage")?.ok_or_else(|| refuse("damages", "is required"))?]
+        }
     };
+    let character_id = given.need("characterId")?;
+    if character_id == 0 {
+        return Err(refuse("characterId", "must be more than 0"));
+    }
     let from = match (given.number("x")?, given.number("y")?) {
         (Some(x), Some(y)) => Some(Point::new(x, y)),
         _ => None,
     };
     Ok(Attack {
-        character_id: given.need("characterId")?,
+        character_id,
         damages,
         attack_type: given.number("attackType")?.unwrap_or(0),
         from,
+        life: given.number::<u32>("life")?.map(u64::from),
     })
 }
 

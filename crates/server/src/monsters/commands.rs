@@ -23,7 +23,8 @@ pub(super) fn serve(app: State, stop: CancellationToken) -> BoxFuture<'static, (
                 let done =
                     monsters.command(&command.tenant, &command.kind, command.body.get(), entry);
                 match done.await {
-                    Ok(()) => Ended::Done,
+                    Ok(true) => Ended::Answered,
+                    Ok(false) => Ended::Done,
                     Err(CommandError::Refused(says)) => Ended::Refused(says),
                     Err(CommandError::Fault(fault)) => Ended::Failed(fault),
                 }

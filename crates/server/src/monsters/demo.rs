@@ -18,14 +18,14 @@ use crate::worlds::demo::{FIELD, lease, tenant};
 const BEAT: Duration = Duration::from_millis(600);
 /// Who plays; characters of the demo are numbered from 1.
 const HEROES: [u32; 4] = [1, 2, 3, 4];
-/// Template, where it stands, and how many of it there are at most.
-const HERDS: &[(u32, i16, usize)] = &[
-    (9_400_001, -400, 4),
-    (9_400_002, -100, 3),
-    (9_400_003, 200, 2),
-    (9_400_004, 350, 1),
-    (9_400_006, 0, 1),
-    (9_400_007, 500, 1),
+/// Template, where it stands (x, y), and how many of it there are at most.
+const HERDS: &[(u32, i16, i16, usize)] = &[
+    (9_400_001, -400, 0, 4),
+    (9_400_002, -100, -150, 3),
+    (9_400_003, 200, -300, 2),
+    (9_400_004, 350, -150, 1),
+    (9_400_006, 150, 0, 1),
+    (9_400_007, 500, 0, 1),
 ];
 /// Never more than this in the field, whatever rises or is summoned.
 const MOST: usize = 24;
@@ -89,13 +89,13 @@ async fn one_beat(monsters: &Monsters, beat: u32) -> Result<()> {
 }
 
 async fn populate(monsters: &Monsters, living: &[Monster]) -> Result<()> {
-    for (template, x, most) in HERDS {
+    for (template, x, y, most) in HERDS {
         let there = living.iter().filter(|monster| monster.monster_id == *template).count();
         if there >= *most || living.len() >= MOST {
             continue;
         }
         let x = x + rand::rng().random_range(-80..=80);
-        let spawn = Spawn { monster_id: *template, x, fh: 1, ..Spawn::default() };
+        let spawn = Spawn { monster_id: *template, x, y: *y, fh: 1, ..Spawn::default() };
         match monsters.spawn(&tenant(), FIELD, &spawn).await {
             // With a catalogue of one's own, what is not in it does not live here.
             Ok(_) | Err(MonsterError::UnknownTemplate(_)) => {}

@@ -6,8 +6,8 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use field::Point;
-use monsters::Monster;
+use field::{Field, Point, Tenant};
+use monsters::{Monster, Monsters};
 use serde::Serialize;
 use serde_json::json;
 
@@ -30,8 +30,34 @@ static RUINED: kernel::LogOnce = kernel::LogOnce::new();
 /// A list of types is no longer.
 const MOST_TYPES: usize = 64;
 
-fn resource(monster: Monster) -> Resource<MonsterAttributes> {
-    Resource { kind: KIND, id: monster.unique_id.to_string(), attributes: monster.into() }
+fn resource(monster: &Monster, life: u64) -> Resource<MonsterAttributes> {
+    let id = monster.unique_id.to_string();
+    Resource { kind: KIND, id, attributes: MonsterAttributes::of(monster, life) }
+}
+
+/// The lives of a field's monsters. They are read before the monsters: a life that is over by then refuses hits, and
+/// never leads them to an heir.
+async fn lives_in(
+    monsters: &Monsters,
+    tenant: &Tenant,
+    field: Field,
+) -> Result<HashMap<u32, u64>, Refusal> {
+    let ids = monsters.ids(tenant, field).await?;
+    let lives = monsters.lives(tenant, &ids).await?;
+    Ok(ids.into_iter().zip(lives).collect())
+}
+
+/// The life of one monster, likewise.
+async fn life_of(monsters: &Monsters, tenant: &Tenant, id: u32) -> Result<u64, Refusal> {
+    Ok(monsters.lives(tenant, &[id]).await?.first().copied().unwrap_or(1))
+}
+
+fn resources(page: Vec<Monster>, lives: &HashMap<u32, u64>) -> Vec<Resource<MonsterAttributes>> {
+    let life = |monster: &Monster| lives.get(&monster.unique_id).copied().unwrap_or(1);
+    page.into_iter()
+        .map(|monster| (life(&monster), monster))
+        .map(|(l, m)| resource(&m, l))
+        .collect()
 }
 
 /// One monster, and what it waits for.
@@ -65,11 +91,12 @@ pub(crate) async fn show(
     Id(id): Id,
 ) -> Result<Response, Refusal> {
     let monsters = handle(&app)?;
+    let life = life_of(&monsters, &tenant, id).await?;
     let monster = monsters.get(&tenant, id).await?;
     let waits = monsters.cooldowns(&tenant, &monster).await?;
     let cooldowns =
         waits.into_iter().map(|(skill_id, remaining_ms)| Wait { skill_id, remaining_ms }).collect();
-    let answer = MonsterAnswer { data: resource(monster), meta: Waits { cooldowns } };
+    let answer = MonsterAnswer { data: resource(&monster, life), meta: Waits { cooldowns } };
     Ok(document::answer(StatusCode::OK, &answer))
 }
 
@@ -114,8 +141,10 @@ pub(crate) async fn movement(
     given: Attributes,
 ) -> Result<Response, Refusal> {
     let to = attributes::movement(&given.of("movement")?)?;
-    let monster = handle(&app)?.movement(&tenant, id, to).await?;
-    Ok(document::one(KIND, id, MonsterAttributes::from(monster)))
+    let monsters = handle(&app)?;
+    let life = life_of(&monsters, &tenant, id).await?;
+    let monster = monsters.movement(&tenant, id, to).await?;
+    Ok(document::one(KIND, id, MonsterAttributes::of(&monster, life)))
 }
 
 /// Applies a status effect.
@@ -193,7 +222,9 @@ pub(crate) async fn list(
     At(field): At,
     paging: Paging,
 ) -> Result<Response, Refusal> {
-    let mut listed = handle(&app)?.list(&tenant, field).await?;
+    let monsters = handle(&app)?;
+    let lives = lives_in(&monsters, &tenant, field).await?;
+    let mut listed = monsters.list(&tenant, field).await?;
     for (id, what) in &listed.ruined {
         if RUINED.is_news(&format!("{} {id}", tenant.id), what) {
             tracing::warn!(id, what, "a monster cannot be read");
@@ -204,7 +235,7 @@ pub(crate) async fn list(
         listed.monsters.retain(|monster| monster.monster_id == wanted);
     }
     let (total, page) = paging.cut(listed.monsters);
-    Ok(paging.answer(total, page.into_iter().map(resource).collect()))
+    Ok(paging.answer(total, resources(page, &lives)))
 }
 
 /// Monsters in a box, nearest to its centre first. Corners come in any order, edges are inside.
@@ -229,9 +260,11 @@ pub(crate) async fn in_rect(
         Some(text) => field::number::<u32>("max", text)? as usize,
         None => usize::MAX,
     };
-    let found = handle(&app)?.in_rect(&tenant, field, corners, max).await?;
+    let monsters = handle(&app)?;
+    let lives = lives_in(&monsters, &tenant, field).await?;
+    let found = monsters.in_rect(&tenant, field, corners, max).await?;
     let (total, page) = paging.cut(found);
-    Ok(paging.answer(total, page.into_iter().map(resource).collect()))
+    Ok(paging.answer(total, resources(page, &lives)))
 }
 
 /// Spawns a monster; hp, mp, stance and controller come from its template and the field.
@@ -246,9 +279,11 @@ pub(crate) async fn spawn(
     given: Attributes,
 ) -> Result<Response, Refusal> {
     let spawn = attributes::new(&given.of(KIND)?)?;
-    let monster = handle(&app)?.spawn(&tenant, field, &spawn).await?;
-    let place = format!("/api/{KIND}");
-    Ok(document::created(&place, KIND, monster.unique_id, MonsterAttributes::from(monster)))
+    let monsters = handle(&app)?;
+    let monster = monsters.spawn(&tenant, field, &spawn).await?;
+    let (place, id) = (format!("/api/{KIND}"), monster.unique_id);
+    let life = life_of(&monsters, &tenant, id).await?;
+    Ok(document::created(&place, KIND, id, MonsterAttributes::of(&monster, life)))
 }
 
 /// Takes away every monster of a field.

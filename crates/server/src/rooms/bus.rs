@@ -8,7 +8,7 @@ use kernel::{Deadline, Message, Topic};
 use rooms::{Presence, Rooms};
 use tokio_util::sync::CancellationToken;
 
-use super::hall::{self, Hall};
+use super::gateway::{self, Gateway};
 use crate::modules::State;
 
 /// How long a stop waits for sockets that do not go.
@@ -17,17 +17,17 @@ const RENEW_EVERY: u32 = 20; // seconds; leases last sixty
 
 /// Hears the buses of all rooms. After a gap every socket gets a fresh state.
 pub(super) async fn listen(app: State, stop: CancellationToken) {
-    let hall = hall::of(&app);
+    let gateway = gateway::of(&app);
     tokio::select! {
         () = stop.cancelled() => {}
-        () = hear(&app, &hall) => {}
+        () = hear(&app, &gateway) => {}
     }
-    hall.goodbye();
+    gateway.goodbye();
 }
 
-async fn hear(app: &State, hall: &Hall) {
+async fn hear(app: &State, gateway: &Gateway) {
     let store = app.shared_store();
-    let topics = [Topic::Pattern(hall.rooms.bus_pattern())];
+    let topics = [Topic::Pattern(gateway.rooms.bus_pattern())];
     let mut first = true;
     let told = kernel::LogOnce::new();
     loop {
@@ -43,49 +43,49 @@ async fn hear(app: &State, hall: &Hall) {
             }
         };
         told.well("bus");
-        hall.heard.send_replace(true);
+        gateway.heard.send_replace(true);
         if !std::mem::take(&mut first) {
-            hall.resync();
+            gateway.refresh();
         }
         while let Some(message) = messages.next().await {
             match message {
                 Message::Payload { channel, payload } => {
                     if let Some(code) = Rooms::code_of_bus(&channel) {
-                        hall.deliver(code, payload);
+                        gateway.deliver(code, payload);
                     }
                 }
-                Message::Resumed => hall.resync(),
+                Message::Resumed => gateway.refresh(),
             }
         }
-        hall.heard.send_replace(false);
+        gateway.heard.send_replace(false);
     }
 }
 
 /// Closes votes by force when their time has come, whoever promised it.
 pub(super) async fn deadlines(app: State, stop: CancellationToken) {
-    let hall = hall::of(&app);
+    let gateway = gateway::of(&app);
     let act = |timer: kernel::Timer| {
-        let rooms = hall.rooms.clone();
+        let rooms = gateway.rooms.clone();
         async move { rooms.serve_deadline(&timer).await }
     };
-    hall.timers.serve(act, stop.cancelled()).await;
+    gateway.timers.serve(act, stop.cancelled()).await;
 }
 
 /// Tells the store whose presence changed here. The truth is looked up when it is told, so the order of coming
 /// and going does not matter.
 pub(super) async fn presence(app: State, stop: CancellationToken) {
-    let hall = hall::of(&app);
-    let Some(mut changes) = hall.changes.lock().take() else { return };
+    let gateway = gateway::of(&app);
+    let Some(mut changes) = gateway.changes.lock().take() else { return };
     let tell = async |code: String, who: String| {
-        let what = if hall.is_here(&code, &who) { Presence::Came } else { Presence::Went };
-        if let Err(error) = hall.rooms.presence(&code, &hall.server, &who, what).await {
+        let what = if gateway.is_here(&code, &who) { Presence::Came } else { Presence::Went };
+        if let Err(error) = gateway.rooms.presence(&code, &gateway.server, &who, what).await {
             tracing::debug!(%error, code, "telling presence");
         }
     };
     let gone = async {
         stop.cancelled().await;
         // The sockets say goodbye after the stop; their last changes are told, but not waited for long.
-        let mut open = hall.open.subscribe();
+        let mut open = gateway.open.subscribe();
         if tokio::time::timeout(GOODBYE, open.wait_for(|open| *open == 0)).await.is_err() {
             tracing::warn!("sockets of rooms did not go in time");
         }
@@ -108,7 +108,7 @@ pub(super) async fn presence(app: State, stop: CancellationToken) {
 
 /// Each second: rooms that end. Each twenty: leases. Each minute: what the limits remember.
 pub(super) async fn upkeep(app: State, stop: CancellationToken) {
-    let hall = hall::of(&app);
+    let gateway = gateway::of(&app);
     let mut tick: u32 = 0;
     loop {
         tokio::select! {
@@ -116,15 +116,15 @@ pub(super) async fn upkeep(app: State, stop: CancellationToken) {
             () = app.clock.sleep(Duration::from_secs(1)) => {}
         }
         tick = tick.wrapping_add(1);
-        hall.expire(app.now_ms());
+        gateway.expire(app.now_ms());
         if tick.is_multiple_of(RENEW_EVERY) {
-            let here = hall.everybody();
-            if let Err(error) = hall.rooms.renew(&hall.server, &here).await {
+            let here = gateway.everybody();
+            if let Err(error) = gateway.rooms.renew(&gateway.server, &here).await {
                 tracing::debug!(%error, "renewing presence");
             }
         }
         if tick.is_multiple_of(60) {
-            hall.rates.sweep(app.clock.monotonic());
+            gateway.rates.sweep(app.clock.monotonic());
         }
     }
 }

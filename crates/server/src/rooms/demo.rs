@@ -9,7 +9,7 @@ use rooms::{Caller, Command, Place, Proof, Rooms, Setup};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::hall;
+use super::gateway;
 use crate::modules::State;
 
 const PLAYERS: [&str; 6] = ["Red", "Blue", "Green", "Amber", "Violet", "Teal"];
@@ -27,7 +27,7 @@ pub(super) fn start(app: &State) {
 
 /// Plays one game after the other until the server stops, then takes its room away.
 async fn run(app: State, stop: CancellationToken) {
-    let rooms = hall::of(&app).rooms.clone();
+    let rooms = gateway::of(&app).rooms.clone();
     let lease = Lease::new(app.shared_store(), app.clock.clone(), "rooms-demo", LEASE);
     while !stop.is_cancelled() {
         let by = Deadline::after(Duration::from_secs(2));

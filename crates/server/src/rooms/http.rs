@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::errors::{failed, refusal};
-use super::hall;
+use super::gateway;
 use super::rates::too_fast;
 use crate::access::Role;
 use crate::app::App;
@@ -57,9 +57,9 @@ async fn known<T>(
     caller: &Caller,
     look: impl Future<Output = rooms::Result<T>>,
 ) -> Result<T, Refusal> {
-    let hall = hall::of(app);
+    let gateway = gateway::of(app);
     let now = app.clock.monotonic();
-    let codes = &hall.rates.unknown_codes;
+    let codes = &gateway.rates.unknown_codes;
     // Operators may list all rooms anyway.
     let counts = caller.role.is_none();
     if counts {
@@ -71,7 +71,7 @@ async fn known<T>(
     if counts
         && matches!(&found, Err(rooms::RoomError::Refused(r)) if r.error == rooms::Family::RoomNotFound)
     {
-        let _ = hall.rates.guessed(&hall.rooms, caller.address, now).await;
+        let _ = gateway.rates.guessed(&gateway.rooms, caller.address, now).await;
     }
     found.map_err(failed)
 }
@@ -132,8 +132,8 @@ pub(crate) async fn list(
 ) -> Result<Json<RoomsPage>, Refusal> {
     let limit = page_limit(query.limit)?;
     let after: Option<String> = query.cursor.as_deref().map(unpack_cursor).transpose()?;
-    let hall = hall::of(&app);
-    let (items, more) = hall.rooms.list(after.as_deref(), limit).await.map_err(failed)?;
+    let gateway = gateway::of(&app);
+    let (items, more) = gateway.rooms.list(after.as_deref(), limit).await.map_err(failed)?;
     let cursor = items.last().filter(|_| more).map(|last| pack_cursor(&last.code));
     let items = items.into_iter().map(RoomLine::from).collect();
     Ok(Json(RoomsPage { items, cursor }))
@@ -157,12 +157,12 @@ pub(crate) async fn create(
         return Err(refusal(Refused::new(word::INVALID_JSON)));
     }
     let setup = Setup::read(text).map_err(refusal)?;
-    let hall = hall::of(&app);
+    let gateway = gateway::of(&app);
     if caller.role.is_none() {
-        let spent = hall.rates.created.spend(caller.address, app.clock.monotonic());
+        let spent = gateway.rates.created.spend(caller.address, app.clock.monotonic());
         spent.map_err(|wait| refusal(too_fast(word::TOO_MANY_ROOMS, wait)))?;
     }
-    let mut created = hall.rooms.create(&setup).await.map_err(failed)?;
+    let mut created = gateway.rooms.create(&setup).await.map_err(failed)?;
     metrics::counter!("worldkeep_rooms_created_total").increment(1);
     created.join_url = Some(format!("{}/r/{}", base_url(&app, &headers), created.code));
     Ok((StatusCode::CREATED, Json(created)).into_response())
@@ -178,8 +178,8 @@ pub(crate) async fn show(
     Path(code): Path<String>,
 ) -> Result<Json<serde_json::Value>, Refusal> {
     let code = code_of(&code)?;
-    let hall = hall::of(&app);
-    let room = known(&app, &caller, hall.rooms.show(&code)).await?;
+    let gateway = gateway::of(&app);
+    let room = known(&app, &caller, gateway.rooms.show(&code)).await?;
     let mut line = json!({
         "code": room.code, "phase": room.phase, "expires_at": room.expires_at,
         "players_active": room.players_active, "players_free": room.players_free,
@@ -207,8 +207,8 @@ pub(crate) async fn close(
         (None, _) => Proof::None,
     };
     let guest = Guest { proof, ..Guest::default() };
-    let hall = hall::of(&app);
-    known(&app, &caller, hall.rooms.close(&code, &guest)).await?;
+    let gateway = gateway::of(&app);
+    known(&app, &caller, gateway.rooms.close(&code, &guest)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -231,8 +231,8 @@ pub(crate) async fn state(
     let key = master_key(&headers);
     let proof = key.as_deref().map_or(Proof::None, Proof::Key);
     let guest = Guest { device, proof, expires_at: None };
-    let hall = hall::of(&app);
-    let entered = known(&app, &caller, hall.rooms.sync(&code, &guest)).await?;
+    let gateway = gateway::of(&app);
+    let entered = known(&app, &caller, gateway.rooms.sync(&code, &guest)).await?;
     let text = String::from(Box::<str>::from(entered.reply.payload));
     let json = HeaderValue::from_static("application/json");
     Ok(([(header::CONTENT_TYPE, json)], text).into_response())
@@ -248,8 +248,8 @@ pub(crate) async fn qr(
     Path(code): Path<String>,
 ) -> Result<Response, Refusal> {
     let code = code_of(&code)?;
-    let hall = hall::of(&app);
-    known(&app, &caller, hall.rooms.show(&code)).await?;
+    let gateway = gateway::of(&app);
+    known(&app, &caller, gateway.rooms.show(&code)).await?;
     let link = format!("{}/r/{code}", base_url(&app, &headers));
     let svg = super::qr::svg(&link).ok_or_else(|| Refusal::from(reply::INTERNAL))?;
     let headers = [

@@ -9,11 +9,8 @@ use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
-use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
-use futures_util::StreamExt as _;
-use futures_util::stream::SplitStream;
+use futures_util::FutureExt as _;
 use kernel::Deadline;
 use kernel::events::{Envelope, Filter, Record, Seq};
 use serde::{Deserialize, Serialize};
@@ -24,17 +21,15 @@ use crate::app::App;
 use crate::caller::{self, Caller, Who};
 use crate::extract::{Query, page_limit};
 use crate::hub::{News, Places};
-use crate::limits::SocketGuard;
-use crate::outbox::{End, Outbox};
 use crate::reply::{self, Refusal};
-use crate::{keyspace, pipe, sessions, wire};
+use crate::socket::{End, Incoming, Limits, Outbox, Socket, Upgrade};
+use crate::{keyspace, sessions, wire};
 
 /// Server pings keep proxies and phones from closing a quiet socket.
 const PING_EVERY: Duration = Duration::from_secs(20);
 /// Bad messages within ten seconds that close a socket.
 const BAD_MESSAGES: usize = 3;
-/// What may wait to be written, answers to pings among it: more than any event takes.
-const WRITE_BUFFER_MOST: usize = 8 << 20;
+const TOO_SLOW: End = End(1013, "too slow: events were waiting");
 /// Streams one subscription may resume.
 const MAX_AFTER: usize = 10_000;
 
@@ -60,25 +55,29 @@ pub(crate) async fn socket(
     State(app): State<Arc<App>>,
     caller: Caller,
     Query(query): Query<SocketQuery>,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    upgrade: Result<Upgrade, Refusal>,
 ) -> Result<Response, Refusal> {
     let caller = admit(&app, caller, query.ticket.as_deref()).await?;
-    if app.stopping.is_cancelled() {
-        return Err(reply::NOT_READY.into());
-    }
-    let upgrade = upgrade.map_err(|_| Refusal::from(reply::UPGRADE_REQUIRED))?;
-    let guard = app.limits.socket(&caller)?;
-    let most = app.settings.limits.socket_message_bytes;
-    let token = app.tasks.token();
-    let upgrade = upgrade
-        .max_message_size(most)
-        .max_frame_size(most)
-        .max_write_buffer_size(WRITE_BUFFER_MOST);
-    Ok(upgrade.on_upgrade(move |socket| async move {
-        metrics::gauge!("worldkeep_sockets").increment(1.0);
-        Session::run(app, caller, socket, guard).await;
-        metrics::gauge!("worldkeep_sockets").decrement(1.0);
-        drop(token);
+    let upgrade = upgrade?;
+    let held = app.limits.socket(&caller)?;
+    let limits = Limits {
+        messages: app.settings.limits.socket_queue_messages,
+        bytes: app.settings.limits.socket_queue_bytes,
+        too_slow: TOO_SLOW,
+    };
+    let (most, open) =
+        (app.settings.limits.socket_message_bytes, metrics::gauge!("worldkeep_sockets"));
+    Ok(upgrade.answer(most, open, held, move |socket| async move {
+        let (outbox, mut writer) = Outbox::new(socket, limits);
+        let socket = outbox.socket();
+        let mut subscriber = Subscriber::new(app, caller, outbox.clone());
+        let end = tokio::select! {
+            end = subscriber.listen(socket) => end,
+            end = writer.write_all() => end,
+        };
+        drop(subscriber);
+        writer.last_words().await;
+        socket.goodbye(end).await;
     }))
 }
 
@@ -127,7 +126,8 @@ enum Ask {
     Ping {},
 }
 
-struct Session {
+/// One socket that listens.
+struct Subscriber {
     app: Arc<App>,
     caller: Caller,
     out: Outbox,
@@ -139,27 +139,14 @@ struct Session {
     bad: Vec<Instant>,
 }
 
-impl Session {
-    async fn run(app: Arc<App>, caller: Caller, socket: WebSocket, _guard: SocketGuard) {
-        let (sink, mut stream) = socket.split();
-        let (out, writer) = Outbox::open(&app.settings, sink);
-        let mut session = Session {
-            app,
-            caller,
-            out,
-            filter: None,
-            live: None,
-            delivered: Places::new(),
-            heard: Instant::now(),
-            bad: Vec::new(),
-        };
-        let end = session.talk(&mut stream).await;
-        let out = session.out.clone();
-        drop(session);
-        out.close(end, writer).await;
+impl Subscriber {
+    fn new(app: Arc<App>, caller: Caller, out: Outbox) -> Self {
+        let (filter, live, delivered) = (None, None, Places::new());
+        let (heard, bad) = (Instant::now(), Vec::new());
+        Subscriber { app, caller, out, filter, live, delivered, heard, bad }
     }
 
-    async fn talk(&mut self, stream: &mut SplitStream<WebSocket>) -> End {
+    async fn listen(&mut self, socket: &Socket) -> End {
         let mut ping = tokio::time::interval(PING_EVERY);
         ping.reset();
         let every = self.app.settings.limits.socket_recheck_s.max(1);
@@ -171,9 +158,13 @@ impl Session {
             let idle_left = idle.saturating_sub(self.heard.elapsed());
             let step = tokio::select! {
                 () = stopping.cancelled() => Err(End(code::RESTART, "the server is stopping")),
-                message = stream.next() => self.hear(message).await,
+                message = socket.next() => self.hear(message).await,
                 news = next_live(&mut self.live) => self.tell(news).await,
-                _ = ping.tick() => self.out.ping(),
+                _ = ping.tick() => {
+                    // A client that does not read has no need of a ping.
+                    let _ = socket.ping().now_or_never();
+                    Ok(())
+                }
                 _ = recheck.tick() => self.recheck().await,
                 () = tokio::time::sleep(idle_left) => Err(End(code::IDLE, "nothing heard for too long")),
             };
@@ -183,33 +174,32 @@ impl Session {
         }
     }
 
-    async fn hear(&mut self, message: Option<Result<Message, axum::Error>>) -> Result<(), End> {
-        let message = match message {
-            Some(Ok(message)) => message,
-            Some(Err(error)) => return Err(broken(error)),
-            None => return Err(End::gone()),
-        };
+    async fn hear(&mut self, message: Result<Incoming, End>) -> Result<(), End> {
+        let message = message?;
         self.heard = Instant::now();
         match message {
-            Message::Text(text) => match serde_json::from_str::<Ask>(&text) {
-                Ok(Ask::Ping {}) => self.out.say(json!({ "type": "pong" })).await,
+            Incoming::Text(text) => match serde_json::from_str::<Ask>(&text) {
+                Ok(Ask::Ping {}) => self.say(&json!({ "type": "pong" })).await,
                 Ok(Ask::Subscribe { modules, scopes, types, wanted, after }) => {
                     let filter = Filter { modules, scopes, types, wanted };
                     self.subscribe(filter, after).await
                 }
                 Err(error) => self.complain(&format!("the message does not fit: {error}")).await,
             },
-            Message::Binary(_) => self.complain("send text, not bytes").await,
-            Message::Close(_) => Err(End::gone()),
-            Message::Ping(_) | Message::Pong(_) => Ok(()),
+            Incoming::Binary => self.complain("send text, not bytes").await,
+            Incoming::Control => Ok(()),
         }
+    }
+
+    async fn say(&self, value: &serde_json::Value) -> Result<(), End> {
+        self.out.send(value.to_string().into()).await
     }
 
     async fn complain(&mut self, message: &str) -> Result<(), End> {
         self.bad.retain(|at| at.elapsed() < Duration::from_secs(10));
         self.bad.push(Instant::now());
         let error = json!({ "type": "error", "code": "bad_message", "message": message });
-        self.out.say(error).await?;
+        self.say(&error).await?;
         if self.bad.len() >= BAD_MESSAGES {
             return Err(End(code::POLICY, "too many messages that make no sense"));
         }
@@ -229,7 +219,7 @@ impl Session {
         let Some((live, places)) = self.app.hub.listen(Duration::from_secs(5)).await else {
             let message = "the store does not answer; subscribe again later";
             let error = json!({ "type": "error", "code": "store_unavailable", "message": message });
-            return self.out.say(error).await;
+            return self.say(&error).await;
         };
         let after: Places =
             after.into_iter().filter(|(stream, _)| self.may_stream(stream)).collect();
@@ -242,7 +232,7 @@ impl Session {
         self.filter = Some(filter.clone());
         self.live = Some(live);
         self.delivered = Places::new();
-        self.out.say(json!({ "type": "subscribed", "streams": standing })).await?;
+        self.say(&json!({ "type": "subscribed", "streams": standing })).await?;
         if after.is_empty() { Ok(()) } else { self.catch_up(filter, after).await }
     }
 
@@ -262,7 +252,7 @@ impl Session {
                         if !after.contains_key(stream) || !self.may_record(&record) {
                             continue;
                         }
-                        self.out.put(News::of(record).text).await?;
+                        self.out.send(News::of(record).text).await?;
                     }
                 }
                 Err(fault) => {
@@ -287,7 +277,7 @@ impl Session {
         &mut self,
         news: Result<Arc<News>, broadcast::error::RecvError>,
     ) -> Result<(), End> {
-        let news = news.map_err(|_| End::slow())?;
+        let news = news.map_err(|_| TOO_SLOW)?;
         let Some(filter) = &self.filter else { return Ok(()) };
         match &news.event {
             Some(event) => {
@@ -305,7 +295,7 @@ impl Session {
                 }
             }
         }
-        self.out.put(news.text.clone()).await
+        self.out.send(news.text.clone()).await
     }
 
     fn may_record(&self, record: &Record) -> bool {
@@ -353,11 +343,6 @@ async fn next_live(
         Some(live) => live.recv().await,
         None => std::future::pending().await,
     }
-}
-
-/// How the socket ends on which something came that is no message.
-fn broken(error: axum::Error) -> End {
-    error.into_inner().downcast_ref().map_or(End::gone(), pipe::broken)
 }
 
 /// A token with limits hears only of the tenants and namespaces that it holds.

@@ -28,7 +28,7 @@ fn pointer(name: &str) -> String {
     format!("/data/attributes/{name}")
 }
 
-fn refuse(name: &str, says: &str) -> Refusal {
+pub(crate) fn refuse(name: &str, says: &str) -> Refusal {
     Refusal::new(reply::BAD_FIELD, format!("{name} {says}")).field(pointer(name))
 }
 

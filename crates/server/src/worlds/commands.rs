@@ -1,7 +1,10 @@
 //! Commands of other services, from `wk:<module>:<tenant>:commands`: entries with `tenant` (region and version
-//! as JSON), `type` and `body`, read by the consumer group `worldkeep`. A command is acknowledged inside the
-//! step it causes, so that a crash repeats none and loses none; what a dead server held is taken over. One that
-//! cannot be understood is acknowledged, counted and reported. Those of one tenant are done in their order.
+//! as JSON), `type` and `body`, read by the consumer group `worldkeep`. One server at a time reads a module's
+//! commands, by a lease. It takes over what others held, does all of it, oldest first, and only then reads what is
+//! new: the commands of a tenant take effect in their order, also over crashes. A command for one entity is
+//! acknowledged and deleted inside the step it causes, so that a crash repeats none and loses none. One that cannot
+//! be understood or done is acknowledged, counted and reported; only one that the store could not take is tried again,
+//! and holds back those behind it.
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -10,7 +13,7 @@ use std::time::Duration;
 use field::Tenant;
 use futures_util::StreamExt as _;
 use kernel::keyspace::{KeyDef, Layout};
-use kernel::{Cmd, Deadline, Fault, LogOnce, Pending, Value, reply};
+use kernel::{Cmd, Deadline, Fault, Lease, LogOnce, Pending, Value, reply};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -25,13 +28,12 @@ static UNREAD: LogOnce = LogOnce::new();
 pub(crate) const GROUP: &str = "worldkeep";
 /// How many commands of a tenant are read at once.
 const BATCH: &str = "64";
-/// How long a command may stay with a server that does not answer for it.
-const IDLE_MS: &str = "15000";
-/// New tenants, new streams and what dead servers held are looked for this often.
+/// Another server reads on after this time when the reading one is killed.
+const LEASE: Duration = Duration::from_secs(3);
+/// New tenants and new streams are looked for this often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long it rests at most while no service has ever sent a command.
 const QUIET: Duration = Duration::from_secs(5);
-const CLAIM_EVERY: Duration = Duration::from_secs(5);
 /// How long to rest when there was nothing to do: from just after news to long after them.
 const REST: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
 /// How many tenants are served side by side.
@@ -53,7 +55,9 @@ pub(crate) struct Command {
 /// How a command ended.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// It is acknowledged by its own step, or its acknowledging is left to the loop: both are the same to it.
+    /// It is done, and was acknowledged and deleted by its own step.
+    Answered,
+    /// It is done, or was answered by another server: the loop acknowledges it.
     Done,
     /// The world says no, or it makes no sense: acknowledged, counted and reported with this sentence.
     Refused(String),
@@ -69,12 +73,20 @@ pub(crate) struct Source {
     pub(crate) stream: &'static KeyDef,
 }
 
+/// A stream that exists and has the group.
+#[derive(Clone)]
+struct Stream {
+    tenant: Uuid,
+    key: String,
+    /// Whether this server may hold commands that are not done yet. They come before what is new.
+    holds: bool,
+}
+
 struct Reader {
     app: State,
     source: Source,
     layout: Layout,
-    /// Streams that exist and have the group, with their tenants.
-    known: Vec<(Uuid, String)>,
+    streams: Vec<Stream>,
 }
 
 /// Serves a module's commands until the stop.
@@ -84,40 +96,20 @@ where
     F: Future<Output = Ended>,
 {
     let layout = app.keyspace.layout;
-    let mut reader = Reader { app, source, layout, known: Vec::new() };
-    let (mut looked, mut claimed) = (None::<tokio::time::Instant>, None::<tokio::time::Instant>);
+    let reader = || Reader { app: app.clone(), source, layout, streams: Vec::new() };
     let mut rest = REST.0;
-    while !stop.is_cancelled() {
-        let over =
-            |at: Option<tokio::time::Instant>, every| at.is_none_or(|at| at.elapsed() >= every);
-        let mut outcome = Ok(0);
-        if over(looked, LOOK_EVERY) {
-            outcome = reader.look().await.map(|()| 0);
-            looked = Some(tokio::time::Instant::now());
-        }
-        if outcome.is_ok() && over(claimed, CLAIM_EVERY) {
-            outcome = reader.round(true, &handle).await;
-            claimed = Some(tokio::time::Instant::now());
-        }
-        if outcome.is_ok() {
-            outcome = reader.round(false, &handle).await;
-        }
-        rest = match outcome {
-            Ok(0) if reader.known.is_empty() => (rest * 2).min(QUIET),
-            Ok(0) => (rest * 2).min(REST.1),
-            Ok(_) => REST.0,
-            Err(fault) => {
-                tracing::debug!(%fault, module = source.module, "commands wait for the store");
-                looked = None;
-                REST.1
-            }
-        };
+    // Without a command there is nothing to lead.
+    while !reader().finds_any().await {
+        rest = (rest * 2).min(QUIET);
         tokio::select! {
-            () = stop.cancelled() => break,
+            () = stop.cancelled() => return,
             () = tokio::time::sleep(rest) => {}
         }
     }
-    reader.leave().await;
+    let name = format!("{}-commands", source.module);
+    let lease = Lease::new(app.shared_store(), app.clock.clone(), &name, LEASE);
+    lease.lead(|| reader().read_on(&handle), stop.cancelled()).await;
+    reader().leave().await;
 }
 
 fn soon() -> Deadline {
@@ -129,138 +121,210 @@ fn words(words: &[&str]) -> Cmd {
 }
 
 impl Reader {
-    /// Finds the streams there are, and makes the group where it is missing.
-    async fn look(&mut self) -> Result<(), Fault> {
-        let Ok(set) = self.source.scopes.render(self.layout, &[]) else { return Ok(()) };
+    async fn finds_any(self) -> bool {
+        self.others().await.is_ok_and(|streams| !streams.is_empty())
+    }
+
+    /// Reads and does commands as long as this server leads.
+    async fn read_on<H, F>(mut self, handle: &H)
+    where
+        H: Fn(Command) -> F,
+        F: Future<Output = Ended>,
+    {
+        let (mut looked, mut rest) = (None::<tokio::time::Instant>, REST.0);
+        loop {
+            let mut outcome = Ok(0);
+            if looked.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
+                outcome = self.look().await.map(|()| 0);
+                looked = Some(tokio::time::Instant::now());
+            }
+            if outcome.is_ok() {
+                outcome = self.round(handle).await;
+            }
+            rest = match outcome {
+                Ok(0) => (rest * 2).min(REST.1),
+                Ok(_) => REST.0,
+                Err(fault) => {
+                    let module = self.source.module;
+                    tracing::debug!(%fault, module, "commands wait for the store");
+                    looked = None;
+                    REST.1
+                }
+            };
+            tokio::time::sleep(rest).await;
+        }
+    }
+
+    /// The streams there are beside those that this server reads.
+    async fn others(&self) -> Result<Vec<Stream>, Fault> {
+        let Ok(set) = self.source.scopes.render(self.layout, &[]) else { return Ok(Vec::new()) };
         let answer = self.app.store().call(&words(&["SMEMBERS", set.as_str()]), soon()).await?;
         let tenants = reply::list(&answer).unwrap_or_default().iter().filter_map(reply::text);
-        let all: Vec<(Uuid, String)> = tenants
+        let known: HashSet<Uuid> = self.streams.iter().map(|stream| stream.tenant).collect();
+        let mut all: Vec<Stream> = tenants
             .filter_map(|tenant| {
                 let key = self.source.stream.render(self.layout, &[("tenant_id", tenant)]).ok()?;
-                Some((Uuid::parse_str(tenant).ok()?, key.as_str().to_owned()))
+                let tenant = Uuid::parse_str(tenant).ok()?;
+                Some(Stream { tenant, key: key.as_str().to_owned(), holds: true })
             })
+            .filter(|stream| !known.contains(&stream.tenant))
             .collect();
-        let known: HashSet<&String> = self.known.iter().map(|(_, key)| key).collect();
-        let new: Vec<&(Uuid, String)> =
-            all.iter().filter(|(_, key)| !known.contains(key)).collect();
-        let asks: Vec<Cmd> = new.iter().map(|(_, key)| words(&["EXISTS", key])).collect();
-        let there = self.app.store().pipeline(&asks, soon()).await?;
-        let mut found = Vec::new();
-        for ((tenant, key), answer) in new.into_iter().zip(there) {
-            if reply::int(&answer?) != Some(1) {
-                continue;
-            }
-            let make = words(&["XGROUP", "CREATE", key, GROUP, "0"]);
-            match self.app.store().call(&make, soon()).await {
-                Ok(_) => found.push((*tenant, key.clone())),
-                Err(Fault::Refused { code, .. }) if code == "BUSYGROUP" => {
-                    found.push((*tenant, key.clone()));
-                }
+        let asks: Vec<Cmd> = all.iter().map(|stream| words(&["EXISTS", &stream.key])).collect();
+        let mut there = self.app.store().pipeline(&asks, soon()).await?.into_iter();
+        all.retain(|_| matches!(there.next(), Some(Ok(answer)) if reply::int(&answer) == Some(1)));
+        Ok(all)
+    }
+
+    /// Finds new streams, and takes over what others held of them.
+    async fn look(&mut self) -> Result<(), Fault> {
+        for stream in self.others().await? {
+            match self.take_over(&stream.key).await {
+                Ok(()) => self.streams.push(stream),
                 Err(fault @ Fault::Refused { .. }) => {
-                    if UNREAD.is_news(key, &fault) {
-                        tracing::warn!(key, %fault, "commands cannot be read");
+                    if UNREAD.is_news(&stream.key, &fault) {
+                        tracing::warn!(key = stream.key, %fault, "commands cannot be read");
                     }
                 }
                 Err(fault) => return Err(fault),
             }
         }
-        self.known.extend(found);
         Ok(())
     }
 
-    /// Reads what is new, or what dead servers held, and does it. Tells how many commands there were.
-    async fn round<H, F>(&mut self, dead: bool, handle: &H) -> Result<usize, Fault>
+    /// Takes what other servers held: nobody else reads. They leave the group.
+    async fn take_over(&self, key: &str) -> Result<(), Fault> {
+        let (store, me) = (self.app.store(), self.app.server_id.as_str());
+        let make = words(&["XGROUP", "CREATE", key, GROUP, "0"]);
+        match store.call(&make, soon()).await {
+            Err(Fault::Refused { code, .. }) if code == "BUSYGROUP" => {}
+            made => drop(made?),
+        }
+        let mut from = "0-0".to_owned();
+        loop {
+            let claim =
+                words(&["XAUTOCLAIM", key, GROUP, me, "0", &from, "COUNT", BATCH, "JUSTID"]);
+            let claimed = store.call(&claim, soon()).await?;
+            let next = reply::list(&claimed).and_then(|parts| reply::text(parts.first()?));
+            next.unwrap_or("0-0").clone_into(&mut from);
+            if from == "0-0" {
+                break;
+            }
+        }
+        let consumers = store.call(&words(&["XINFO", "CONSUMERS", key, GROUP]), soon()).await?;
+        for consumer in reply::list(&consumers).unwrap_or_default() {
+            let facts = reply::pairs(consumer).unwrap_or_default();
+            let fact = |name: &str| facts.iter().find(|(n, _)| reply::text(n) == Some(name));
+            let name = fact("name").and_then(|(_, name)| reply::text(name)).unwrap_or(me);
+            let pending = fact("pending").and_then(|(_, count)| reply::int(count));
+            if name != me && pending == Some(0) {
+                store.call(&words(&["XGROUP", "DELCONSUMER", key, GROUP, name]), soon()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what this server holds, or else what is new, and does it. Tells how many commands were done.
+    async fn round<H, F>(&mut self, handle: &H) -> Result<usize, Fault>
     where
         H: Fn(Command) -> F,
         F: Future<Output = Ended>,
     {
-        if self.known.is_empty() {
+        if self.streams.is_empty() {
             return Ok(0);
         }
         let me = self.app.server_id.as_str();
-        let ask = |(_, key): &(Uuid, String)| {
-            if dead {
-                return words(&["XAUTOCLAIM", key, GROUP, me, IDLE_MS, "0-0", "COUNT", BATCH]);
-            }
-            words(&["XREADGROUP", "GROUP", GROUP, me, "COUNT", BATCH, "STREAMS", key, ">"])
+        let ask = |Stream { key, holds, .. }: &Stream| {
+            let from = if *holds { "0" } else { ">" };
+            words(&["XREADGROUP", "GROUP", GROUP, me, "COUNT", BATCH, "STREAMS", key, from])
         };
-        let asks: Vec<Cmd> = self.known.iter().map(ask).collect();
+        let asks: Vec<Cmd> = self.streams.iter().map(ask).collect();
         let answers = self.app.store().pipeline(&asks, soon()).await?;
-        let (mut lost, mut work) = (HashSet::new(), Vec::new());
-        for ((tenant, key), answer) in self.known.iter().zip(answers) {
+        let mut work = Vec::new();
+        for (mut stream, answer) in std::mem::take(&mut self.streams).into_iter().zip(answers) {
             match answer {
                 Ok(answer) => {
-                    let entries = entries(&answer, dead);
-                    if !entries.is_empty() {
-                        work.push((*tenant, key.clone(), entries));
-                    }
+                    let entries = entries(&answer);
+                    stream.holds &= !entries.is_empty();
+                    work.push((stream, entries));
                 }
                 // The stream or its group is gone: it is looked for again.
-                Err(Fault::Refused { .. }) => drop(lost.insert(key.clone())),
+                Err(Fault::Refused { .. }) => {}
                 Err(fault) => return Err(fault),
             }
         }
-        let count = work.iter().map(|(_, _, entries)| entries.len()).sum();
         let this = &*self;
-        futures_util::stream::iter(work)
-            .for_each_concurrent(SIDE_BY_SIDE, |(tenant, key, entries)| async move {
-                this.one_tenant(tenant, &key, entries, handle).await;
+        let done: Vec<(Stream, usize)> = futures_util::stream::iter(work)
+            .map(|(mut stream, entries)| async move {
+                let all = entries.len();
+                let count = this.one_tenant(&stream, entries, handle).await;
+                stream.holds |= count < all;
+                (stream, count)
             })
+            .buffer_unordered(SIDE_BY_SIDE)
+            .collect()
             .await;
-        self.known.retain(|(_, key)| !lost.contains(key));
+        let count = done.iter().map(|(_, count)| count).sum();
+        self.streams = done.into_iter().map(|(stream, _)| stream).collect();
         Ok(count)
     }
 
-    /// Does a tenant's commands in order. What failed stays, and so does all behind it.
-    async fn one_tenant<H, F>(&self, tenant: Uuid, key: &str, entries: Vec<Entry>, handle: &H)
+    /// Does a tenant's commands in order. What failed stays, and so does all behind it. Tells how many were done.
+    async fn one_tenant<H, F>(&self, stream: &Stream, entries: Vec<Entry>, handle: &H) -> usize
     where
         H: Fn(Command) -> F,
         F: Future<Output = Ended>,
     {
-        let module = self.source.module;
-        let mut done = Vec::new();
+        let (module, Stream { tenant, key, .. }) = (self.source.module, stream);
+        let mut count = 0;
         for Entry { id, fields } in entries {
-            let entry = Pending { stream: key.into(), group: GROUP.into(), entry: id.clone() };
-            let ended = match understand(tenant, fields, entry) {
+            let entry = Pending { stream: key.clone(), group: GROUP.into(), entry: id.clone() };
+            let ended = match understand(*tenant, fields, entry) {
                 Ok(command) => handle(command).await,
                 Err(says) => Ended::Refused(says),
             };
+            let is_answered = matches!(ended, Ended::Answered);
             let word = match ended {
-                Ended::Done => "done",
+                Ended::Answered | Ended::Done => "done",
                 Ended::Refused(says) => {
                     tracing::warn!(module, %tenant, entry = id, says, "a command was refused");
                     "refused"
                 }
-                Ended::Failed(fault) => {
+                Ended::Failed(fault) if fault.may_pass() => {
                     tracing::debug!(module, %tenant, entry = id, %fault, "a command waits");
                     break;
                 }
+                Ended::Failed(fault) => {
+                    tracing::warn!(module, %tenant, entry = id, %fault, "a command cannot be done");
+                    "refused"
+                }
             };
+            if !is_answered && let Err(fault) = self.acknowledge(key, &id).await {
+                tracing::debug!(%fault, "a command was not acknowledged yet");
+                break;
+            }
             metrics::counter!("worldkeep_commands_total", "module" => module, "ended" => word)
                 .increment(1);
-            done.push(id);
+            count += 1;
         }
-        if done.is_empty() {
-            return;
+        count
+    }
+
+    /// An entry that is deleted and still held is acknowledged by the next reader: none stays that nobody holds.
+    async fn acknowledge(&self, key: &str, id: &str) -> Result<(), Fault> {
+        let (del, ack) = (words(&["XDEL", key, id]), words(&["XACK", key, GROUP, id]));
+        for answer in self.app.store().pipeline(&[del, ack], soon()).await? {
+            answer?;
         }
-        // Acknowledged twice is acknowledged once. An answered command need not be kept.
-        let mut ack = words(&["XACK", key, GROUP]);
-        let mut del = words(&["XDEL", key]);
-        for id in &done {
-            ack.arg(id);
-            del.arg(id);
-        }
-        if let Err(fault) = self.app.store().pipeline(&[ack, del], soon()).await {
-            tracing::debug!(%fault, "commands were not acknowledged yet");
-        }
+        Ok(())
     }
 
     /// Takes this server off the groups; commands it still holds keep it there, for another to take over.
-    async fn leave(&self) {
+    async fn leave(self) {
         let me = self.app.server_id.as_str();
-        for (_, key) in &self.known {
+        for Stream { key, .. } in self.others().await.unwrap_or_default() {
+            let key = key.as_str();
             let ask = words(&["XPENDING", key, GROUP, "-", "+", "1", me]);
-            let Ok(held) = self.app.store().call(&ask, soon()).await else { return };
+            let Ok(held) = self.app.store().call(&ask, soon()).await else { continue };
             if reply::list(&held).is_some_and(<[Value]>::is_empty) {
                 let leave = words(&["XGROUP", "DELCONSUMER", key, GROUP, me]);
                 let _ = self.app.store().call(&leave, soon()).await;
@@ -274,13 +338,9 @@ struct Entry {
     fields: Vec<(String, String)>,
 }
 
-/// The entries of an `XREADGROUP` or `XAUTOCLAIM` answer.
-fn entries(answer: &Value, dead: bool) -> Vec<Entry> {
-    let list = if dead {
-        reply::list(answer).and_then(|parts| parts.get(1))
-    } else {
-        reply::pairs(answer).and_then(|pairs| pairs.first().map(|(_, list)| *list))
-    };
+/// The entries of an `XREADGROUP` answer.
+fn entries(answer: &Value) -> Vec<Entry> {
+    let list = reply::pairs(answer).and_then(|pairs| pairs.first().map(|(_, list)| *list));
     let items = list.and_then(reply::list).unwrap_or_default();
     items
         .iter()

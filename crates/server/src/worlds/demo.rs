@@ -29,19 +29,19 @@ pub fn tenant() -> Tenant {
 
 /// Something is done this often.
 const BEAT: Duration = Duration::from_millis(900);
-/// Classification, x and respawn delay of everything that stands in the field.
-const STANDS: &[(u32, i16, u32)] = &[
-    (2001, -520, 4_000),
-    (2001, -440, 6_000),
-    (2001, 120, 5_000),
-    (2001, 300, 7_000),
-    (2002, -300, 9_000),
-    (2002, 210, 8_000),
-    (2002, 470, 10_000),
-    (2003, -380, 0),
-    (2003, 400, 0),
-    (2004, 0, 0),
-    (2005, -120, 0),
+/// Classification, x, y and respawn delay of everything that stands in the field. Embers are laid at the altar (2004).
+const STANDS: &[(u32, i16, i16, u32)] = &[
+    (2001, -520, 0, 4_000),
+    (2001, -440, -300, 6_000),
+    (2001, 120, -150, 5_000),
+    (2001, 330, -300, 7_000),
+    (2002, -320, -150, 9_000),
+    (2002, 40, -300, 8_000),
+    (2002, 470, -300, 10_000),
+    (2003, -300, -300, 0),
+    (2003, 330, 0, 0),
+    (2004, 0, 0, 0),
+    (2005, -220, 0, 0),
 ];
 
 /// The reactors' part, as a loop of the server.
@@ -80,11 +80,12 @@ async fn play(reactors: Arc<Reactors>) {
 }
 
 async fn stand(reactors: &Reactors) -> Result<(), ReactorError> {
-    for (classification, x, delay) in STANDS {
+    for (classification, x, y, delay) in STANDS {
         let new = New {
             field: FIELD,
             classification: *classification,
             x: *x,
+            y: *y,
             delay: *delay,
             guarded: true,
             ..New::default()

@@ -167,6 +167,12 @@ testkit::on_every_store!(bad_input_is_named_and_changes_nothing, |store| {
         (format!("/api/monsters/{id}/damage"), json!({ "damage": 5 }), "characterId"),
         (
             format!("/api/monsters/{id}/damage"),
+            json!({ "characterId": 0, "damage": 5 }),
+            "characterId",
+        ),
+        (format!("/api/monsters/{id}/damage"), json!({ "characterId": 1 }), "damages"),
+        (
+            format!("/api/monsters/{id}/damage"),
             json!({ "characterId": 1, "damages": [-1] }),
             "damages",
         ),
@@ -259,6 +265,72 @@ testkit::on_every_store!(commands_of_other_services_are_done_and_acknowledged, |
         tokio::time::sleep(Duration::from_millis(25)).await;
     }
     panic!("the commands were not done in five seconds");
+});
+
+testkit::on_every_store!(commands_that_a_dead_server_held_come_before_newer_ones, |store| {
+    let settings = [("demo", "off"), ("worlds.on_stop", "keep")];
+    let mut running = start(Arc::clone(&store), &settings).await;
+    let (id, ruined) = (spawn(&running, 9_300_018, 0).await, spawn(&running, 9_300_018, 0).await);
+    running.stop.cancel();
+    running.done.take().unwrap().await.unwrap().unwrap();
+    let ask = async |words: &[&str]| {
+        let mut cmd = kernel::Cmd::new();
+        for word in words {
+            cmd.arg(*word);
+        }
+        store.call(&cmd, kernel::Deadline::after(Duration::from_secs(5))).await.unwrap()
+    };
+    let stream = format!("wk:monsters:{ONE}:commands");
+    let tenant = r#"{"region":"GMS","majorVersion":83,"minorVersion":1}"#;
+    let add = async |kind: &str, body: &str| {
+        ask(&["XADD", &stream, "*", "tenant", tenant, "type", kind, "body", body]).await;
+    };
+    let hit = async |who: u32| {
+        let body = format!(r#"{{"monsterId":{id},"body":{{"characterId":{who},"damage":1}}}}"#);
+        add("DAMAGE", &body).await;
+        let body = format!(r#"{{"monsterId":{id},"body":{{"x":{who},"y":0,"stance":2}}}}"#);
+        add("MOVE", &body).await;
+    };
+    for who in 1..=40 {
+        hit(who).await;
+    }
+    // What the store will never do is answered, and does not hold back those behind it.
+    let nowhere = format!("/api/monsters/{ruined}");
+    let text = ask(&["GET", &format!("atlas:monster:{ONE}:{ruined}")]).await;
+    let elsewhere = reply::text(&text).unwrap().replace("\"mapId\":", "\"mapId\":7");
+    ask(&["SET", &format!("atlas:monster:{ONE}:{ruined}"), &elsewhere]).await;
+    let map: serde_json::Value = serde_json::from_str(&elsewhere).unwrap();
+    let (map, nil) = (&map["mapId"], "00000000-0000-0000-0000-000000000000");
+    let (world, channel) = (0, 1);
+    ask(&["SET", &format!("atlas:monster-map:{ONE}:{world}:{channel}:{map}:{nil}"), "no set"])
+        .await;
+    add("DESTROY", &format!(r#"{{"monsterId":{ruined}}}"#)).await;
+    // A dead server held some of them, another one some of the rest.
+    ask(&["XGROUP", "CREATE", &stream, "worldkeep", "0"]).await;
+    for (dead, count) in [("dead", "5"), ("gone", "30")] {
+        let read = ["XREADGROUP", "GROUP", "worldkeep", dead, "COUNT", count, "STREAMS"];
+        ask(&[&read[..], &[stream.as_str(), ">"]].concat()).await;
+    }
+    for who in 41..=60 {
+        hit(who).await;
+    }
+    let running = start(Arc::clone(&store), &settings).await;
+    testkit::eventually("all commands are done", async || {
+        reply::int(&ask(&["XLEN", &stream]).await) == Some(0)
+    })
+    .await;
+    let (_, shown) = send(self::ask(&running, Method::GET, &format!("/api/monsters/{id}"))).await;
+    let attributes = &shown["data"]["attributes"];
+    let entries = attributes["damageEntries"].as_array().unwrap();
+    let who: Vec<u64> = entries.iter().map(|one| one["characterId"].as_u64().unwrap()).collect();
+    assert_eq!(who, (1..=60).collect::<Vec<_>>(), "each once, in their order");
+    assert_eq!(attributes["x"], 60);
+    assert_eq!(send(self::ask(&running, Method::GET, &nowhere)).await.0, 200, "it was refused");
+    let groups = ask(&["XINFO", "GROUPS", &stream]).await;
+    let facts = reply::pairs(&reply::list(&groups).unwrap()[0]).unwrap();
+    let fact = |name: &str| facts.iter().find(|(n, _)| reply::text(n) == Some(name)).unwrap().1;
+    let counts = (reply::int(fact("consumers")), reply::int(fact("pending")));
+    assert_eq!(counts, (Some(1), Some(0)), "the dead have left the group");
 });
 
 testkit::on_every_store!(teardown_templates_and_the_tile_have_routes, |store| {

@@ -51,5 +51,8 @@ testkit::on_every_store!(the_api_pages_load_nothing_from_elsewhere, |store| {
     let running = start(store, &[]).await;
     let page = running.get("/docs/").send().await.unwrap().text().await.unwrap();
     assert!(!page.contains("http://") && !page.contains("https://"), "{page}");
-    assert_eq!(running.status("/docs/swagger-ui-bundle.js").await, 200);
+    assert!(page.contains("/docs/docs.js"), "{page}");
+    assert_eq!(running.status("/docs").await, 200);
+    assert_eq!(running.status("/docs/docs.js").await, 200);
+    assert_eq!(running.status("/docs/other.js").await, 404);
 });

@@ -1,13 +1,13 @@
 // For the pages that draw worlds: a canvas at device resolution (at most 2×) that redraws only when asked, at most
-// thirty times a second and never while hidden; and its twin, a real list that drives the same selection.
-import { define, h, patch } from './dom.js';
-
-const FRAME_MS = 1000 / 30;
+// `fps` times a second and never while hidden; and its twin, a real list that drives the same selection.
+import { define, fill, h, patch } from './dom.js';
 
 export class Canvas extends HTMLElement {
-  /** `setup({draw(ctx, {w, h, ratio, color}), label})`; call `touch()` when something changed. */
-  setup({ draw, label }) {
+  /** `setup({draw(ctx, {w, h, ratio, color}), label, fps})`; call `touch()` when something changed. */
+  setup({ draw, label, fps = 30 }) {
     this.drawing = draw;
+    // A frame that comes a little early is still one of these.
+    this.frameMs = 1000 / fps - 3;
     this.canvas = h('canvas', { 'aria-hidden': 'true' });
     this.setAttribute('aria-label', label);
     this.replaceChildren(this.canvas);
@@ -42,7 +42,7 @@ export class Canvas extends HTMLElement {
   }
   touch() {
     if (this.frame || this.later || document.hidden || !this.drawing) return;
-    const wait = FRAME_MS - (performance.now() - (this.last || 0));
+    const wait = this.frameMs - (performance.now() - (this.last || 0));
     const paint = () => {
       this.later = null;
       this.frame = requestAnimationFrame(() => this.paint());
@@ -69,10 +69,11 @@ export class Canvas extends HTMLElement {
 }
 define('wk-canvas', Canvas);
 
-/** The canvas's objects as a listbox: one tab stop, arrows between neighbours, `pick(item)` on both sides. */
+/** The canvas's objects as a listbox: one tab stop, arrows between neighbours, `pick(item, byKey)` on both sides. `name` is
+ *  its text; `row(item)` gives nodes that show the same. */
 export class Twin extends HTMLElement {
-  setup({ label, key, name, pick }) {
-    this.o = { key, name, pick };
+  setup({ label, key, name, row = name, pick }) {
+    this.o = { key, name, row, pick };
     this.chosen = null;
     this.list = h('div.twin', { role: 'listbox', 'aria-label': label, tabindex: '0' });
     this.replaceChildren(this.list);
@@ -88,7 +89,7 @@ export class Twin extends HTMLElement {
       }[e.key];
       if (to === undefined || !this.items.length) return;
       e.preventDefault();
-      this.choose(this.items[Math.max(0, Math.min(this.items.length - 1, to))]);
+      this.choose(this.items[Math.max(0, Math.min(this.items.length - 1, to))], true, true);
     });
     this.list.addEventListener('click', (e) => {
       const row = /** @type {Element} */ (e.target).closest('[role=option]');
@@ -107,12 +108,13 @@ export class Twin extends HTMLElement {
         el.wkItem = item;
         el.id ||= `twin-${this.o.key(item)}`;
         const name = this.o.name(item);
-        if (el.textContent !== name) el.textContent = name;
+        if (el.wkLine !== name) fill(el, this.o.row(item));
+        el.wkLine = name;
         el.setAttribute('aria-selected', String(this.o.key(item) === this.chosen));
       },
     );
   }
-  choose(item, told = true) {
+  choose(item, told = true, byKey = false) {
     this.chosen = item ? this.o.key(item) : null;
     this.show(this.items);
     const el = this.list.querySelector('[aria-selected=true]');
@@ -123,7 +125,7 @@ export class Twin extends HTMLElement {
       if (row.top < box.top) this.list.scrollTop -= box.top - row.top;
       else if (row.bottom > box.bottom) this.list.scrollTop += row.bottom - box.bottom;
     } else this.list.removeAttribute('aria-activedescendant');
-    if (told) this.o.pick(item);
+    if (told) this.o.pick(item, byKey);
   }
 }
 define('wk-twin', Twin);

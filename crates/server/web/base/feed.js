@@ -1,7 +1,7 @@
 // The event feed: time, module square, one sentence with its objects as links. Newest on top; bursts of one type are
 // grouped; paused means held, not lost.
 
-import { sentences } from '../pages/sentences.js';
+import { learn, sentences } from '../pages/sentences.js';
 import { define, fill, h, patch, square } from './dom.js';
 import { shortId } from './format.js';
 import { has, rich, t } from './i18n.js';
@@ -74,6 +74,7 @@ export class Feed extends HTMLElement {
       .sort((a, b) => b.at - a.at || (a.key < b.key ? 1 : -1));
     const rows = grouped(all.slice(0, limit * 40)).slice(0, limit);
     this.count = all.length;
+    learn(all);
     patch(
       this.list,
       rows,

@@ -45,87 +45,78 @@ export function closeDrawer(told = true) {
   return true;
 }
 
+/** The one dialog: title above and buttons below stay in sight, what is between scrolls. Gone when it closes.
+ *  @param {{title: Wk.Child, content: Wk.Child, end?: Wk.Child, buttons?: Wk.Child, cls?: string}} o */
+function dialog({ title, content, end, buttons, cls }) {
+  const id = uid('dialog');
+  const el = h(
+    'dialog',
+    { 'aria-labelledby': id, class: cls },
+    h('div.cardhead', {}, h('h2', { id }, title), end && h('span.end', {}, end)),
+    h('div.content', {}, content),
+    buttons && h('div.buttons', {}, buttons),
+  );
+  el.addEventListener('close', () => el.remove());
+  document.body.append(el);
+  el.showModal();
+  return el;
+}
+
+/** Closed by us it goes at once; closed by Esc, with its event. */
+const shut = (el) => {
+  el.close();
+  el.remove();
+};
+
 /** A dialog for what cannot be undone; gives true when done.
  *  @param {Wk.AskOptions} o @returns {Promise<boolean>} */
 export function ask({ title, say, command, verb, keep, danger = true, count = 0, run, content }) {
   return new Promise((resolve) => {
-    const id = uid('dialog');
+    let done = false;
     const typed =
       count > 100
         ? field({ label: t('dialog.type', { n: count }), attrs: { inputmode: 'numeric', autocomplete: 'off' } })
         : null;
     const fault = h('p.bad', { role: 'alert' });
-    const el = h(
-      'dialog',
-      { 'aria-labelledby': id },
-      h('h2', { id }, title),
-      say && h('p.quiet', {}, say),
-      content,
-      command && h('code.cmd', {}, command),
-      typed && h('p', {}, h('br'), typed),
-      fault,
-    );
-    const close = (value) => {
-      el.close();
-      el.remove();
-      resolve(value);
+    const act = async () => {
+      if (typed && typed.value.replace(/\D/g, '') !== String(count)) {
+        typed.error(t('dialog.mistyped', { n: count }));
+        typed.input.focus();
+        return;
+      }
+      try {
+        await run?.();
+        done = true;
+        shut(el);
+      } catch (e) {
+        fill(fault, e.message);
+        fault.scrollIntoView({ block: 'nearest' });
+      }
     };
-    const act = button({
-      label: verb,
-      kind: danger ? 'danger' : 'primary',
-      full: danger,
-      run: async () => {
-        if (typed && typed.value.replace(/\D/g, '') !== String(count)) {
-          typed.error(t('dialog.mistyped', { n: count }));
-          typed.input.focus();
-          return;
-        }
-        try {
-          await run?.();
-          close(true);
-        } catch (e) {
-          fill(fault, e.message);
-        }
-      },
+    const el = dialog({
+      title,
+      content: [say && h('p.quiet', {}, say), content, command && h('code.cmd', {}, command), typed, fault],
+      buttons: [
+        button({ label: keep || t('action.cancel'), run: () => shut(el), attrs: { autofocus: true } }),
+        button({ label: verb, kind: danger ? 'danger' : 'primary', full: danger, run: act }),
+      ],
     });
-    el.append(
-      h(
-        'div.buttons',
-        {},
-        button({ label: keep || t('action.cancel'), run: () => close(false), attrs: { autofocus: true } }),
-        act,
-      ),
-    );
-    el.addEventListener('cancel', (e) => {
-      e.preventDefault();
-      close(false);
-    });
-    document.body.append(el);
-    el.showModal();
+    el.addEventListener('close', () => resolve(done));
   });
 }
 
 /** A dialog that only shows: help, the sheet of the phone's "More".
  *  @param {Wk.SheetOptions} o */
 export function sheet({ title, content, wide, cls }) {
-  const id = uid('dialog');
-  const el = h(
-    'dialog',
-    { 'aria-labelledby': id, class: `${wide ? 'wide' : ''} ${cls || ''}` },
-    h(
-      'div.cardhead',
-      {},
-      h('h2', { id }, title),
-      h('span.end', {}, button({ icon: 'cross', kind: 'quiet', title: t('action.close'), run: () => el.close() })),
-    ),
+  const el = dialog({
+    title,
     content,
-  );
-  el.addEventListener('close', () => el.remove());
-  el.addEventListener('click', (e) => {
-    if (e.target === el || e.target.closest('a[href]')) el.close();
+    cls: `${wide ? 'wide' : ''} ${cls || ''}`,
+    end: button({ icon: 'cross', kind: 'quiet', title: t('action.close'), run: () => el.close() }),
   });
-  document.body.append(el);
-  el.showModal();
+  el.addEventListener('click', (e) => {
+    if (e.target === el || /** @type {Element} */ (e.target).closest('a[href]')) el.close();
+  });
   return el;
 }
 

@@ -24,7 +24,11 @@ export function button({ label, icon: glyph, kind = 'plain', run, reason, small,
     if (!(out instanceof Promise)) return;
     el.style.minWidth = `${el.offsetWidth}px`;
     el.setAttribute('aria-busy', 'true');
-    const slow = setTimeout(() => fill(el, h('i.spin', { 'aria-hidden': 'true' }), label && t('state.running')), 120);
+    const slow = setTimeout(() => {
+      // Waiting for somebody's answer in a dialog is no work.
+      const asking = document.querySelector('dialog[open]');
+      if (!asking || asking.contains(el)) fill(el, h('i.spin', { 'aria-hidden': 'true' }), label && t('state.running'));
+    }, 120);
     try {
       await out;
     } catch (err) {
@@ -128,6 +132,7 @@ export class Tile extends HTMLElement {
     if (href) this.card.setAttribute('href', href);
     this.mark.className = `square ${module ? `m-${module}` : ''}`;
     text(this.name_, name);
+    this.name_.title = name || '';
     this.number.set(value, { unit });
     text(this.line, line || '');
     this.line.title = line || '';

@@ -32,6 +32,7 @@ export class Search extends HTMLElement {
       'aria-autocomplete': 'list',
       'aria-label': t('search.label'),
       placeholder: t('search.hint'),
+      title: t('search.hint'),
       autocomplete: 'off',
       spellcheck: 'false',
       maxlength: '512',

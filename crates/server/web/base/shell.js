@@ -197,7 +197,7 @@ export class Shell {
     fill(
       this.roleLine,
       role && icon('user', { class: 's' }),
-      h('span.cut', {}, role ? t(`role.${role}`) : ''),
+      h('span.cut', { title: role ? t(`role.${role}`) : '' }, role ? t(`role.${role}`) : ''),
       state.session?.login &&
         h(
           'button.copy',

@@ -1,30 +1,39 @@
 // What events say in a feed, by module: objects are links to their pages. Loaded with the feed; words are in `lang/events`.
 import { h } from '../base/dom.js';
-import { shortId } from '../base/format.js';
+import { num, shortId } from '../base/format.js';
 import { has, rich, t } from '../base/i18n.js';
+import { learn, nameTag } from './names.js';
 
-/** What happened to one of a field; it leads to the field with that one selected. */
+export { learn };
+
+/** Where in the dashboard a field is, with one of it selected. */
+function fieldAt(e, sel) {
+  const { body: at } = e;
+  const q = new URLSearchParams({ tenant: e.scope || '', world: at.worldId, channel: at.channelId, map: at.mapId });
+  if (at.instance && !/^[0-]+$/.test(at.instance)) q.set('instance', at.instance);
+  q.set('sel', sel);
+  return `/world?${q}`;
+}
+
+/** What happened to one of a field; it leads to the field with that one, or who did it, selected. */
 const inField = (kind) => (e) => {
   const key = `world.event.${e.module}.${e.type}`;
   const { body: at } = e;
   if (!has(key) || at?.mapId === undefined || !e.id) return null;
-  const q = new URLSearchParams({ tenant: e.scope || '', world: at.worldId, channel: at.channelId, map: at.mapId });
-  if (at.instance && !/^[0-]+$/.test(at.instance)) q.set('instance', at.instance);
-  q.set('sel', kind + e.id);
   const body = at.body || {};
   const fx = Object.keys(body.statuses || {})
     .join(', ')
     .toLowerCase();
-  const who = String(body.actorId ?? body.characterId ?? '–');
+  const who = String(body.actorId ?? body.characterId ?? 0);
   // What nobody did has words of its own.
   const said = who === '0' && has(`${key}.self`) ? `${key}.self` : key;
-  return rich(said, {
-    id: h('a', { href: `/world?${q}` }, h('b', {}, e.id)),
-    who,
+  const line = rich(said, {
+    id: nameTag(kind, e, fieldAt(e, kind + e.id)),
+    who: who === '0' ? '–' : h('a', { href: fieldAt(e, `p${who}`) }, h('b', {}, t('world.who', { id: who }))),
     fx,
-    name: at.reactorName || body.name || '',
     state: body.state ?? '',
   });
+  return e.dealt ? [line, ' · ', h('b', {}, num(e.dealt))] : line;
 };
 
 /** module → (event) → nodes or text, null for the plain sentence. */

@@ -1,4 +1,5 @@
-//! Small rules that every source file keeps: a header that says what it owns, and no path of one machine.
+//! Small rules that every source file keeps: a header that says what it owns, comments that begin
+//! with their subject, and no path of one machine.
 
 use std::path::{Path, PathBuf};
 
@@ -81,4 +82,52 @@ fn no_file_names_a_path_of_one_machine() {
         .map(|(name, _)| name)
         .collect();
     assert!(named.is_empty(), "a path of one machine in: {}", named.join(", "));
+}
+
+/// The crates whose comments keep the rule below.
+const PLAIN_SPOKEN: &[&str] =
+    &["engine", "field", "galaxy", "jobs", "kernel", "link", "reactors", "worldkeep"];
+
+/// Files whose doc comments are data: they become `docs/keyspace.md` and the help texts.
+const DOCS_AS_DATA: &[&str] =
+    &["/src/keys.rs", "kernel/src/keyspace/own.rs", "worldkeep/src/cli.rs", "worldkeep/src/cli/"];
+
+/// Openings that put off the subject of a sentence, or borrow it from the sentence before.
+const RIDDLES: &[&str] =
+    &["What", "Who", "Its", "So many", "So much", "So long", "Those", "That", "They", "Where"];
+
+fn is_riddle(line: &str) -> bool {
+    let line = line.trim_start();
+    let marks = ["/// ", "//! ", "// "];
+    let Some(text) = marks.iter().find_map(|mark| line.strip_prefix(mark)) else { return false };
+    RIDDLES
+        .iter()
+        .filter_map(|opening| text.strip_prefix(opening))
+        .any(|rest| !rest.starts_with(char::is_alphanumeric))
+}
+
+#[test]
+fn comments_begin_with_their_subject() {
+    assert!(is_riddle("    /// What lies there.") && !is_riddle("/// Whatever lies there."));
+    let mut read = 0;
+    let mut riddles = Vec::new();
+    for (name, text) in sources() {
+        let is_read = PLAIN_SPOKEN.iter().any(|krate| {
+            name.strip_prefix("crates/")
+                .and_then(|rest| rest.strip_prefix(krate))
+                .is_some_and(|rest| rest.starts_with("/src/"))
+        });
+        if !is_read || DOCS_AS_DATA.iter().any(|part| name.contains(part)) {
+            continue;
+        }
+        read += 1;
+        let lines = text.lines().enumerate().filter(|(_, line)| is_riddle(line));
+        riddles.extend(lines.map(|(at, line)| format!("{name}:{}: {}", at + 1, line.trim())));
+    }
+    assert!(read > 100, "the walk found the crates");
+    assert!(
+        riddles.is_empty(),
+        "begin with the subject, such as `The type of a key` for `What lies there`:\n{}",
+        riddles.join("\n")
+    );
 }

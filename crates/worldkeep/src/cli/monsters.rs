@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::worlds::{FieldFlags, Place, TenantFlags};
+use super::worlds::{FieldFlags, Place, TemplateVerb, TenantFlags};
 
 /// What to do with monsters.
 #[derive(Debug, Subcommand)]
@@ -70,12 +70,17 @@ pub enum Monsters {
     /// List and check templates: the shipped set, or files of your own; needs no server
     #[command(after_help = "Examples:\n  \
         worldkeep monsters templates\n  \
-        worldkeep monsters templates --catalogue ./monsters --json\n\n\
-        Exit code 1 when a file is wrong; each fault is told with its file and line.")]
+        worldkeep monsters templates --catalogue ./monsters --json\n  \
+        worldkeep monsters templates check ./monsters/forest.json\n  \
+        worldkeep monsters templates schema > monsters.schema.json\n\n\
+        Exit code 1 when a file is wrong; each fault is told with its file, line and member.")]
     Templates {
         /// File or directory [default: the shipped set]
         #[arg(long, value_name = "PATH")]
         catalogue: Option<PathBuf>,
+        /// The templates are listed without it
+        #[command(subcommand)]
+        verb: Option<TemplateVerb>,
     },
 }
 

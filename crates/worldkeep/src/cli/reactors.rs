@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::worlds::{FieldFlags, Place, TenantFlags};
+use super::worlds::{FieldFlags, Place, TemplateVerb, TenantFlags};
 
 /// What to do with reactors.
 #[derive(Debug, Subcommand)]
@@ -73,12 +73,17 @@ pub enum Reactors {
     /// List and check templates: the shipped set, or files of your own; needs no server
     #[command(after_help = "Examples:\n  \
         worldkeep reactors templates\n  \
-        worldkeep reactors templates --catalogue ./reactors --json\n\n\
-        Exit code 1 when a file is wrong; each fault is told with its file and line.")]
+        worldkeep reactors templates --catalogue ./reactors --json\n  \
+        worldkeep reactors templates check ./reactors/forest.json\n  \
+        worldkeep reactors templates schema > reactors.schema.json\n\n\
+        Exit code 1 when a file is wrong; each fault is told with its file, line and member.")]
     Templates {
         /// File or directory [default: the shipped set]
         #[arg(long, value_name = "PATH")]
         catalogue: Option<PathBuf>,
+        /// The templates are listed without it
+        #[command(subcommand)]
+        verb: Option<TemplateVerb>,
     },
 }
 

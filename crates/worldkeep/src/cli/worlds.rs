@@ -1,6 +1,8 @@
 //! Flags that reactors and monsters share: whose world, and where in it. Their defaults are the demo field.
 
-use clap::Args;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
 use field::Field;
 use server::worlds::demo;
 
@@ -50,4 +52,17 @@ impl std::str::FromStr for Place {
         });
         parts.ok_or_else(|| "write it as x,y, each from -32768 to 32767".to_owned())
     }
+}
+
+/// Verbs of `templates`.
+#[derive(Debug, Subcommand)]
+pub enum TemplateVerb {
+    /// Read files of templates and say what is wrong with them, with file, line and member
+    Check {
+        /// Files or directories
+        #[arg(required = true, value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
+    /// Print the JSON Schema of such files, for editors
+    Schema,
 }

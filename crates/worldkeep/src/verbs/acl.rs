@@ -6,7 +6,7 @@ use crate::cli::{Acl, Global};
 use crate::exit::Failure;
 use crate::{config, print};
 
-/// What stands where the operator puts a password.
+/// The word in place of the password that the operator chooses.
 const PASSWORD: &str = "CHANGE-ME";
 
 pub(super) fn run(global: &Global, flags: &Acl) -> Result<(), Failure> {

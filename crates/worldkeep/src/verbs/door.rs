@@ -1,5 +1,5 @@
-//! The RESP door of `serve`: who may come in, and where it listens. Beyond loopback it is not opened before a password or
-//! users are named.
+//! The RESP door of `serve`: its users and its address. Beyond loopback it is not opened before a
+//! password or users are named.
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -98,7 +98,7 @@ fn gate(value: &Value) -> String {
     if *value == Value::Bool(false) { "closed".into() } else { "open".into() }
 }
 
-/// What became of the pace.
+/// The game's pace, in a sentence.
 fn pace(status: &Value) -> String {
     format!(
         "{} at tick {}: {} ticks/s, time scale {}, sync {}",

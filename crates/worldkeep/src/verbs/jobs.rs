@@ -16,7 +16,7 @@ mod produce;
 mod read;
 mod watch;
 
-/// What every verb of jobs needs.
+/// The context of every verb of jobs.
 struct Cx<'a> {
     global: &'a Global,
     ns: Option<String>,

@@ -1,4 +1,5 @@
-//! `worldkeep log`: looks at the append-only log of a data directory that no server uses, and cuts out what is damaged.
+//! `worldkeep log`: looks at the append-only log of a data directory that no server uses, and cuts
+//! out the damaged parts.
 
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 use monsters::{SHIPPED_TEMPLATES, Templates};
 use serde_json::{Value, json};
 
-use super::worlds::{Things, body, headers, list, path, templates};
+use super::worlds::{Things, body, headers, list, path, template_verb, templates};
 use crate::cli::Global;
 use crate::cli::monsters::{Monsters, Spawn};
 use crate::exit::Failure;
@@ -105,7 +105,10 @@ pub(super) fn run(global: &Global, verb: Monsters) -> Result<(), Failure> {
         }
         Monsters::Destroy { id, place, .. } => THINGS.destroy(global, id, &place),
         Monsters::Teardown => THINGS.teardown(global),
-        Monsters::Templates { catalogue } => {
+        Monsters::Templates { verb: Some(verb), .. } => {
+            template_verb(global, &verb, "Monsters and their skills", &monsters::file_kinds())
+        }
+        Monsters::Templates { catalogue, verb: None } => {
             templates(global, Templates::open(catalogue.as_deref(), SHIPPED_TEMPLATES), TEMPLATES)
         }
     }

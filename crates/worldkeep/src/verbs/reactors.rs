@@ -3,7 +3,7 @@
 use reactors::{SHIPPED, Templates};
 use serde_json::{Value, json};
 
-use super::worlds::{Things, body, headers, list, path, templates};
+use super::worlds::{Things, body, headers, list, path, template_verb, templates};
 use crate::cli::Global;
 use crate::cli::reactors::{Create, Reactors};
 use crate::exit::Failure;
@@ -76,7 +76,10 @@ pub(super) fn run(global: &Global, verb: Reactors) -> Result<(), Failure> {
         }
         Reactors::Destroy { id, place, .. } => THINGS.destroy(global, id, &place),
         Reactors::Teardown => THINGS.teardown(global),
-        Reactors::Templates { catalogue } => {
+        Reactors::Templates { verb: Some(verb), .. } => {
+            template_verb(global, &verb, "Reactors", &reactors::file_kinds())
+        }
+        Reactors::Templates { catalogue, verb: None } => {
             templates(global, Templates::open(catalogue.as_deref(), SHIPPED), TEMPLATES)
         }
     }

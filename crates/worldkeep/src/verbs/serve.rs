@@ -58,7 +58,7 @@ pub(super) fn run(global: &Global, flags_given: &Serve) -> Result<(), Failure> {
         .build()
         .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
     let ended = runtime.block_on(serve(global, settings));
-    // What still runs after the wait is cut off; the store's log is on disk already.
+    // Tasks that still run after the wait are cut off; the store's log is on disk already.
     runtime.shutdown_timeout(Duration::from_millis(200));
     ended
 }
@@ -233,7 +233,7 @@ async fn check_exposure(
     )))
 }
 
-/// What was found, what will hurt, and the three lines.
+/// Prints the store's facts, its warnings, and the addresses to use.
 fn announce(listener: Option<&TcpListener>, door: Option<&link::RespListener>, status: &Status) {
     let kind = match status.kind {
         Kind::Embedded => "embedded engine",
@@ -277,8 +277,8 @@ fn notify(state: &str) {
     }
 }
 
-/// The first signal stops in good order, the second at once. They are heard by a thread that does nothing else: whatever
-/// keeps the others busy, a stop is heard.
+/// Stops in good order at the first signal, at once at the second. A thread that does nothing else
+/// hears the signals, so a stop is heard however busy the others are.
 fn signals(stop: CancellationToken) -> Result<(), Failure> {
     let cannot = |error| Failure::failed(format!("cannot listen for signals: {}", plain(&error)));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

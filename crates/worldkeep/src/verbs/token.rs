@@ -57,7 +57,8 @@ const COLUMNS: &[Column] = &[
     }),
 ];
 
-/// What a token holds of one kind: a list, or all, or none of it where the other kind limits it.
+/// The things of one kind that a token may use: a list, or all, or none when the other kind limits
+/// it.
 fn held(token: &Value, kind: &str, other: &str) -> String {
     match (token[kind].is_array(), token[other].is_array()) {
         (true, _) => list(&token[kind]),

@@ -1,12 +1,13 @@
-//! What the verbs of reactors and monsters share: headers that choose the tenant, paths of fields, lists of
-//! JSON:API that are followed over their pages, destroying, teardown and showing a catalogue.
+//! Helpers that the verbs of reactors and monsters share: headers that choose the tenant, paths of
+//! fields, lists of JSON:API that are followed over their pages, destroying, teardown and showing a
+//! catalogue.
 
-use field::{Catalogue, CatalogueError, Field, Template};
+use field::{Catalogue, CatalogueError, Field, FileKind, Template};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cli::Global;
-use crate::cli::worlds::{FieldFlags, TenantFlags};
+use crate::cli::worlds::{FieldFlags, TemplateVerb, TenantFlags};
 use crate::exit::Failure;
 use crate::remote::{self, Ask, Remote};
 use crate::view::{self, Column, Show, text};
@@ -83,7 +84,7 @@ pub(super) fn done(
     Ok(())
 }
 
-/// What a module keeps, in the words of its paths and sentences.
+/// The things that a module keeps, in the words of its paths and sentences.
 #[derive(Clone, Copy)]
 pub(super) struct Things {
     /// Such as `monster`.
@@ -121,6 +122,34 @@ impl Things {
         };
         remote::run(global, &[], &Ask::delete(format!("/api/{many}")), &Show::Says(&says))
     }
+}
+
+/// Checks files of templates, or prints their schema; needs no server.
+pub(super) fn template_verb(
+    global: &Global,
+    verb: &TemplateVerb,
+    title: &str,
+    kinds: &[FileKind],
+) -> Result<(), Failure> {
+    let TemplateVerb::Check { paths } = verb else {
+        print::json(&field::schema(title, kinds));
+        return Ok(());
+    };
+    let mut wrong = Vec::new();
+    for path in paths {
+        let file = path.display();
+        match field::check_files(path, kinds) {
+            Ok((count, kind)) if global.json => {
+                print::json(&json!({"file": file.to_string(), "kind": kind, "templates": count}));
+            }
+            Ok((count, kind)) => print::line(format!("{file}: {count} {kind}, nothing is wrong")),
+            Err(CatalogueError(problems)) => wrong.extend(problems),
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::failed(CatalogueError(wrong).to_string()))
 }
 
 /// Shows a catalogue; needs no server.

@@ -69,3 +69,43 @@ fn monster_templates_need_no_server_and_faults_have_their_line() {
     let (code, _, err) = told(&run(&["monsters", "templates", "--catalogue", &path]));
     assert!(code == 1 && err.contains("mine.json:3: missing field `hp`"), "{err}");
 }
+
+#[test]
+fn files_of_templates_are_checked_and_have_a_schema() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let file = dir.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        file.display().to_string()
+    };
+    let good = write("good.json", "{\"format\":1,\"skills\":[{\"id\":100,\"level\":1}]}");
+    let bad = write(
+        "bad.json",
+        "{\"$schema\":\"x\",\"format\":1,\"monsters\":[\n{\"id\":1,\"name\":\"a\",\"hp\":1,\n\"skills\":[{\"id\":100,\"level\":\"one\"}]}]}",
+    );
+    let (code, out, err) = told(&run(&["monsters", "templates", "check", &good]));
+    assert!(code == 0 && out.contains("1 skills, nothing is wrong"), "{out} {err}");
+    let (code, out, err) = told(&run(&["monsters", "templates", "check", &good, &bad]));
+    assert!(code == 1 && out.contains("good.json"), "{out}");
+    assert!(err.contains("bad.json:3: `skills[0].level`: invalid type: string"), "{err}");
+    for (module, lists) in [("monsters", &["monsters", "skills"][..]), ("reactors", &["reactors"])]
+    {
+        let (code, out, _) = told(&run(&[module, "templates", "schema"]));
+        let schema: Value = serde_json::from_str(&out).unwrap();
+        assert!(code == 0 && schema["additionalProperties"] == false, "{out}");
+        for list in lists {
+            assert_eq!(schema["properties"][list]["type"], "array", "{out}");
+        }
+        kept(&format!("{module}.schema.json"), &out);
+    }
+}
+
+/// The schema in `docs/` is what the program prints.
+fn kept(name: &str, text: &str) {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&file, text).unwrap();
+    }
+    let now = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(now == text, "docs/{name} is not up to date: run this test with UPDATE_EXPECT=1");
+}

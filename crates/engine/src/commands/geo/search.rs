@@ -5,20 +5,20 @@
 use std::cmp::Ordering;
 
 use crate::data::Zset;
-use crate::data::geohash::{Cell, EARTH_RADIUS, Place, STEP_MAX, to_degrees, to_radians};
+use crate::data::geohash::{Cell, EARTH_RADIUS, GeoPoint, STEP_MAX, to_degrees, to_radians};
 use crate::data::zset::ScoreBound;
 
-/// What is searched, in the caller's unit.
+/// The form of the searched area, in the caller's unit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Form {
     Circle { radius: f64 },
     Box { width: f64, height: f64 },
 }
 
-/// What is searched and where.
+/// The searched area: its form around a centre.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
-    pub(crate) center: Place,
+    pub(crate) center: GeoPoint,
     pub(crate) form: Form,
     /// Metres in the caller's unit.
     pub(crate) unit: f64,
@@ -29,20 +29,20 @@ pub(crate) struct Shape {
 pub(crate) struct Hit<'z> {
     pub(crate) member: &'z [u8],
     pub(crate) score: f64,
-    pub(crate) place: Place,
+    pub(crate) place: GeoPoint,
     /// Metres from the centre.
     pub(crate) distance: f64,
 }
 
 impl Shape {
     /// The distance of a place inside.
-    fn distance_inside(&self, place: Place) -> Option<f64> {
+    fn distance_inside(&self, place: GeoPoint) -> Option<f64> {
         let center = self.center;
         // A distance that is no number counts as inside.
         let outside = match self.form {
             Form::Circle { radius } => center.distance(place) > radius * self.unit,
             Form::Box { width, height } => {
-                let level = Place { latitude: place.latitude, ..center };
+                let level = GeoPoint { latitude: place.latitude, ..center };
                 place.latitude_distance(center) > height * self.unit / 2.0
                     || place.distance(level) > width * self.unit / 2.0
             }
@@ -56,7 +56,7 @@ impl Shape {
             Form::Circle { radius } => (self.unit * radius, self.unit * radius),
             Form::Box { width, height } => (self.unit * (width / 2.0), self.unit * (height / 2.0)),
         };
-        let Place { longitude, latitude } = self.center;
+        let GeoPoint { longitude, latitude } = self.center;
         let north = to_degrees(height / EARTH_RADIUS);
         // The side nearer to the pole is the one that needs more degrees.
         let wide_at = if latitude < 0.0 { latitude - north } else { latitude + north };
@@ -135,7 +135,7 @@ impl Shape {
                 if full(&hits) {
                     return hits;
                 }
-                let place = Place::from_score(score);
+                let place = GeoPoint::from_score(score);
                 if let Some(distance) = self.distance_inside(place) {
                     hits.push(Hit { member, score, place, distance });
                 }
@@ -161,8 +161,8 @@ pub(crate) fn sort(hits: &mut [Hit<'_>], far_first: bool, wanted: usize) {
     }
 }
 
-/// Quicksort that leaves alone what is behind the first `wanted`. Where equals end up, and hence which of them are
-/// among the first, follows from its pivots: they are those of Redis.
+/// Quicksort of the first `wanted` items alone. The order of equal items, and hence which of them
+/// are among the first, follows from the pivots, which are those of Redis.
 fn sort_first<T>(items: &mut [T], wanted: usize, order: impl Fn(&T, &T) -> Ordering) {
     let mut todo = vec![(0, items.len())];
     while let Some((start, end)) = todo.pop() {

@@ -27,9 +27,9 @@ struct Claim<'a> {
     last_id: Id,
 }
 
-/// What a claim did, for events and log.
+/// The effects of a claim, for events and log.
 #[derive(Default)]
-struct Done {
+struct ClaimResult {
     created: bool,
     log: Vec<(Id, Pending)>,
     n: usize,
@@ -95,7 +95,7 @@ fn claim_one(
     id: Id,
     claim: &Claim<'_>,
     now: i64,
-    done: &mut Done,
+    done: &mut ClaimResult,
 ) {
     let group = stream.groups.get_mut(claim.group).expect("found before");
     let old = group.pending.get(&id);
@@ -134,7 +134,7 @@ fn xclaim(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     let group = stream.groups.get_mut(claim.group).expect("found above");
     let moved = claim.last_id > group.last_id;
     group.last_id = group.last_id.max(claim.last_id);
-    let mut done = Done::default();
+    let mut done = ClaimResult::default();
     let mark = cx.out.begin_array();
     for id in ids {
         if stream.entries.get(id).is_some() {
@@ -159,7 +159,7 @@ fn xclaim(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
     Ok(())
 }
 
-fn finish(cx: &mut Ctx<'_>, key: &[u8], group: &[u8], last: Id, done: &Done) {
+fn finish(cx: &mut Ctx<'_>, key: &[u8], group: &[u8], last: Id, done: &ClaimResult) {
     cx.core.dirty += done.log.len() as u64 + u64::from(done.created);
     if done.created {
         cx.core.notify(class::STREAM, "xgroup-createconsumer", key);
@@ -203,7 +203,7 @@ fn xautoclaim(cx: &mut Ctx<'_>, argv: &[&[u8]]) -> Outcome {
         last_id: Id::ZERO,
     };
     let stream = cx.core.stream_mut(key)?.expect("found above");
-    let (mut done, mut deleted) = (Done::default(), Vec::new());
+    let (mut done, mut deleted) = (ClaimResult::default(), Vec::new());
     let mut claimed = Out::new(cx.out.resp3);
     let mut tries = count.saturating_mul(TRIES_FOR_ONE);
     let mut at = Some(start);

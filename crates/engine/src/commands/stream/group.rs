@@ -25,7 +25,7 @@ const NO_STREAM: ReplyError = ReplyError::fixed(
     "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM option to create an empty stream automatically.",
 );
 
-/// What a wrong option of a subcommand is told.
+/// The error for a wrong option of a subcommand.
 pub(crate) fn bad_subcommand(command: &str, sub: &[u8]) -> ReplyError {
     let text = [
         &b"ERR unknown subcommand or wrong number of arguments for '"[..],
@@ -43,13 +43,13 @@ pub(crate) fn no_such_group(key: &[u8], group: &[u8]) -> ReplyError {
     ReplyError(text.concat().into())
 }
 
-struct Options {
+struct GroupArgs {
     make: bool,
     entries_read: Option<i64>,
 }
 
-fn options(argv: &[&[u8]], may_make: bool) -> Result<Options, ReplyError> {
-    let mut found = Options { make: false, entries_read: None };
+fn options(argv: &[&[u8]], may_make: bool) -> Result<GroupArgs, ReplyError> {
+    let mut found = GroupArgs { make: false, entries_read: None };
     let mut rest = &argv[5..];
     while let Some((word, tail)) = rest.split_first() {
         if may_make && is(word, "MKSTREAM") {

@@ -32,7 +32,7 @@ enum Wait {
     Until(Option<i64>),
 }
 
-struct Wanted<'a> {
+struct ReadArgs<'a> {
     wait: Wait,
     count: usize,
     group: Option<(&'a [u8], &'a [u8])>,
@@ -46,7 +46,7 @@ struct Wanted<'a> {
 enum From {
     /// Entries after this one; for a group, those already delivered to the consumer.
     After(Id),
-    /// What the group has not yet seen.
+    /// Entries that the group has not yet seen.
     New,
 }
 
@@ -54,9 +54,9 @@ fn parse<'a>(
     cx: &Ctx<'_>,
     argv: &'a [&'a [u8]],
     for_group: bool,
-) -> Result<Wanted<'a>, ReplyError> {
+) -> Result<ReadArgs<'a>, ReplyError> {
     let mut wanted =
-        Wanted { wait: Wait::No, count: 0, group: None, no_ack: false, keys: &[], ids: &[] };
+        ReadArgs { wait: Wait::No, count: 0, group: None, no_ack: false, keys: &[], ids: &[] };
     let mut at = 1;
     while at < argv.len() {
         let (word, more) = (argv[at], argv.len() - 1 - at);
@@ -134,7 +134,7 @@ pub(crate) fn no_group(key: &[u8], group: &[u8], more: &str) -> ReplyError {
 }
 
 /// Checks that each stream can be read, and resolves each id.
-fn resolve(cx: &mut Ctx<'_>, wanted: &Wanted<'_>) -> Result<Vec<From>, ReplyError> {
+fn resolve(cx: &mut Ctx<'_>, wanted: &ReadArgs<'_>) -> Result<Vec<From>, ReplyError> {
     let mut all = Vec::with_capacity(wanted.ids.len());
     let retrying = cx.core.retrying;
     for (key, id) in wanted.keys.iter().zip(wanted.ids) {
@@ -257,7 +257,7 @@ fn serve_group(
     key: &[u8],
     (group_name, consumer): (&[u8], &[u8]),
     from: From,
-    wanted: &Wanted<'_>,
+    wanted: &ReadArgs<'_>,
 ) -> bool {
     let (now, retrying) = (cx.core.now, cx.core.retrying);
     let Ok(Some(stream)) = cx.core.stream_mut(key) else { return false };
@@ -292,7 +292,7 @@ fn serve_group(
     true
 }
 
-/// What was delivered to this consumer before and is still pending.
+/// Writes the entries that were delivered to this consumer before and are still pending.
 fn history(
     out: &mut Out,
     stream: &mut Stream,
@@ -323,13 +323,13 @@ fn history(
     }
 }
 
-/// What the group has not seen yet.
+/// Writes the entries that the group has not seen yet.
 fn deliver(
     out: &mut Out,
     stream: &mut Stream,
     group: &[u8],
     consumer: &Arc<[u8]>,
-    wanted: &Wanted<'_>,
+    wanted: &ReadArgs<'_>,
     now: i64,
     log: &mut Vec<(Id, Pending)>,
 ) {

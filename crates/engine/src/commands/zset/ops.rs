@@ -48,7 +48,7 @@ impl Aggregate {
     }
 }
 
-struct Asked<'a> {
+struct CombineArgs<'a> {
     keys: &'a [&'a [u8]],
     weights: Vec<f64>,
     aggregate: Aggregate,
@@ -62,7 +62,7 @@ fn parse<'a>(
     op: Op,
     storing: bool,
     command: &str,
-) -> Result<Asked<'a>, ReplyError> {
+) -> Result<CombineArgs<'a>, ReplyError> {
     let n = int(args[0])?;
     let Some(n) = usize::try_from(n).ok().filter(|n| *n > 0) else {
         return Err(ReplyError::new(format!(
@@ -72,7 +72,7 @@ fn parse<'a>(
     let keys = args[1..].get(..n).ok_or(SYNTAX)?;
     sources(core, keys)?;
     let mut asked =
-        Asked { keys, weights: vec![1.0; n], aggregate: Aggregate::Sum, with_scores: false };
+        CombineArgs { keys, weights: vec![1.0; n], aggregate: Aggregate::Sum, with_scores: false };
     let mut rest = &args[1 + n..];
     while let [word, tail @ ..] = rest {
         if op != Op::Diff && is(word, "WEIGHTS") && tail.len() >= n {
@@ -104,48 +104,50 @@ fn parse<'a>(
 
 /// A sorted set, or a set whose members all have score 1.
 #[derive(Clone, Copy)]
-enum Source<'a> {
+enum CombineSource<'a> {
     Empty,
     Zset(&'a Zset),
     Set(&'a Set),
 }
 
-impl Source<'_> {
+impl CombineSource<'_> {
     fn len(self) -> usize {
         match self {
-            Source::Empty => 0,
-            Source::Zset(zset) => zset.len(),
-            Source::Set(set) => set.len(),
+            CombineSource::Empty => 0,
+            CombineSource::Zset(zset) => zset.len(),
+            CombineSource::Set(set) => set.len(),
         }
     }
 
     fn score(self, member: &[u8]) -> Option<f64> {
         match self {
-            Source::Empty => None,
-            Source::Zset(zset) => zset.score(member),
-            Source::Set(set) => set.contains(member).then_some(1.0),
+            CombineSource::Empty => None,
+            CombineSource::Zset(zset) => zset.score(member),
+            CombineSource::Set(set) => set.contains(member).then_some(1.0),
         }
     }
 
     fn each(self, mut visit: impl FnMut(&[u8], f64)) {
         match self {
-            Source::Empty => {}
-            Source::Zset(zset) => zset.iter().for_each(|(member, score)| visit(member, score)),
-            Source::Set(set) => set.iter().for_each(|member| visit(&member.to_text(), 1.0)),
+            CombineSource::Empty => {}
+            CombineSource::Zset(zset) => {
+                zset.iter().for_each(|(member, score)| visit(member, score));
+            }
+            CombineSource::Set(set) => set.iter().for_each(|member| visit(&member.to_text(), 1.0)),
         }
     }
 }
 
-fn sources<'a>(core: &'a mut Core, keys: &[&[u8]]) -> Result<Vec<Source<'a>>, ReplyError> {
+fn sources<'a>(core: &'a mut Core, keys: &[&[u8]]) -> Result<Vec<CombineSource<'a>>, ReplyError> {
     for key in keys {
         core.read(key);
     }
     let db = &core.dbs[core.db].keys;
     keys.iter()
         .map(|key| match db.get(key) {
-            None => Ok(Source::Empty),
-            Some(Value::Zset(zset)) => Ok(Source::Zset(zset)),
-            Some(Value::Set(set)) => Ok(Source::Set(set)),
+            None => Ok(CombineSource::Empty),
+            Some(Value::Zset(zset)) => Ok(CombineSource::Zset(zset)),
+            Some(Value::Set(set)) => Ok(CombineSource::Set(set)),
             Some(_) => Err(WRONG_TYPE),
         })
         .collect()
@@ -158,11 +160,11 @@ fn weighted(score: f64, weight: f64) -> f64 {
 
 /// In the large form: the small one drops the sign of zero, which a result keeps that is only shown or is large in
 /// the end.
-fn combine(core: &mut Core, asked: &Asked<'_>, op: Op) -> Result<Zset, ReplyError> {
+fn combine(core: &mut Core, asked: &CombineArgs<'_>, op: Op) -> Result<Zset, ReplyError> {
     let limits = Limits { zset_max_listpack_entries: 0, ..core.config.limits };
     let sources = sources(core, asked.keys)?;
     let mut result = Zset::new();
-    let mut inputs: Vec<(Source<'_>, f64)> =
+    let mut inputs: Vec<(CombineSource<'_>, f64)> =
         sources.into_iter().zip(asked.weights.iter().copied()).collect();
     match op {
         Op::Union => {

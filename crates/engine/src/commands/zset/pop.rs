@@ -51,7 +51,7 @@ fn take(
     let waiting = cx.core.retrying;
     let zset = match cx.core.zset_mut(key) {
         Ok(Some(zset)) => zset,
-        // Who waits goes on waiting for a key of another type.
+        // A waiting client goes on waiting at a key of another type.
         Err(error) if !waiting => return Err(error),
         _ => return Ok(Vec::new()),
     };

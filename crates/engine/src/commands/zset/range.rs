@@ -46,7 +46,7 @@ enum Ends<'a> {
     Names(LexBound<'a>, LexBound<'a>),
 }
 
-struct Asked<'a> {
+struct RangeArgs<'a> {
     ends: Ends<'a>,
     reverse: bool,
     with_scores: bool,
@@ -87,7 +87,7 @@ fn parse<'a>(
     at: usize,
     fixed: Option<By>,
     reverse: bool,
-) -> Result<Asked<'a>, ReplyError> {
+) -> Result<RangeArgs<'a>, ReplyError> {
     let mut by = fixed.unwrap_or(By::Rank);
     let (mut reverse, mut with_scores, mut limited) = (reverse, false, false);
     let (mut offset, mut limit) = (0, -1);
@@ -125,7 +125,7 @@ fn parse<'a>(
         (true, By::Score | By::Lex) => (argv[at + 1], argv[at]),
         _ => (argv[at], argv[at + 1]),
     };
-    Ok(Asked { ends: ends(by, min, max)?, reverse, with_scores, offset, limit })
+    Ok(RangeArgs { ends: ends(by, min, max)?, reverse, with_scores, offset, limit })
 }
 
 /// Ranks with negative positions, from the lowest.
@@ -142,7 +142,7 @@ fn ranks(zset: &Zset, ends: &Ends<'_>) -> Range<usize> {
 }
 
 /// The members asked for, in order.
-fn select<'z>(zset: &'z Zset, asked: &Asked<'_>) -> Vec<(&'z [u8], f64)> {
+fn select<'z>(zset: &'z Zset, asked: &RangeArgs<'_>) -> Vec<(&'z [u8], f64)> {
     let mut range = match asked.ends {
         Ends::Ranks(start, end) if asked.reverse => {
             let range = rank_range(start, end, zset.len());
@@ -162,7 +162,7 @@ fn select<'z>(zset: &'z Zset, asked: &Asked<'_>) -> Vec<(&'z [u8], f64)> {
     }
 }
 
-fn read(cx: &mut Ctx<'_>, key: &[u8], asked: &Asked<'_>) -> Outcome {
+fn read(cx: &mut Ctx<'_>, key: &[u8], asked: &RangeArgs<'_>) -> Outcome {
     match cx.core.zset(key)? {
         None => cx.out.array(0),
         Some(zset) => cx.out.scored(&select(zset, asked), asked.with_scores),

@@ -19,13 +19,13 @@ pub(crate) fn is_whole(payload: &[u8]) -> bool {
 /// The value of a payload whose checksum is right. `None` for one that is no value.
 pub(crate) fn value(payload: &[u8], limits: &Limits) -> Option<Value> {
     let body = payload.get(..payload.len().checked_sub(10)?)?;
-    let mut reader = Reader { rest: body };
+    let mut reader = RdbReader { rest: body };
     let kind = reader.byte()?;
     let value = reader.value(kind, limits)?;
     reader.rest.is_empty().then_some(value)
 }
 
-struct Reader<'a> {
+struct RdbReader<'a> {
     rest: &'a [u8],
 }
 
@@ -35,7 +35,7 @@ enum Length {
     Encoded(u8),
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RdbReader<'a> {
     fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(len)?;
         self.rest = rest;
@@ -300,7 +300,7 @@ fn intset(bytes: &[u8], limits: &Limits) -> Option<Value> {
 
 /// Unpacks LZF: runs of literal bytes, and copies of what came before.
 fn unpack_lzf(packed: &[u8], len: usize) -> Option<Vec<u8>> {
-    let mut reader = Reader { rest: packed };
+    let mut reader = RdbReader { rest: packed };
     let mut out = Vec::new();
     while let Some(control) = reader.byte() {
         let control = usize::from(control);

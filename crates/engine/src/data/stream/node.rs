@@ -17,7 +17,7 @@ pub(super) struct Node {
     pub(super) last: Id,
     pub(super) live: u32,
     pub(super) deleted: u32,
-    /// Where the first entry begins, after the fields of the first.
+    /// The offset of the first entry, behind the field names of the node's first entry.
     pub(super) start: u32,
     pub(super) bytes: Vec<u8>,
 }
@@ -28,7 +28,7 @@ pub struct Entry<'a> {
     pub id: Id,
     node: &'a Node,
     same: bool,
-    /// Where its fields and values begin.
+    /// The offset of the entry's fields and values.
     at: usize,
     pairs: usize,
 }
@@ -151,7 +151,7 @@ impl Node {
         Head { id, flags, at, pairs }
     }
 
-    /// Where the entry after `head` begins.
+    /// The offset of the entry after `head`.
     pub(super) fn after(&self, head: &Head) -> usize {
         let parts = if head.flags & SAME_FIELDS != 0 { head.pairs } else { 2 * head.pairs };
         listpack::skip(&self.bytes, head.at, parts + 1).expect(WHOLE)
@@ -162,7 +162,7 @@ impl Node {
         Entry { id: head.id, node: self, same, at: head.at, pairs: head.pairs }
     }
 
-    /// Where each entry begins with its head, deleted ones included.
+    /// The offset and the head of each entry, deleted ones included.
     pub(super) fn heads(&self) -> impl Iterator<Item = (usize, Head)> {
         let mut at = self.start as usize;
         std::iter::from_fn(move || {

@@ -2,7 +2,7 @@
 //! members at all times.
 
 use super::super::Table;
-use super::super::order::{Item, Order, Place};
+use super::super::order::{Item, Order, OrderPosition};
 use super::{Outcome, compare};
 
 #[derive(Clone, Default)]
@@ -17,7 +17,7 @@ impl Large {
     }
 
     /// The place of a pair, or where it would be.
-    pub(super) fn seek(&self, score: f64, member: &[u8]) -> Place {
+    pub(super) fn seek(&self, score: f64, member: &[u8]) -> OrderPosition {
         self.order.seek(|item| {
             item.score < score || (item.score == score && self.member(item.slot) < member)
         })

@@ -21,7 +21,7 @@ impl<'a> Iterator for Pairs<'a> {
     }
 }
 
-/// Where the pair of `member` starts and ends, and its score.
+/// The start and the end of a member's pair, and its score.
 pub(super) fn locate(bytes: &[u8], member: &[u8]) -> Option<(usize, usize, f64)> {
     let mut pairs = Pairs { bytes, at: 0 };
     loop {

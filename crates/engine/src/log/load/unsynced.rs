@@ -1,13 +1,14 @@
-//! Tells an end that was never synced, which a machine without power may spoil, from damage in what was promised.
+//! Tells an end of the log that was never synced, which a loss of power may spoil, from damage in
+//! the part that was promised to be on the disk.
 
 use std::io::{Read, Seek as _, SeekFrom};
 
 use memchr::memchr;
 
-use super::{LoadError, READ, Reader};
+use super::{LoadError, LogReader, READ};
 use crate::log::file::{CLAIM, claim_line, read_claim};
 
-impl Reader<'_> {
+impl LogReader<'_> {
     /// Damage that lies wholly behind what was ever synced is the work of a machine that died.
     pub(super) fn unless_unsynced(&mut self, damage: LoadError) -> LoadError {
         match damage {

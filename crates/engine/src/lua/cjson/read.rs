@@ -16,15 +16,15 @@ pub(super) fn decode(lua: &Lua, config: Config, args: &[Value]) -> mlua::Result<
         let mut decoder = Decoder { lua, config, data, pos: 0, text: Vec::new() };
         let value = decoder.document()?;
         let token = decoder.next();
-        if !matches!(token.kind, Kind::End) {
+        if !matches!(token.kind, TokenKind::End) {
             return Err(decoder.unexpected("the end", &token));
         }
         Ok(value)
     })
 }
 
-/// What the tokenizer found; the text of a string is left in `Decoder::text`.
-enum Kind {
+/// A token; the text of a string is left in `Decoder::text`.
+enum TokenKind {
     ObjectBegin,
     ObjectEnd,
     ArrayBegin,
@@ -40,12 +40,12 @@ enum Kind {
 }
 
 struct Token {
-    kind: Kind,
+    kind: TokenKind,
     at: usize,
 }
 
 /// A container being filled.
-enum Open {
+enum OpenContainer {
     Array(Table, usize),
     Object(Table, mlua::LuaString),
 }
@@ -66,18 +66,18 @@ impl Decoder<'_> {
 
     fn unexpected(&self, wanted: &str, token: &Token) -> mlua::Error {
         let found = match token.kind {
-            Kind::ObjectBegin => "T_OBJ_BEGIN",
-            Kind::ObjectEnd => "T_OBJ_END",
-            Kind::ArrayBegin => "T_ARR_BEGIN",
-            Kind::ArrayEnd => "T_ARR_END",
-            Kind::String => "T_STRING",
-            Kind::Number(_) => "T_NUMBER",
-            Kind::Boolean(_) => "T_BOOLEAN",
-            Kind::Null => "T_NULL",
-            Kind::Colon => "T_COLON",
-            Kind::Comma => "T_COMMA",
-            Kind::End => "T_END",
-            Kind::Error(reason) => reason,
+            TokenKind::ObjectBegin => "T_OBJ_BEGIN",
+            TokenKind::ObjectEnd => "T_OBJ_END",
+            TokenKind::ArrayBegin => "T_ARR_BEGIN",
+            TokenKind::ArrayEnd => "T_ARR_END",
+            TokenKind::String => "T_STRING",
+            TokenKind::Number(_) => "T_NUMBER",
+            TokenKind::Boolean(_) => "T_BOOLEAN",
+            TokenKind::Null => "T_NULL",
+            TokenKind::Colon => "T_COLON",
+            TokenKind::Comma => "T_COMMA",
+            TokenKind::End => "T_END",
+            TokenKind::Error(reason) => reason,
         };
         let place = token.at + 1;
         raise::error(self.lua, format!("Expected {wanted} but found {found} at character {place}"))
@@ -85,33 +85,33 @@ impl Decoder<'_> {
 
     /// One value with everything inside it, without recursion.
     fn document(&mut self) -> mlua::Result<Value> {
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<OpenContainer> = Vec::new();
         let mut token = self.next();
         loop {
             let mut done = match token.kind {
-                Kind::String => Value::String(self.lua.create_string(&self.text)?),
-                Kind::Number(number) => Value::Number(number),
-                Kind::Boolean(on) => Value::Boolean(on),
-                Kind::Null => Value::NULL,
-                Kind::ObjectBegin => {
+                TokenKind::String => Value::String(self.lua.create_string(&self.text)?),
+                TokenKind::Number(number) => Value::Number(number),
+                TokenKind::Boolean(on) => Value::Boolean(on),
+                TokenKind::Null => Value::NULL,
+                TokenKind::ObjectBegin => {
                     let table = self.descend(open.len() + 1)?;
                     token = self.next();
-                    if matches!(token.kind, Kind::ObjectEnd) {
+                    if matches!(token.kind, TokenKind::ObjectEnd) {
                         Value::Table(table)
                     } else {
                         let key = self.key(&token)?;
-                        open.push(Open::Object(table, key));
+                        open.push(OpenContainer::Object(table, key));
                         token = self.next();
                         continue;
                     }
                 }
-                Kind::ArrayBegin => {
+                TokenKind::ArrayBegin => {
                     let table = self.descend(open.len() + 1)?;
                     token = self.next();
-                    if matches!(token.kind, Kind::ArrayEnd) {
+                    if matches!(token.kind, TokenKind::ArrayEnd) {
                         Value::Table(table)
                     } else {
-                        open.push(Open::Array(table, 1));
+                        open.push(OpenContainer::Array(table, 1));
                         continue;
                     }
                 }
@@ -121,34 +121,37 @@ impl Decoder<'_> {
             loop {
                 let Some(container) = open.last_mut() else { return Ok(done) };
                 match container {
-                    Open::Array(table, next) => {
+                    OpenContainer::Array(table, next) => {
                         table.raw_set(*next, done)?;
                         *next += 1;
                     }
-                    Open::Object(table, key) => table.raw_set(&*key, done)?,
+                    OpenContainer::Object(table, key) => table.raw_set(&*key, done)?,
                 }
                 token = self.next();
                 match (&mut *container, &token.kind) {
-                    (Open::Array(..), Kind::ArrayEnd) | (Open::Object(..), Kind::ObjectEnd) => {}
-                    (Open::Array(..), Kind::Comma) => {
+                    (OpenContainer::Array(..), TokenKind::ArrayEnd)
+                    | (OpenContainer::Object(..), TokenKind::ObjectEnd) => {}
+                    (OpenContainer::Array(..), TokenKind::Comma) => {
                         token = self.next();
                         break;
                     }
-                    (Open::Object(_, key), Kind::Comma) => {
+                    (OpenContainer::Object(_, key), TokenKind::Comma) => {
                         token = self.next();
                         *key = self.key(&token)?;
                         token = self.next();
                         break;
                     }
-                    (Open::Array(..), _) => {
+                    (OpenContainer::Array(..), _) => {
                         return Err(self.unexpected("comma or array end", &token));
                     }
-                    (Open::Object(..), _) => {
+                    (OpenContainer::Object(..), _) => {
                         return Err(self.unexpected("comma or object end", &token));
                     }
                 }
                 done = match open.pop() {
-                    Some(Open::Array(table, _) | Open::Object(table, _)) => Value::Table(table),
+                    Some(OpenContainer::Array(table, _) | OpenContainer::Object(table, _)) => {
+                        Value::Table(table)
+                    }
                     None => return Ok(Value::Nil),
                 };
             }
@@ -168,12 +171,12 @@ impl Decoder<'_> {
 
     /// The key in `token`, and the colon behind it.
     fn key(&mut self, token: &Token) -> mlua::Result<mlua::LuaString> {
-        if !matches!(token.kind, Kind::String) {
+        if !matches!(token.kind, TokenKind::String) {
             return Err(self.unexpected("object key string", token));
         }
         let key = self.lua.create_string(&self.text)?;
         let colon = self.next();
-        if !matches!(colon.kind, Kind::Colon) {
+        if !matches!(colon.kind, TokenKind::Colon) {
             return Err(self.unexpected("colon", &colon));
         }
         Ok(key)
@@ -186,30 +189,30 @@ impl Decoder<'_> {
         let at = self.pos;
         let rest = self.data.get(at..).unwrap_or_default();
         let (kind, length) = match self.byte(at) {
-            b'{' => (Kind::ObjectBegin, 1),
-            b'}' => (Kind::ObjectEnd, 1),
-            b'[' => (Kind::ArrayBegin, 1),
-            b']' => (Kind::ArrayEnd, 1),
-            b',' => (Kind::Comma, 1),
-            b':' => (Kind::Colon, 1),
-            0 => (Kind::End, 0),
+            b'{' => (TokenKind::ObjectBegin, 1),
+            b'}' => (TokenKind::ObjectEnd, 1),
+            b'[' => (TokenKind::ArrayBegin, 1),
+            b']' => (TokenKind::ArrayEnd, 1),
+            b',' => (TokenKind::Comma, 1),
+            b':' => (TokenKind::Colon, 1),
+            0 => (TokenKind::End, 0),
             b'"' => return self.string(),
             b'-' | b'0'..=b'9' => {
                 if self.config.decode_invalid == 0 && is_invalid_number(rest) {
-                    (Kind::Error("invalid number"), 0)
+                    (TokenKind::Error("invalid number"), 0)
                 } else {
                     read_number(rest)
                 }
             }
-            b't' if rest.starts_with(b"true") => (Kind::Boolean(true), 4),
-            b'f' if rest.starts_with(b"false") => (Kind::Boolean(false), 5),
-            b'n' if rest.starts_with(b"null") => (Kind::Null, 4),
+            b't' if rest.starts_with(b"true") => (TokenKind::Boolean(true), 4),
+            b'f' if rest.starts_with(b"false") => (TokenKind::Boolean(false), 5),
+            b'n' if rest.starts_with(b"null") => (TokenKind::Null, 4),
             b'i' | b'I' | b'n' | b'N' | b'+'
                 if self.config.decode_invalid != 0 && is_invalid_number(rest) =>
             {
                 read_number(rest)
             }
-            _ => (Kind::Error("invalid token"), 0),
+            _ => (TokenKind::Error("invalid token"), 0),
         };
         self.pos += length;
         Token { kind, at }
@@ -228,7 +231,7 @@ impl Decoder<'_> {
             match self.byte(self.pos) {
                 b'"' => {
                     self.pos += 1;
-                    return Token { kind: Kind::String, at };
+                    return Token { kind: TokenKind::String, at };
                 }
                 b'\\' => {
                     let plain = match self.byte(self.pos + 1) {
@@ -255,7 +258,7 @@ impl Decoder<'_> {
     }
 
     fn failed(&self, reason: &'static str) -> Token {
-        Token { kind: Kind::Error(reason), at: self.pos }
+        Token { kind: TokenKind::Error(reason), at: self.pos }
     }
 
     fn hex4(&self, at: usize) -> Option<u32> {
@@ -287,10 +290,10 @@ impl Decoder<'_> {
     }
 }
 
-fn read_number(rest: &[u8]) -> (Kind, usize) {
+fn read_number(rest: &[u8]) -> (TokenKind, usize) {
     match number::read_number(rest) {
-        (_, 0) => (Kind::Error("invalid number"), 0),
-        (value, length) => (Kind::Number(value), length),
+        (_, 0) => (TokenKind::Error("invalid number"), 0),
+        (value, length) => (TokenKind::Number(value), length),
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) fn encode(
 }
 
 /// A table being written.
-enum Frame {
+enum WriteFrame {
     Array {
         table: Table,
         next: i32,
@@ -55,11 +55,11 @@ impl Encoder<'_> {
         while let Some(frame) = open.last_mut() {
             self.meter.step(self.out.len())?;
             match frame {
-                Frame::Array { next, length, .. } if *next > *length => {
+                WriteFrame::Array { next, length, .. } if *next > *length => {
                     self.out.push(b']');
                     open.pop();
                 }
-                Frame::Array { table, next, .. } => {
+                WriteFrame::Array { table, next, .. } => {
                     if *next > 1 {
                         self.out.push(b',');
                     }
@@ -70,7 +70,7 @@ impl Encoder<'_> {
                         scalar => self.scalar(&scalar)?,
                     }
                 }
-                Frame::Object { rest, after } => {
+                WriteFrame::Object { rest, after } => {
                     self.out.append(after);
                     match rest.next() {
                         Some((inner, text)) => {
@@ -149,7 +149,7 @@ impl Encoder<'_> {
 
     /// Begins a table: an array, or an object of which the part before its first inner table is
     /// written at once.
-    fn enter(&mut self, open: &mut Vec<Frame>, table: &Table) -> mlua::Result<()> {
+    fn enter(&mut self, open: &mut Vec<WriteFrame>, table: &Table) -> mlua::Result<()> {
         let depth = i32::try_from(open.len()).unwrap_or(i32::MAX).saturating_add(1);
         if depth > self.config.encode_max_depth.min(DEEPEST) {
             let text = format!("Cannot serialise, excessive nesting ({depth})");
@@ -158,11 +158,11 @@ impl Encoder<'_> {
         match self.array_length(table)? {
             Some(length) if length > 0 => {
                 self.out.push(b'[');
-                open.push(Frame::Array { table: table.clone(), next: 1, length });
+                open.push(WriteFrame::Array { table: table.clone(), next: 1, length });
             }
             _ => {
                 let inner = self.object(table)?;
-                open.push(Frame::Object { rest: inner.into_iter(), after: Vec::new() });
+                open.push(WriteFrame::Object { rest: inner.into_iter(), after: Vec::new() });
             }
         }
         Ok(())

@@ -23,7 +23,7 @@ use crate::error::ReplyError;
 /// A buffer that grew beyond this is not kept for the next call.
 const KEEP: usize = 64 << 10;
 
-/// What the two functions need; each holds a pointer to it.
+/// The data behind the two functions; each holds a pointer to it.
 struct Bridge {
     stage: SharedStage,
     watch: Arc<Watch>,
@@ -198,27 +198,27 @@ unsafe fn arguments<'a>(
     }
 }
 
-/// What is kept from one call to the next.
+/// Buffers that are kept from one call to the next.
 #[derive(Default)]
 pub(crate) struct Scratch {
     /// Arguments that were numbers, one behind the other, and where each ends.
     texts: Vec<u8>,
     ends: Vec<usize>,
-    seen: Seen,
+    seen: CommandCache,
 }
 
 /// Commands found lately, by where their name lies. A name that moved or changed is looked up again.
-struct Seen([Option<Known>; Self::SLOTS]);
+struct CommandCache([Option<Known>; Self::SLOTS]);
 
 type Known = (SmallVec<[u8; 16]>, &'static Spec);
 
-impl Default for Seen {
+impl Default for CommandCache {
     fn default() -> Self {
         Self(std::array::from_fn(|_| None))
     }
 }
 
-impl Seen {
+impl CommandCache {
     const SLOTS: usize = 64;
 
     /// The command, if its name alone tells it.

@@ -12,18 +12,18 @@ use mlua::{Function, Lua, Table};
 
 use super::super::number;
 use super::lists::List;
-use super::value::{Writer, field};
+use super::value::{LuaWriter, field};
 use super::{bytes_at, push_bytes};
 use crate::doors::out::Out;
 
-/// What a state needs to start scripts.
+/// The values with which a state starts scripts.
 pub(crate) struct Home {
     keys: List,
     args: List,
     on_error: Function,
 }
 
-/// What a script is given.
+/// The input of a script's run.
 pub(crate) struct Input<'a> {
     pub(crate) keys: &'a [&'a [u8]],
     pub(crate) args: &'a [&'a [u8]],
@@ -36,7 +36,7 @@ pub(crate) struct Input<'a> {
 /// How a run ended.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// Its reply is written.
+    /// The script's reply is written.
     Well,
     Failed(Failed),
     /// Out of memory, or worse: a bare message.
@@ -121,7 +121,8 @@ unsafe extern "C-unwind" fn on_error(state: *mut lua_State) -> c_int {
         lua_settop(state, 1);
         lua_pushvalue(state, lua_upvalueindex(1));
         lua_insert(state, 1);
-        // What fails in the handler stands for the first error: no memory, or a panic passing through.
+        // An error in the handler takes the place of the first one: no memory, or a panic passing
+        // through.
         lua_pcall(state, 1, 1, 0);
     }
     1
@@ -158,7 +159,7 @@ unsafe fn end(
             (LUA_TSTRING, _) => return Ended::Broken(bytes_at(state, -1).to_vec()),
             _ => return Ended::Panicked,
         }
-        Writer { state, out, resp3: resp3() }.take(0);
+        LuaWriter { state, out, resp3: resp3() }.take(0);
     }
     Ended::Well
 }

@@ -1,5 +1,6 @@
-//! What a script returned as a reply, as Redis converts it in both protocols. Runs on the host's side, without a
-//! memory limit: nothing here raises, and no metamethod of the script runs.
+//! The value that a script returned, as a reply, as Redis converts it in both protocols. This runs
+//! on the host's side, without a memory limit: nothing here raises, and no metamethod of the script
+//! runs.
 
 use std::ffi::c_int;
 
@@ -18,7 +19,7 @@ use crate::doors::out::Out;
 const DEEPEST: usize = 200;
 
 /// Writes values; `resp3` is what the script chose with `redis.setresp`.
-pub(super) struct Writer<'a> {
+pub(super) struct LuaWriter<'a> {
     pub(super) state: *mut lua_State,
     pub(super) out: &'a mut Out,
     pub(super) resp3: bool,
@@ -34,7 +35,7 @@ pub(super) unsafe fn field(state: *mut lua_State, table: c_int, name: &[u8]) -> 
     }
 }
 
-impl Writer<'_> {
+impl LuaWriter<'_> {
     /// Writes the value on top of the stack and takes it away.
     pub(super) unsafe fn take(&mut self, depth: usize) {
         let state = self.state;

@@ -4,6 +4,9 @@ const MIN_W = 900;
 const MIN_H = 520;
 const MARGIN = 130;
 const LARGEST = 1.25;
+/** Pixels above for bars and names, below for players. */
+const ABOVE = 70;
+const BELOW = 100;
 
 /** The view that shows all of `points`, not closer than 1.25 pixels a unit. */
 export function fit(points, w, h) {
@@ -12,8 +15,8 @@ export function fit(points, w, h) {
   const [x0, x1] = points.length ? [Math.min(...xs), Math.max(...xs)] : [0, 0];
   const [y0, y1] = points.length ? [Math.min(...ys), Math.max(...ys)] : [0, 0];
   const bw = Math.max(MIN_W, x1 - x0 + 2 * MARGIN);
-  const bh = Math.max(MIN_H, y1 - y0 + 2.5 * MARGIN);
-  return { x: (x0 + x1) / 2, y: (y0 + y1) / 2 + 10, k: Math.min(w / bw, h / bh, LARGEST) };
+  const k = Math.min(w / bw, h / MIN_H, Math.max(0.02, (h - ABOVE - BELOW) / Math.max(1, y1 - y0)), LARGEST);
+  return { x: (x0 + x1) / 2, y: (y0 + y1) / 2 + (BELOW - ABOVE) / 2 / k, k };
 }
 
 export const toScreen = (cam, w, h, p) => ({ x: (p.x - cam.x) * cam.k + w / 2, y: (p.y - cam.y) * cam.k + h / 2 });

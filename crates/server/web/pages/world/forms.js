@@ -1,9 +1,10 @@
 // What can be done in a field, as forms that show the command they stand for: spawn, hit, effect, remove. Loaded when
 // somebody does something.
-import { fill, h } from '../../base/dom.js';
+import { fill, h, uid } from '../../base/dom.js';
 import { t } from '../../base/i18n.js';
 import { ask, toast } from '../../base/overlay.js';
 import { field, sayError } from '../../base/parts.js';
+import { nameOf } from '../names.js';
 import { headers, line, pathOf, placeFlags, statusName, tenantFlags } from './act.js';
 
 const send = (ctx, f, method, path, attributes) => {
@@ -21,12 +22,14 @@ const number = (label, value, low, high, hint = '') =>
   field({ label, hint, value: String(value), check: whole(low, high), attrs: { inputmode: 'numeric' } });
 
 function choice(label, options) {
+  const id = uid('choice');
   const el = h(
     'select',
-    { 'aria-label': label },
+    { id, 'aria-describedby': `${id}-hint` },
     options.map((o) => (o.of ? h('optgroup', { label: o.label }, o.of.map(opt)) : opt(o))),
   );
-  return { el, box: h('div.field', {}, h('label', {}, label), el) };
+  const hint = h('span.hint', { id: `${id}-hint` });
+  return { el, hint, box: h('div.field', {}, h('label', { for: id }, label), el, hint) };
 }
 const opt = (o) => h('option', { value: o.value }, o.label);
 
@@ -71,14 +74,16 @@ export function spawn(ctx, f, lists, at, done) {
       label: t('module.monsters'),
       of: lists.monsters.map((m) => ({
         value: `m${m.id}`,
-        label: t('world.form.mob', { name: m.name, id: String(m.id), hp: m.hp }),
+        label: m.name,
+        hint: t('world.form.mob', { id: String(m.id), hp: m.hp }),
       })),
     },
     lists.reactors.length && {
       label: t('module.reactors'),
       of: lists.reactors.map((r) => ({
         value: `r${r.classification}`,
-        label: t('world.form.thing', { name: r.name, id: String(r.classification) }),
+        label: r.name,
+        hint: t('world.form.thing', { id: String(r.classification) }),
       })),
     },
   ].filter(Boolean);
@@ -90,6 +95,7 @@ export function spawn(ctx, f, lists, at, done) {
   const reactor = () => what.el.value[0] === 'r';
   const show = () => {
     delay.hidden = !reactor();
+    fill(what.hint, options.flatMap((o) => o.of).find((o) => o.value === what.el.value)?.hint);
   };
   what.el.addEventListener('change', show);
   show();
@@ -110,8 +116,10 @@ export function spawn(ctx, f, lists, at, done) {
       const made = reactor()
         ? await send(ctx, f, 'post', pathOf(f, 'reactors'), { classification: id, ...to, delay: Number(delay.value) })
         : await send(ctx, f, 'post', pathOf(f, 'monsters'), { monsterId: id, ...to });
-      toast(t('world.spawned', { id: made.data.id }));
-      done(`${what.el.value[0]}${made.data.id}`);
+      const kind = what.el.value[0];
+      const template = kind === 'm' ? { monsterId: id } : { classification: id };
+      toast(t('world.spawned', { name: nameOf(kind, made.data.id, template) }));
+      done(`${kind}${made.data.id}`);
     },
   });
 }

@@ -1,12 +1,13 @@
-// The panel beside the field: everything about the selected one, with what can be done to it. It stays when its
-// object is gone and says how it ended.
+// The panel beside the field: everything about the selected one, with what happened to it and what can be done to it. It
+// stays when its object is gone and says how it ended.
 import { fill, h, icon, s, square } from '../../base/dom.js';
 import { age, num, when } from '../../base/format.js';
-import { t } from '../../base/i18n.js';
+import { rich, t } from '../../base/i18n.js';
 import { badge, button } from '../../base/parts.js';
 import { statusName } from './act.js';
-import { fxTone } from './draw.js';
+import { Story } from './follow.js';
 import { discs, health } from './model.js';
+import { fxTone } from './pen.js';
 
 const meter = (label, value, of, tone) =>
   h(
@@ -37,14 +38,23 @@ export function ring(left, total, tone) {
 }
 
 export class Panel {
-  /** `o`: model, can, template(m), thing(r), timeout(r), close(), act(name, key), cooldowns(id). */
+  /** `o`: ctx, model, can, template(m), thing(r), timeout(r), name(key), link(key), here(e), at(), close(), follow(),
+   *  following(), act(name, key), cooldowns(id). */
   constructor(o) {
     this.o = o;
+    this.story = new Story(o);
+    this.eye = button({
+      icon: 'target',
+      kind: 'quiet',
+      small: true,
+      title: t('world.key.follow'),
+      run: () => o.follow(),
+    });
     this.key = null;
     this.title = h('h2', { tabindex: '-1' });
     this.mark = h('span');
     this.under = h('p.mono.note.under');
-    this.body = h('div.parts');
+    this.body = h('div');
     this.foot = h('footer');
     this.el = h(
       'section.card.flush.panel',
@@ -60,23 +70,16 @@ export class Panel {
           h(
             'span.end',
             {},
+            this.eye,
             button({ icon: 'cross', kind: 'quiet', small: true, title: t('action.close'), run: () => o.close() }),
           ),
         ),
         this.under,
       ),
-      this.body,
+      h('div.parts', {}, this.body, this.story.el),
       this.foot,
     );
     this.el.hidden = true;
-  }
-
-  name(key) {
-    const { model, template } = this.o;
-    const id = key.slice(1);
-    const x = (key[0] === 'm' ? model.monsters : model.reactors).get(id) || (key === this.key ? this.last : null);
-    if (!x) return id;
-    return (key[0] === 'm' ? template(x)?.name : x.name) || id;
   }
 
   /** Shows `key` (`m…` or `r…`), or nothing. */
@@ -88,16 +91,33 @@ export class Panel {
     if (!key) return;
     const { model, template } = this.o;
     const id = key.slice(1);
+    this.eye.setAttribute('aria-pressed', String(this.o.following()));
+    this.story.show(key);
+    if (key[0] === 'p') {
+      fill(this.title, this.o.name(key));
+      fill(this.mark, icon('user', { class: 's' }));
+      fill(this.under, this.story.summary());
+      fill(this.body, this.story.deeds());
+      fill(this.foot);
+      return;
+    }
     const live = (key[0] === 'm' ? model.monsters : model.reactors).get(id);
     if (live) this.last = live;
     const x = this.last;
-    fill(this.title, x ? this.name(key) : id);
+    // The id has a line of its own.
+    fill(this.title, this.o.name(key).replace(/ \d+$/, ''));
     const boss = key[0] === 'm' && x && template(x)?.boss;
     fill(
       this.mark,
       boss ? h('span.badge', {}, icon('bolt'), t('world.boss')) : square(key[0] === 'm' ? 'monsters' : 'reactors'),
     );
-    fill(this.under, id, x ? ` · ${t('world.template', { id: String(x.monsterId ?? x.classification) })}` : '');
+    fill(
+      this.under,
+      t(`world.kind.${key[0]}`),
+      ' ',
+      id,
+      x ? ` · ${t('world.template', { id: String(x.monsterId ?? x.classification) })}` : '',
+    );
     /** @type {Wk.Child[]} */
     const parts = [!live && this.ended(id)];
     if (x) parts.push(key[0] === 'm' ? this.monster(x, !live) : this.reactor(x, !live));
@@ -133,14 +153,18 @@ export class Panel {
     return tpl.skills.map((x) => `${x.id} (${x.level})${left(x) > 0 ? ` · ${age(left(x))}` : ''}`).join(', ');
   }
 
+  player(id, word = t('world.player', { id: String(id) })) {
+    return h('a.link', { href: this.o.link(`p${id}`) }, word);
+  }
+
   ended(id) {
     const end = this.o.model.ends.get(id);
     const say = !end
       ? t('world.end.unknown')
       : end.how === 'KILLED' && end.by
-        ? t('world.end.by', { id: String(end.by), at: when(end.at) })
+        ? rich('world.end.by', { id: this.player(end.by, String(end.by)), at: when(end.at) })
         : t(`world.end.${end.how}`, { at: when(end.at) });
-    return h('section', { role: 'status' }, badge('dead', say));
+    return h('section', { role: 'status' }, badge('dead', h('span', {}, say)));
   }
 
   /** @param {Wk.Monster} m @param {boolean} gone */
@@ -192,7 +216,9 @@ export class Panel {
             h(
               'span.note.end',
               {},
-              t(model.angry.get(m.id) ? 'world.angry' : 'world.controlled', { id: String(m.controlCharacterId) }),
+              rich(model.angry.get(m.id) ? 'world.angry' : 'world.controlled', {
+                id: this.player(m.controlCharacterId, String(m.controlCharacterId)),
+              }),
             ),
         ),
         entries.length
@@ -208,7 +234,7 @@ export class Panel {
                     h(
                       'div.head2',
                       {},
-                      e.characterId ? t('world.player', { id: String(e.characterId) }) : t('world.effects'),
+                      e.characterId ? this.player(e.characterId) : t('world.effects'),
                       e.characterId === m.controlCharacterId && h('span.badge.accent', {}, t('world.control')),
                       h('span.end', {}, num(e.damage)),
                     ),

@@ -11,7 +11,7 @@ export function find(places, p) {
   return best;
 }
 
-/** `o`: cam(), move(cam), places(), click(key or null, place). */
+/** `o`: cam(), move(cam), places(), hover(key or null), click(key or null, place). */
 export function follow(el, o) {
   let drag = null;
   const spot = (e) => {
@@ -26,7 +26,9 @@ export function follow(el, o) {
   el.addEventListener('pointermove', (e) => {
     const p = spot(e);
     if (!drag) {
-      el.classList.toggle('over', !!find(o.places(), p));
+      const over = find(o.places(), p);
+      el.classList.toggle('over', !!over);
+      o.hover(over?.key || null);
       return;
     }
     const [dx, dy] = [p.x - drag.from.x, p.y - drag.from.y];
@@ -44,6 +46,7 @@ export function follow(el, o) {
   el.addEventListener('pointercancel', () => {
     drag = null;
   });
+  el.addEventListener('pointerleave', () => o.hover(null));
   const wheel = (e) => {
     // The page scrolls with the wheel; with a key held, the field zooms.
     if (!o.cam() || !(e.ctrlKey || e.metaKey || e.shiftKey)) return;

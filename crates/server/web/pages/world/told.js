@@ -1,8 +1,9 @@
 // What the World page says: its head and echo bar, the counts, a line of the list, why there is nothing.
-import { h } from '../../base/dom.js';
+import { h, square } from '../../base/dom.js';
 import { num } from '../../base/format.js';
 import { rich, t } from '../../base/i18n.js';
 import { button, empty } from '../../base/parts.js';
+import * as names from '../names.js';
 import * as act from './act.js';
 import { discs, placeOf } from './model.js';
 
@@ -30,21 +31,26 @@ export function nothing(view) {
   });
 }
 
-/** One of the list. */
+/** One of the list, part by part: its name with its id, then what matters. */
 export function line(view, { key, x }) {
-  const boss = key[0] === 'm' && view.mobs.get(x.monsterId)?.boss;
-  return key[0] === 'm'
-    ? [
-        t(boss ? 'world.twin.boss' : 'world.twin.monster', {
-          name: view.mobs.get(x.monsterId)?.name || String(x.monsterId),
-          hp: x.hp,
-          max: x.maxHp,
-          x: x.x,
-          y: x.y,
-        }),
-        ...discs(x, view.model.now()).map((d) => act.statusName(d.name)),
-      ].join(' · ')
-    : t('world.twin.reactor', { name: x.name || String(x.classification), state: String(x.state), x: x.x, y: x.y });
+  const place = t('world.at', { x: x.x, y: x.y });
+  if (key[0] === 'r') return [view.name(key), t('world.twin.reactor', { state: String(x.state) }), place];
+  return [
+    view.name(key),
+    view.mobs.get(x.monsterId)?.boss && t('world.boss'),
+    t('world.twin.monster', { hp: x.hp, max: x.maxHp }),
+    ...discs(x, view.model.now()).map((d) => act.statusName(d.name)),
+    place,
+  ].filter(Boolean);
+}
+
+/** The same with a mark of its kind. */
+export function row(view, item) {
+  const [name, ...rest] = line(view, item);
+  const kind = item.key[0];
+  const mark = square(names.KINDS[kind]);
+  mark.title = t(`world.kind.${kind}`);
+  return [mark, h('b', {}, name), h('span.note', {}, rest.join(' · '))];
 }
 
 /** Title, sentence, actions and the command of this very view. */
@@ -63,7 +69,10 @@ export function head(view, n) {
   if (may) view.spawner ||= [button({ label: t('world.spawn'), icon: 'plus', run: () => view.spawn() })];
   ctx.head({ title: t('nav.world'), sentence, actions: may ? view.spawner : [] });
   ctx.digest(sentence);
-  if (selected) {
+  if (selected?.[0] === 'p') {
+    const asked = { module: 'monsters', scope: at.tenant.id };
+    ctx.echo({ cli: ctx.api.curl('/api/events', asked), api: `GET ${ctx.api.address('/api/events', asked)}` });
+  } else if (selected) {
     const kind = selected[0] === 'm' ? 'monsters' : 'reactors';
     const id = selected.slice(1);
     ctx.echo({ cli: act.line(kind, 'show', id, ...act.tenantFlags(at)), api: act.curl(at, `/api/${kind}/${id}`) });

@@ -1,16 +1,19 @@
-// The World page: one field, live. Pickers choose it, a canvas draws it, a list is its twin, a panel shows the selected
-// one and acts on it, a feed tells what happens here. Lists are asked again when events come, and from time to time.
+// The World page: one field, live. Pickers choose it, a canvas draws it, a list is its twin, a panel follows the selected
+// one (monster, reactor or player) and acts on it, a feed tells what happens here. Lists are asked again when events come,
+// and from time to time.
 import { fill, h } from '../../base/dom.js';
 import { t } from '../../base/i18n.js';
 import { bind } from '../../base/keys.js';
 import { button, errorBox, skeleton } from '../../base/parts.js';
 import '../../base/canvas.js';
 import '../../base/feed.js';
+import * as names from '../names.js';
 import * as act from './act.js';
 import { fit, outside, zoom } from './camera.js';
 import { draw } from './draw.js';
 import { choose, Model, NIL, placeOf } from './model.js';
 import { pickers } from './pickers.js';
+import { spread } from './place.js';
 import { follow } from './pointer.js';
 import * as told from './told.js';
 
@@ -36,7 +39,10 @@ class World {
     this.ctx = ctx;
     this.query = ctx.query;
     this.fields = [];
-    this.lists = { monsters: [], reactors: [] };
+    /** @type {Map<number, any>} */
+    this.mobs = new Map();
+    /** @type {Map<number, any>} */
+    this.things = new Map();
     this.totals = { monsters: 0, reactors: 0 };
     this.model = new Model();
     this.still = matchMedia('(prefers-reduced-motion: reduce)').matches;
@@ -78,6 +84,7 @@ class World {
       bind('+', 'world.key.in', () => this.zoomBy(1.25)),
       bind('-', 'world.key.out', () => this.zoomBy(0.8)),
       bind('0', 'world.key.all', () => this.refit()),
+      bind('f', 'world.key.follow', () => this.selected && this.follow()),
     ];
   }
 
@@ -89,15 +96,10 @@ class World {
   }
 
   async templates() {
-    const { ctx, runs } = this;
-    /** @param {'monsters' | 'reactors'} kind */
-    const get = async (kind) =>
-      runs[kind]
-        ? (await ctx.api.get(`/api/${kind}/templates`, { signal: ctx.signal })).data.map((x) => x.attributes)
-        : [];
-    [this.lists.monsters, this.lists.reactors] = await Promise.all([get('monsters'), get('reactors')]);
-    this.mobs = new Map(this.lists.monsters.map((m) => [m.id, m]));
-    this.things = new Map(this.lists.reactors.map((r) => [r.classification, r]));
+    [this.mobs, this.things] = await Promise.all([
+      names.templates('monsters', true),
+      names.templates('reactors', true),
+    ]);
   }
 
   async findFields() {
@@ -112,35 +114,38 @@ class World {
     const thing = (r) => this.things.get(r.classification);
     const timeout = (r) => thing(r)?.states?.[String(r.state)]?.timeout?.afterMs;
     this.timeout = timeout;
-    this.see = { template, thing, timeout, area: (r) => thing(r)?.area };
+    this.see = { template, thing, timeout, area: (r) => thing(r)?.area, name: (key) => this.name(key) };
     this.canvas = h('wk-canvas');
-    this.canvas.setup({ label: t('world.canvas'), draw: (c, o) => this.paint(c, o) });
+    this.canvas.setup({ label: t('world.canvas'), fps: 60, draw: (c, o) => this.paint(c, o) });
     this.canvas.setAttribute('role', 'img');
     follow(this.canvas, {
       cam: () => this.cam,
       places: () => this.places,
       move: (cam) => this.moveTo(cam),
-      click: (key, place) => {
-        this.mark = key || !ctx.can('operator') ? null : place;
-        this.select(key);
-        this.canvas.touch();
+      hover: (key) => {
+        if (key !== this.hover) this.canvas.touch();
+        this.hover = key;
       },
+      click: (key, place) => this.clicked(key, place),
     });
     this.counts = h('div.counts2');
+    this.grouped = h('li', { hidden: true }, h('i.several', {}, '7'), t('world.legend.group'));
     this.legend = h(
       'ul.legend',
       {},
       this.runs.monsters && h('li', {}, h('i.solid'), t('world.legend.angry')),
       this.runs.monsters && h('li', {}, h('i.dots'), t('world.legend.controls')),
       this.runs.reactors && h('li', {}, h('i.diamond'), t('world.legend.reactor')),
+      this.grouped,
     );
     this.none = h('div.none');
     this.fault = h('div');
     this.twin = h('wk-twin').setup({
       label: t('world.list'),
       key: (x) => x.key,
-      name: (x) => told.line(this, x),
-      pick: (x) => this.select(x.key),
+      name: (x) => told.line(this, x).join(' · '),
+      row: (x) => told.row(this, x),
+      pick: (x, byKey) => this.select(x.key, { push: !byKey }),
     });
     this.twin.items = [];
     this.aside = h('div.asidebox');
@@ -164,10 +169,9 @@ class World {
         h(
           'section.card.flush.fieldbox',
           { 'aria-label': t('world.canvas') },
+          h('div.over', {}, this.counts, zoomBar),
           this.canvas,
-          this.counts,
           this.legend,
-          zoomBar,
           this.none,
         ),
         h(
@@ -225,6 +229,25 @@ class World {
     if (this.canvas) this.pick();
   }
 
+  /** "Moss Slime 1000000007", "Player 4". */
+  name(key) {
+    const id = key.slice(1);
+    if (key[0] === 'p') return t('world.player', { id });
+    const x = (key[0] === 'm' ? this.model.monsters : this.model.reactors).get(id);
+    if (x || this.panel?.key !== key) return names.nameOf(key[0], id, x, this.at.tenant.id);
+    return names.nameOf(key[0], id, this.panel.last, this.at.tenant.id);
+  }
+
+  /** A group spreads until its members stand apart; one place only holds the weakest of them. */
+  clicked(key, place) {
+    this.mark = key || !this.ctx.can('operator') ? null : place;
+    const group = key?.[0] === 'c' && this.groups?.get(key);
+    if (!group) this.select(key);
+    else if (this.cam.k < 5.9) this.moveTo(spread(group, this.cam, this.canvas.clientWidth, this.canvas.clientHeight));
+    else this.select(`m${group.of.reduce((a, b) => (b.hp < a.hp ? b : a)).id}`);
+    this.canvas.touch();
+  }
+
   here(e) {
     return (
       this.at &&
@@ -267,6 +290,7 @@ class World {
       return;
     }
     const now = this.model.now();
+    names.learn(things.map((r) => ({ module: 'reactors', scope: at.tenant.id, id: r.id, body: { body: r } })));
     this.model.showMonsters(mobs, now);
     this.model.showReactors(things, now);
     // The first look frames what is there.
@@ -312,7 +336,23 @@ class World {
   moveTo(cam) {
     this.own = true;
     this.cam = cam;
+    if (this.query.follow) this.follow();
     this.canvas.touch();
+  }
+  /** The view goes with the selected one, or stops to. */
+  follow() {
+    this.ctx.router.setQuery(this.place({ sel: this.selected, follow: this.query.follow ? null : 1 }));
+    this.canvas.touch();
+  }
+  /** Where the followed one is: of a player, the middle of what it controls. */
+  followed() {
+    if (!this.query.follow || !this.selected) return null;
+    const id = this.selected.slice(1);
+    if (this.selected[0] !== 'p')
+      return (this.selected[0] === 'm' ? this.model.monsters : this.model.reactors).get(id) || null;
+    const of = this.model.players().get(Number(id));
+    const mean = (pick) => of.reduce((sum, m) => sum + pick(m), 0) / of.length;
+    return of ? { x: mean((m) => m.x), y: mean((m) => m.y) } : null;
   }
 
   paint(c, o) {
@@ -324,11 +364,22 @@ class World {
     if (!this.cam || (!this.own && (this.size !== size || outside(this.cam, o.w, o.h, points))))
       this.cam = fit(points, o.w, o.h);
     this.size = size;
-    const { model, cam, still, selected, mark } = this;
-    this.places = draw(c, o, { ...this.see, model, cam, now, still, selected, mark });
+    const to = this.followed();
+    const far = to && Math.hypot(to.x - this.cam.x, to.y - this.cam.y) * this.cam.k > 1;
+    if (far) {
+      const f = this.still ? 1 : 0.15;
+      this.own = true;
+      this.cam = { ...this.cam, x: this.cam.x + (to.x - this.cam.x) * f, y: this.cam.y + (to.y - this.cam.y) * f };
+    }
+    const { model, cam, still, selected, hover, mark } = this;
+    const drawn = draw(c, o, { ...this.see, model, cam, now, still, selected, hover, mark });
+    this.places = drawn.places;
+    this.groups = drawn.groups;
+    // It stays: a legend that comes and goes would move the picture.
+    if (drawn.groups.size) this.grouped.hidden = false;
     clearTimeout(this.tick);
     if (this.ctx.live.paused) return;
-    if (model.moving(now)) this.canvas.touch();
+    if (far || model.moving(now)) this.canvas.touch();
     else if (model.ticking(now, this.timeout))
       this.tick = setTimeout(() => {
         this.canvas.touch();
@@ -336,9 +387,14 @@ class World {
       }, 120);
   }
 
-  select(key) {
+  select(key, { push = true } = {}) {
     if (key === this.selected) return;
-    this.ctx.router.setQuery(this.place({ sel: key }), { push: !!key && !this.selected });
+    this.ctx.router.setQuery(this.place({ sel: key, follow: null }), { push: !!key && (push || !this.selected) });
+  }
+  /** The address of this field with one of it selected. */
+  link(key) {
+    const all = Object.entries(this.place({ sel: key })).filter(([, v]) => v != null);
+    return `/world?${new URLSearchParams(all.map(([k, v]) => [k, String(v)]))}`;
   }
   place(more = {}) {
     const { at } = this;
@@ -358,7 +414,7 @@ class World {
     const x = (key[0] === 'm' ? model.monsters : model.reactors).get(id);
     if (!x) return;
     const form = await forms();
-    const called = this.panel.name(key);
+    const called = this.name(key);
     const done = () => this.soon(0);
     if (name === 'remove') form.remove(ctx, at, key, called, done);
     else if (name === 'effect') form.effect(ctx, at, x, called, done);
@@ -373,7 +429,8 @@ class World {
 
   async spawn() {
     const at = this.mark || { x: Math.round(this.cam?.x || 0), y: 0 };
-    (await forms()).spawn(this.ctx, this.at, this.lists, at, (key) => {
+    const lists = { monsters: [...this.mobs.values()], reactors: [...this.things.values()] };
+    (await forms()).spawn(this.ctx, this.at, lists, at, (key) => {
       this.mark = null;
       this.select(key);
       this.soon(0);
@@ -406,8 +463,14 @@ class World {
     if (this.panel || this.ctx.signal.aborted) return;
     this.panel = new Panel({
       ...this.see,
+      ctx: this.ctx,
       model: this.model,
       can: this.ctx.can('operator'),
+      here: (e) => this.here(e),
+      at: () => this.at,
+      link: (key) => this.link(key),
+      follow: () => this.follow(),
+      following: () => !!this.query.follow,
       close: () => {
         this.select(null);
         this.twin.list.focus();

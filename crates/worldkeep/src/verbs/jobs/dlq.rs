@@ -1,4 +1,5 @@
-//! `jobs dlq ls|show|requeue|purge|edit`. What touches many says how many first.
+//! `jobs dlq ls|show|requeue|purge|edit`. A verb that touches many dead letters says how many
+//! first.
 
 use serde_json::{Value, json};
 

@@ -10,13 +10,13 @@ use tokio::sync::Notify;
 use crate::exec::Inner;
 
 /// The lock; giving it back wakes a task that waits for it.
-pub(crate) struct Held<'a> {
+pub(crate) struct EngineLock<'a> {
     // Dropped in this order: the lock is free before anybody is woken.
     guard: MutexGuard<'a, Inner>,
     wake: WakeNext<'a>,
 }
 
-struct WakeNext<'a>(&'a Line);
+struct WakeNext<'a>(&'a WaitQueue);
 
 impl Drop for WakeNext<'_> {
     fn drop(&mut self) {
@@ -26,20 +26,20 @@ impl Drop for WakeNext<'_> {
     }
 }
 
-impl<'a> Held<'a> {
-    pub(crate) fn new(guard: MutexGuard<'a, Inner>, line: &'a Line) -> Self {
-        Held { guard, wake: WakeNext(line) }
+impl<'a> EngineLock<'a> {
+    pub(crate) fn new(guard: MutexGuard<'a, Inner>, line: &'a WaitQueue) -> Self {
+        EngineLock { guard, wake: WakeNext(line) }
     }
 
     /// Gives the lock to whoever has waited longest.
     pub(crate) fn unlock_fair(self) {
-        let Held { guard, wake } = self;
+        let EngineLock { guard, wake } = self;
         MutexGuard::unlock_fair(guard);
         drop(wake);
     }
 }
 
-impl Deref for Held<'_> {
+impl Deref for EngineLock<'_> {
     type Target = Inner;
 
     fn deref(&self) -> &Inner {
@@ -47,7 +47,7 @@ impl Deref for Held<'_> {
     }
 }
 
-impl DerefMut for Held<'_> {
+impl DerefMut for EngineLock<'_> {
     fn deref_mut(&mut self) -> &mut Inner {
         &mut self.guard
     }
@@ -55,16 +55,16 @@ impl DerefMut for Held<'_> {
 
 /// Tasks that wait for the lock.
 #[derive(Debug, Default)]
-pub(crate) struct Line {
+pub(crate) struct WaitQueue {
     waiting: AtomicUsize,
     free: Notify,
 }
 
-impl Line {
+impl WaitQueue {
     /// A place in the line. It is taken before the lock is tried, so that its release is not missed.
-    pub(crate) fn stand(&self) -> Place<'_> {
+    pub(crate) fn stand(&self) -> WaitTicket<'_> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
-        Place(self)
+        WaitTicket(self)
     }
 
     /// Everybody looks again.
@@ -75,16 +75,16 @@ impl Line {
 
 /// A task's place in the line of those that wait for the engine; leaving it gives the place up.
 #[derive(Debug)]
-pub struct Place<'a>(&'a Line);
+pub struct WaitTicket<'a>(&'a WaitQueue);
 
-impl Place<'_> {
+impl WaitTicket<'_> {
     /// Returns when it is worth to try again: the lock was given back, or some time has passed.
     pub async fn called(&self) {
         self.0.free.notified().await;
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for WaitTicket<'_> {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::SeqCst);
     }

@@ -1,44 +1,39 @@
-//! What a pilot's socket is told: the welcome, each state, answers, notes. Nothing is queued for a client that does not
+//! What goes out on a pilot's socket: the welcome, each state, answers, notices. Nothing is queued for a client that does not
 //! read but one copy of what was begun: it gets the newest state when it is ready for one.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::extract::ws::Utf8Bytes;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{broadcast, watch};
 
 use super::pilot::{Pilot, welcome};
 use super::socket::code;
 use crate::app::App;
 use crate::galaxy::frame::Frame;
 use crate::galaxy::gateway::Gateway;
-use crate::galaxy::notes::{Note, What};
-use crate::galaxy::seats::{Seat, Turn};
+use crate::galaxy::notices::{Notice, What};
 use crate::galaxy::state::State;
-use crate::outbox::End;
-use crate::pipe::Socket;
+use crate::galaxy::viewers::{Turn, Viewer};
+use crate::socket::{End, Outbox, OutboxWriter};
 
 /// Notes that are written in one go.
-const NOTES: usize = 256;
+const NOTICES: usize = 256;
 
 /// The writing half.
-pub(super) struct Mouth<'a> {
+pub(super) struct Outbound<'a> {
     pub(super) app: &'a App,
     pub(super) gateway: &'a Gateway,
-    pub(super) socket: &'a Socket,
-    pub(super) seat: &'a Seat,
-    pub(super) replies: mpsc::Receiver<Utf8Bytes>,
-    pub(super) notes: broadcast::Receiver<Note>,
+    pub(super) outbox: &'a Outbox,
+    pub(super) viewer: &'a Viewer,
+    pub(super) writer: &'a mut OutboxWriter,
+    pub(super) notices: broadcast::Receiver<Notice>,
     pub(super) frames: watch::Receiver<Option<Arc<Frame>>>,
-    /// Another ship or another view: the next state comes at once.
-    pub(super) nudged: watch::Receiver<u64>,
     pub(super) pilot: &'a Pilot,
 }
 
-impl Mouth<'_> {
-    /// Speaks until the end.
-    pub(super) async fn speak(&mut self) -> End {
+impl Outbound<'_> {
+    /// Writes until the end.
+    pub(super) async fn write(&mut self) -> End {
         if let Err(end) = self.greet().await {
             return end;
         }
@@ -55,7 +50,7 @@ impl Mouth<'_> {
         let frame = self.gateway.frame(self.app).await.map_err(failed)?;
         let text = welcome(self.app, self.pilot, &frame.seen).to_string();
         self.say(&[text]).await?;
-        match self.seat.turn(Some(&frame), &*self.app.clock) {
+        match self.viewer.turn(Some(&frame), &*self.app.clock) {
             Turn::Send(state) => self.state(state).await,
             Turn::Later(_) | Turn::Wait => Ok(()),
         }
@@ -65,7 +60,7 @@ impl Mouth<'_> {
     async fn go_on(&mut self) -> Result<(), End> {
         let turn = {
             let newest = self.frames.borrow_and_update().clone();
-            self.seat.turn(newest.as_ref(), &*self.app.clock)
+            self.viewer.turn(newest.as_ref(), &*self.app.clock)
         };
         let wait = match turn {
             Turn::Send(state) => return self.state(state).await,
@@ -80,43 +75,45 @@ impl Mouth<'_> {
         };
         tokio::select! {
             biased;
-            reply = self.replies.recv() => match reply {
-                Some(first) => self.replies(first).await,
-                None => Err(End::gone()),
-            },
-            note = self.notes.recv() => match note {
-                Ok(first) => self.notes(first).await,
+            // Answers, and a wake-up when another ship or view is asked for.
+            batch = self.writer.next() => {
+                let bytes = self.writer.write(batch?).await?;
+                self.gateway.meters.sent.increment(bytes as u64);
+                Ok(())
+            }
+            notice = self.notices.recv() => match notice {
+                Ok(first) => self.notices(first).await,
                 // Among what was missed may have been the end of the login.
                 Err(RecvError::Lagged(_)) => self.still_in().await,
                 Err(RecvError::Closed) => Err(End::gone()),
             },
-            changed = self.nudged.changed() => changed.map_err(|_| End::gone()),
             changed = self.frames.changed() => changed.map_err(|_| End::gone()),
             () = later => Ok(()),
         }
     }
 
     async fn state(&mut self, state: State) -> Result<(), End> {
-        let put = self.socket.put(&mut state.pieces()).await.map_err(|_| End::gone())?;
+        let socket = self.outbox.socket();
+        let put = socket.put(&mut state.pieces()).await?;
         if put {
             self.gateway.meters.sent.increment(state.len() as u64);
         } else {
             // The answer to a ping is stuck. When it is out, this tick may be an old one.
-            self.seat.missed();
+            self.viewer.missed();
         }
         // Whoever reads slowly holds nothing that others share.
         drop(state);
-        self.socket.flush().await.map_err(|_| End::gone())
+        socket.flush().await
     }
 
-    /// A note and those that wait behind it.
-    async fn notes(&mut self, first: Note) -> Result<(), End> {
+    /// A notice and those that wait behind it.
+    async fn notices(&mut self, first: Notice) -> Result<(), End> {
         let (mut texts, mut next, mut end) = (Vec::new(), Some(first), Ok(()));
-        while let Some(note) = next {
-            if note.to.is_none_or(|player| player == self.pilot.player.id) {
-                match note.what {
+        while let Some(notice) = next {
+            if notice.to.is_none_or(|player| player == self.pilot.player.id) {
+                match notice.what {
                     What::Say(text) => texts.push(text),
-                    What::Switch(ship) => self.seat.fly(ship),
+                    What::Switch(ship) => self.viewer.fly(ship),
                     What::Close => {
                         end = Err(End(code::POLICY, "the account was deleted"));
                         break;
@@ -129,7 +126,7 @@ impl Mouth<'_> {
                     }
                 }
             }
-            next = if texts.len() < NOTES { self.notes.try_recv().ok() } else { None };
+            next = if texts.len() < NOTICES { self.notices.try_recv().ok() } else { None };
         }
         self.say(&texts).await?;
         end
@@ -149,28 +146,12 @@ impl Mouth<'_> {
         }
     }
 
-    /// A text and those that wait behind it.
-    async fn replies(&mut self, first: Utf8Bytes) -> Result<(), End> {
-        let mut texts = vec![first];
-        while let Ok(text) = self.replies.try_recv() {
-            texts.push(text);
-        }
-        self.say(&texts).await
-    }
-
-    /// What was answered to the last messages is still said.
-    pub(super) async fn last_words(&mut self) {
-        if let Ok(first) = self.replies.try_recv() {
-            let _ = tokio::time::timeout(Duration::from_secs(1), self.replies(first)).await;
-        }
-    }
-
     async fn say<T: std::ops::Deref<Target = str>>(&self, texts: &[T]) -> Result<(), End> {
         if texts.is_empty() {
             return Ok(());
         }
         let bytes: usize = texts.iter().map(|text| text.len()).sum();
         self.gateway.meters.sent.increment(bytes as u64);
-        self.socket.send(texts).await.map_err(|_| End::gone())
+        self.outbox.socket().send(texts).await
     }
 }

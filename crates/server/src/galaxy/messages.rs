@@ -1,17 +1,17 @@
-//! The words of a pilot's socket: what a client may say, and how errors are spelled.
+//! The messages of a pilot's socket: those a client may send, and how errors are spelled.
 
-use axum::extract::ws::Utf8Bytes;
 use galaxy::Order;
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::reply::Refusal;
+use crate::socket::Utf8Bytes;
 
 /// A message of a client.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Said {
+pub(super) enum ClientMessage {
     Auth {
         token: String,
     },
@@ -65,9 +65,9 @@ impl Input {
     }
 }
 
-impl Said {
+impl ClientMessage {
     /// Reads a text, or says what is wrong with it.
-    pub(super) fn read(text: &str) -> Result<Said, String> {
+    pub(super) fn read(text: &str) -> Result<ClientMessage, String> {
         serde_json::from_str(text).map_err(|error| {
             let error = error.to_string();
             format!(
@@ -80,31 +80,33 @@ impl Said {
     /// Its type.
     pub(super) fn word(&self) -> &'static str {
         match self {
-            Said::Auth { .. } => "auth",
-            Said::Ping {} => "ping",
-            Said::Control { .. } => "control",
-            Said::Attitude { .. } => "attitude",
-            Said::AttitudeHold { .. } => "attitude_hold",
-            Said::Service { .. } => "service",
-            Said::SwitchShip { .. } => "switch_ship",
-            Said::Rename { .. } => "rename",
-            Said::View { .. } => "view",
+            ClientMessage::Auth { .. } => "auth",
+            ClientMessage::Ping {} => "ping",
+            ClientMessage::Control { .. } => "control",
+            ClientMessage::Attitude { .. } => "attitude",
+            ClientMessage::AttitudeHold { .. } => "attitude_hold",
+            ClientMessage::Service { .. } => "service",
+            ClientMessage::SwitchShip { .. } => "switch_ship",
+            ClientMessage::Rename { .. } => "rename",
+            ClientMessage::View { .. } => "view",
         }
     }
 
     /// The engine's order, where it is one.
     pub(super) fn order(self) -> Result<Order, String> {
         Ok(match self {
-            Said::Control { thrust_level, rotation_input, translation_input } => Order::Control {
-                thrust_level,
-                rotation_input: rotation_input.as_ref().map(Input::list),
-                translation_input: translation_input.as_ref().map(Input::list),
-            },
-            Said::Attitude { mode, target_id, target_type } => {
+            ClientMessage::Control { thrust_level, rotation_input, translation_input } => {
+                Order::Control {
+                    thrust_level,
+                    rotation_input: rotation_input.as_ref().map(Input::list),
+                    translation_input: translation_input.as_ref().map(Input::list),
+                }
+            }
+            ClientMessage::Attitude { mode, target_id, target_type } => {
                 Order::Attitude { mode, target_id, target_type }
             }
-            Said::AttitudeHold { enabled } => Order::AttitudeHold { enabled },
-            Said::Service { service, station_id, ship_class } => match service.as_str() {
+            ClientMessage::AttitudeHold { enabled } => Order::AttitudeHold { enabled },
+            ClientMessage::Service { service, station_id, ship_class } => match service.as_str() {
                 "dock" => Order::Dock { station_id },
                 "undock" => Order::Undock,
                 "refuel" => Order::Refuel,
@@ -143,7 +145,8 @@ mod tests {
             [r"[1, 0, -0.5]", r#"{"x":1,"y":0,"z":-0.5}"#, r#"{"pitch":1,"yaw":0,"roll":-0.5}"#]
         {
             let text = format!(r#"{{"type":"control","rotation_input":{input}}}"#);
-            let Order::Control { rotation_input, .. } = Said::read(&text).unwrap().order().unwrap()
+            let Order::Control { rotation_input, .. } =
+                ClientMessage::read(&text).unwrap().order().unwrap()
             else {
                 panic!("{input}");
             };
@@ -168,9 +171,11 @@ mod tests {
             r#"{"type":"attitude"}"#,
             r#"{"type":"view","ships":-1}"#,
         ] {
-            assert!(Said::read(bad).is_err(), "{bad}");
+            assert!(ClientMessage::read(bad).is_err(), "{bad}");
         }
-        assert!(Said::read(r#"{"type":"service","service":"sell"}"#).unwrap().order().is_err());
-        assert_eq!(Said::read(r#"{"type":"ping"}"#), Ok(Said::Ping {}));
+        assert!(
+            ClientMessage::read(r#"{"type":"service","service":"sell"}"#).unwrap().order().is_err()
+        );
+        assert_eq!(ClientMessage::read(r#"{"type":"ping"}"#), Ok(ClientMessage::Ping {}));
     }
 }

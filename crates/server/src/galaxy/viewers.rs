@@ -33,7 +33,7 @@ pub(crate) struct View {
 }
 
 /// A socket, as those see it who have something for it.
-pub(crate) struct Seat(Mutex<Inner>);
+pub(crate) struct Viewer(Mutex<Inner>);
 
 struct Inner {
     view: View,
@@ -55,10 +55,10 @@ pub(crate) enum Turn {
     Wait,
 }
 
-impl Seat {
+impl Viewer {
     pub(crate) fn new(view: View) -> Self {
         let (reach, sent) = (Reach::default(), None);
-        Seat(Mutex::new(Inner { view, reach, sent, waits: false, next: None }))
+        Viewer(Mutex::new(Inner { view, reach, sent, waits: false, next: None }))
     }
 
     pub(crate) fn view(&self) -> View {
@@ -136,21 +136,21 @@ impl Inner {
 
 /// All sockets of this server that fly.
 #[derive(Default)]
-pub(crate) struct Seats(Mutex<Vec<Weak<Seat>>>);
+pub(crate) struct Viewers(Mutex<Vec<Weak<Viewer>>>);
 
-impl Seats {
+impl Viewers {
     /// From now on it is served, until it is dropped.
-    pub(crate) fn add(&self, seat: &Arc<Seat>) {
-        self.0.lock().push(Arc::downgrade(seat));
+    pub(crate) fn add(&self, viewer: &Arc<Viewer>) {
+        self.0.lock().push(Arc::downgrade(viewer));
     }
 
     /// Chooses a state for everybody who is ready.
     pub(crate) async fn serve(&self, frame: &Arc<Frame>, clock: &Arc<dyn Clock>) {
         let mut all = Vec::new();
-        self.0.lock().retain(|seat| seat.upgrade().map(|seat| all.push(seat)).is_some());
-        let offer = |some: &[Arc<Seat>], frame: &Arc<Frame>, clock: &dyn Clock| {
-            for seat in some {
-                seat.offer(frame, clock);
+        self.0.lock().retain(|viewer| viewer.upgrade().map(|viewer| all.push(viewer)).is_some());
+        let offer = |some: &[Arc<Viewer>], frame: &Arc<Frame>, clock: &dyn Clock| {
+            for viewer in some {
+                viewer.offer(frame, clock);
             }
         };
         if all.len() <= FEW {
@@ -175,8 +175,8 @@ mod tests {
     use super::super::frame::tests::world_at;
     use super::*;
 
-    fn seat() -> Seat {
-        Seat::new(View { ship: None, ships: 200, gap: Duration::ZERO })
+    fn viewer() -> Viewer {
+        Viewer::new(View { ship: None, ships: 200, gap: Duration::ZERO })
     }
 
     fn tick(turn: Turn) -> Option<u64> {
@@ -185,44 +185,44 @@ mod tests {
 
     #[test]
     fn one_state_waits_for_who_is_ready_and_it_is_the_newest() {
-        let (clock, seat) = (FakeClock::at(0), seat());
+        let (clock, viewer) = (FakeClock::at(0), viewer());
         let frames = [1, 2, 3, 4].map(|tick| world_at(3, tick));
         assert_eq!(
-            tick(seat.turn(Some(&frames[0]), &clock)),
+            tick(viewer.turn(Some(&frames[0]), &clock)),
             Some(1),
             "the first one comes at once"
         );
-        seat.offer(&frames[1], &clock);
-        assert!(seat.0.lock().next.is_none(), "who is still being written to gets none");
-        assert_eq!(tick(seat.turn(Some(&frames[1]), &clock)), Some(2), "but asks for it later");
-        assert!(matches!(seat.turn(Some(&frames[1]), &clock), Turn::Wait), "nothing comes twice");
+        viewer.offer(&frames[1], &clock);
+        assert!(viewer.0.lock().next.is_none(), "who is still being written to gets none");
+        assert_eq!(tick(viewer.turn(Some(&frames[1]), &clock)), Some(2), "but asks for it later");
+        assert!(matches!(viewer.turn(Some(&frames[1]), &clock), Turn::Wait), "nothing comes twice");
         for frame in &frames[1..] {
-            seat.offer(frame, &clock);
+            viewer.offer(frame, &clock);
         }
         assert_eq!(Arc::strong_count(&frames[2]), 1, "an older one is let go");
-        assert_eq!(tick(seat.turn(Some(&frames[3]), &clock)), Some(4));
-        seat.missed();
-        assert_eq!(tick(seat.turn(Some(&frames[3]), &clock)), Some(4), "it was not sent");
+        assert_eq!(tick(viewer.turn(Some(&frames[3]), &clock)), Some(4));
+        viewer.missed();
+        assert_eq!(tick(viewer.turn(Some(&frames[3]), &clock)), Some(4), "it was not sent");
     }
 
     #[test]
     fn another_view_comes_at_once_and_a_rate_is_kept() {
-        let (clock, seat) = (FakeClock::at(0), seat());
+        let (clock, viewer) = (FakeClock::at(0), viewer());
         let frames = [1, 2, 3].map(|tick| world_at(3, tick));
-        assert_eq!(tick(seat.turn(Some(&frames[0]), &clock)), Some(1));
-        assert!(matches!(seat.turn(Some(&frames[0]), &clock), Turn::Wait));
-        seat.offer(&frames[1], &clock);
-        seat.change(|view| (view.ships, view.gap) = (1, Duration::from_secs(1)));
-        let Turn::Send(state) = seat.turn(Some(&frames[1]), &clock) else { panic!("at once") };
+        assert_eq!(tick(viewer.turn(Some(&frames[0]), &clock)), Some(1));
+        assert!(matches!(viewer.turn(Some(&frames[0]), &clock), Turn::Wait));
+        viewer.offer(&frames[1], &clock);
+        viewer.change(|view| (view.ships, view.gap) = (1, Duration::from_secs(1)));
+        let Turn::Send(state) = viewer.turn(Some(&frames[1]), &clock) else { panic!("at once") };
         let text = state.pieces().iter().flat_map(|piece| piece.to_vec()).collect::<Vec<u8>>();
         let text = String::from_utf8_lossy(&text).into_owned();
         assert_eq!(text.matches("ship_id").count(), 1, "by the new view: {text}");
-        assert_eq!(tick(seat.turn(Some(&frames[1]), &clock)), None);
-        seat.offer(&frames[2], &clock);
-        let Turn::Later(wait) = seat.turn(Some(&frames[2]), &clock) else { panic!("too early") };
+        assert_eq!(tick(viewer.turn(Some(&frames[1]), &clock)), None);
+        viewer.offer(&frames[2], &clock);
+        let Turn::Later(wait) = viewer.turn(Some(&frames[2]), &clock) else { panic!("too early") };
         assert_eq!(wait, Duration::from_secs(1));
         clock.advance(wait);
-        assert_eq!(tick(seat.turn(Some(&frames[2]), &clock)), Some(3));
+        assert_eq!(tick(viewer.turn(Some(&frames[2]), &clock)), Some(3));
     }
 
     #[tokio::test]
@@ -230,20 +230,20 @@ mod tests {
         let clock: Arc<dyn Clock> = Arc::new(FakeClock::at(0));
         let frames = [1, 2].map(|tick| world_at(3, tick));
         for count in [1, 32, 33, 900] {
-            let seats = Seats::default();
-            let all: Vec<Arc<Seat>> = (0..count).map(|_| Arc::new(seat())).collect();
-            for seat in &all {
-                seats.add(seat);
-                assert_eq!(tick(seat.turn(Some(&frames[0]), &*clock)), Some(1));
-                assert!(matches!(seat.turn(Some(&frames[0]), &*clock), Turn::Wait));
+            let viewers = Viewers::default();
+            let all: Vec<Arc<Viewer>> = (0..count).map(|_| Arc::new(viewer())).collect();
+            for viewer in &all {
+                viewers.add(viewer);
+                assert_eq!(tick(viewer.turn(Some(&frames[0]), &*clock)), Some(1));
+                assert!(matches!(viewer.turn(Some(&frames[0]), &*clock), Turn::Wait));
             }
-            seats.serve(&frames[1], &clock).await;
-            for seat in &all {
-                assert_eq!(seat.0.lock().next.as_ref().map(State::tick), Some(2), "{count}");
+            viewers.serve(&frames[1], &clock).await;
+            for viewer in &all {
+                assert_eq!(viewer.0.lock().next.as_ref().map(State::tick), Some(2), "{count}");
             }
             drop(all);
-            seats.serve(&frames[1], &clock).await;
-            assert!(seats.0.lock().is_empty(), "who left is forgotten");
+            viewers.serve(&frames[1], &clock).await;
+            assert!(viewers.0.lock().is_empty(), "who left is forgotten");
         }
     }
 }

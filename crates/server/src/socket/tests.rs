@@ -31,7 +31,7 @@ pub(crate) async fn hear(client: &mut Client) -> Message {
 
 /// Puts a text that is cut into pieces of such a length.
 async fn put(server: &Socket, text: &str, piece: usize) -> bool {
-    let head = Head::text(text.len());
+    let head = FrameHeader::text(text.len());
     let mut pieces = vec![IoSlice::new(&head)];
     pieces.extend(text.as_bytes().chunks(piece).map(IoSlice::new));
     server.put(&mut pieces).await.unwrap()
@@ -40,7 +40,7 @@ async fn put(server: &Socket, text: &str, piece: usize) -> bool {
 /// Reads on the server's side until something comes that is told; pings are answered meanwhile.
 async fn listen(server: &Socket) -> Option<Result<Message, Error>> {
     loop {
-        match server.next().await {
+        match server.message().await {
             Some(Ok(Message::Ping(_))) => {}
             other => return other,
         }
@@ -187,7 +187,7 @@ async fn texts_that_do_not_wait_go_at_once_or_not_at_all() {
     }
     // An answer to a ping may be on its way.
     client.send(Message::Ping("?".into())).await.unwrap();
-    assert!(server.next().await.unwrap().unwrap().is_ping());
+    assert!(server.message().await.unwrap().unwrap().is_ping());
     assert_eq!(server.try_send(&["three"]), Sent::Nothing);
     server.flush().await.unwrap();
     let long = "long".repeat(2_000_000);

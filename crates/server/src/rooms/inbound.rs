@@ -1,5 +1,5 @@
-//! What one socket says and hears: rates first, then envelope and fields, then the binding, then the room. The
-//! first thing that is wrong is answered with its word; nothing a phone sends can do more than its seat may.
+//! Messages of one socket: rates first, then envelope and fields, then the binding, then the room. The first thing that
+//! is wrong is answered with its word; nothing a phone sends can do more than its device may.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use rooms::{
 use serde::Serialize;
 use serde_json::json;
 
-use super::hall::{Hall, Place, code};
-use super::post::Post;
+use super::gateway::{Gateway, code};
 use super::rates::{Bucket, Taken, too_fast};
+use super::room_sockets::RoomSockets;
 use crate::app::App;
-use crate::outbox::End;
+use crate::socket::{End, Outbox};
 
 /// A wrong key is answered so much later.
 const WRONG_KEY_WAIT: Duration = Duration::from_millis(500);
 /// How long a socket waits for the bus before it is bound without.
 const BUS_WAIT: Duration = Duration::from_secs(2);
 
-/// One socket's side of the conversation.
-pub(super) struct Talk {
+/// Answers the messages of one socket.
+pub(super) struct Inbound {
     app: Arc<App>,
-    hall: Arc<Hall>,
+    gateway: Arc<Gateway>,
     address: IpAddr,
     /// Where phones reach this server.
     base: String,
-    post: Post,
+    outbox: Outbox,
     number: u64,
     bucket: Bucket,
     wrong_keys: u64,
@@ -38,25 +38,25 @@ pub(super) struct Talk {
 }
 
 struct Bound {
-    place: Arc<Place>,
+    room: Arc<RoomSockets>,
     device: Option<Arc<str>>,
     master: bool,
 }
 
-/// What is said back, and whether it ends with that.
+/// What is sent back, and whether the socket ends with that.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct Answer {
     pub(super) texts: Vec<String>,
     pub(super) end: Option<End>,
 }
 
-impl Said {
+impl Answer {
     fn one(text: String) -> Self {
-        Said { texts: vec![text], end: None }
+        Answer { texts: vec![text], end: None }
     }
 
     fn ending(text: String, end: End) -> Self {
-        Said { texts: vec![text], end: Some(end) }
+        Answer { texts: vec![text], end: Some(end) }
     }
 }
 
@@ -72,23 +72,23 @@ pub(super) fn error_text(code: Option<&str>, refused: &Refused, id: Option<&str>
     rooms::push::message("ERROR", &Payload { code, refused }, id)
 }
 
-impl Talk {
+impl Inbound {
     pub(super) fn new(
         app: Arc<App>,
-        hall: Arc<Hall>,
+        gateway: Arc<Gateway>,
         address: IpAddr,
         base: String,
-        post: Post,
+        outbox: Outbox,
     ) -> Self {
         let per_second = app.settings.rooms.messages_per_second;
-        Talk {
+        Inbound {
             bucket: Bucket::new(per_second, app.clock.monotonic()),
-            number: hall.number(),
+            number: gateway.number(),
             app,
-            hall,
+            gateway,
             address,
             base,
-            post,
+            outbox,
             wrong_keys: 0,
             bound: None,
         }
@@ -100,37 +100,37 @@ impl Talk {
 
     pub(super) fn leave(&mut self) {
         if let Some(bound) = self.bound.take() {
-            self.hall.leave(&bound.place, self.number);
+            self.gateway.leave(&bound.room, self.number);
         }
     }
 
     fn error(&self, refused: &Refused, id: Option<&str>) -> String {
-        error_text(self.bound.as_ref().map(|bound| bound.place.code.as_str()), refused, id)
+        error_text(self.bound.as_ref().map(|bound| bound.room.code.as_str()), refused, id)
     }
 
     /// Answers to a frame that is not text.
-    pub(super) fn binary(&self) -> Said {
-        Said::one(self.error(&Refused::new(word::BINARY_FRAME), None))
+    pub(super) fn binary(&self) -> Answer {
+        Answer::one(self.error(&Refused::new(word::BINARY_FRAME), None))
     }
 
     /// Answers to a text.
-    pub(super) async fn hear(&mut self, text: &str) -> Said {
+    pub(super) async fn hear(&mut self, text: &str) -> Answer {
         match self.bucket.take(self.app.clock.monotonic()) {
             Taken::Yes => {}
             Taken::Dropped(wait) => {
-                return Said::one(self.error(&too_fast(word::TOO_MANY_MESSAGES, wait), None));
+                return Answer::one(self.error(&too_fast(word::TOO_MANY_MESSAGES, wait), None));
             }
             Taken::Enough => {
                 let wait = Duration::from_secs(10);
                 let text = self.error(&too_fast(word::TOO_MANY_MESSAGES, wait), None);
-                return Said::ending(text, End(code::TOO_FAST, "too many messages"));
+                return Answer::ending(text, End(code::TOO_FAST, "too many messages"));
             }
         }
         let ask = match Ask::read(text) {
             Ok(ask) => ask,
             Err((refused, id)) => {
                 count("unknown", refused.message);
-                return Said::one(self.error(&refused, id.as_deref()));
+                return Answer::one(self.error(&refused, id.as_deref()));
             }
         };
         let (id, name) = (ask.id.clone(), name(&ask.wish));
@@ -144,12 +144,12 @@ impl Talk {
         self.after_refusal(said).await
     }
 
-    async fn answer(&mut self, ask: Ask) -> Result<Said, RoomError> {
+    async fn answer(&mut self, ask: Ask) -> Result<Answer, RoomError> {
         let id = ask.id.as_deref();
         match &ask.wish {
             Wish::Ping => {
                 let now = json!({ "now": self.app.now_ms() });
-                Ok(Said::one(Reply::new("PONG", &now).text(id)))
+                Ok(Answer::one(Reply::new("PONG", &now).text(id)))
             }
             Wish::Create(payload) => self.create(&ask, payload.get()).await,
             Wish::Join | Wish::Sync => self.enter(&ask).await,
@@ -169,74 +169,74 @@ impl Talk {
     }
 
     /// Slows down and ends those who guess.
-    async fn after_refusal(&mut self, (refused, text): (Refused, String)) -> Said {
+    async fn after_refusal(&mut self, (refused, text): (Refused, String)) -> Answer {
         match refused.message {
             "bad_master_key" => {
                 let most = self.app.settings.rooms.wrong_keys_per_socket;
                 tokio::time::sleep(WRONG_KEY_WAIT).await;
                 self.wrong_keys += 1;
                 if most > 0 && self.wrong_keys >= most {
-                    return Said::ending(text, End(code::TOO_FAST, "too many wrong keys"));
+                    return Answer::ending(text, End(code::TOO_FAST, "too many wrong keys"));
                 }
-                Said::one(text)
+                Answer::one(text)
             }
-            "too_many_codes" => Said::ending(text, End(code::TOO_FAST, "too many unknown codes")),
+            "too_many_codes" => Answer::ending(text, End(code::TOO_FAST, "too many unknown codes")),
             "room_full" if self.bound.is_none() => {
-                Said::ending(text, End(code::FULL, "the room is full"))
+                Answer::ending(text, End(code::FULL, "the room is full"))
             }
-            _ => Said::one(text),
+            _ => Answer::one(text),
         }
     }
 
-    async fn create(&mut self, ask: &Ask, payload: &str) -> Result<Said, RoomError> {
+    async fn create(&mut self, ask: &Ask, payload: &str) -> Result<Answer, RoomError> {
         let setup = Setup::read(payload)?;
         let now = self.app.clock.monotonic();
-        let spent = self.hall.rates.created.spend(self.address, now);
+        let spent = self.gateway.rates.created.spend(self.address, now);
         spent.map_err(|wait| too_fast(word::TOO_MANY_ROOMS, wait))?;
         self.wait_for_bus().await;
-        let mut created = self.hall.rooms.create(&setup).await?;
+        let mut created = self.gateway.rooms.create(&setup).await?;
         metrics::counter!("worldkeep_rooms_created_total").increment(1);
         created.join_url = Some(format!("{}/r/{}", self.base, created.code));
         let device: Option<Arc<str>> = ask.device_id.as_deref().map(Arc::from);
-        let place = self.sit_down(&created.code, device.clone())?;
-        place.ends(created.expires_at);
-        self.bind(place, device, true);
-        Ok(Said::one(Reply::new("ROOM_CREATED", &created).text(ask.id.as_deref())))
+        let room = self.join_sockets(&created.code, device.as_ref())?;
+        room.ends(created.expires_at);
+        self.bind(room, device, true);
+        Ok(Answer::one(Reply::new("ROOM_CREATED", &created).text(ask.id.as_deref())))
     }
 
     /// `JOIN_ROOM` and `STATE_SYNC`: the socket is in the room before the state is read, so it misses nothing.
-    async fn enter(&mut self, ask: &Ask) -> Result<Said, RoomError> {
+    async fn enter(&mut self, ask: &Ask) -> Result<Answer, RoomError> {
         let code = ask.code.as_deref().unwrap_or_default();
         let now = self.app.clock.monotonic();
-        let codes = &self.hall.rates.unknown_codes;
+        let codes = &self.gateway.rates.unknown_codes;
         codes.look(&self.address, now).map_err(|wait| too_fast(word::TOO_MANY_CODES, wait))?;
         self.wait_for_bus().await;
         let device: Option<Arc<str>> = ask.device_id.as_deref().map(Arc::from);
-        let known = self.bound.as_ref().filter(|bound| bound.place.code == code);
-        let expires_at = known.map(|bound| bound.place.expires_at());
-        let place = self.sit_down(code, device.clone())?;
+        let known = self.bound.as_ref().filter(|bound| bound.room.code == code);
+        let expires_at = known.map(|bound| bound.room.expires_at());
+        let room = self.join_sockets(code, device.as_ref())?;
         let proof = ask.master_key.as_deref().map_or(Proof::None, Proof::Key);
         let caller = Caller { device: device.as_deref(), proof, expires_at };
         let entered = match ask.wish {
-            Wish::Join => self.hall.rooms.join(code, &caller).await,
-            _ => self.hall.rooms.sync(code, &caller).await,
+            Wish::Join => self.gateway.rooms.join(code, &caller).await,
+            _ => self.gateway.rooms.sync(code, &caller).await,
         };
         let entered = match entered {
             Ok(entered) => entered,
             Err(error) => {
-                if !self.bound.as_ref().is_some_and(|bound| Arc::ptr_eq(&bound.place, &place)) {
-                    self.hall.leave(&place, self.number);
+                if !self.bound.as_ref().is_some_and(|bound| Arc::ptr_eq(&bound.room, &room)) {
+                    self.gateway.leave(&room, self.number);
                 }
                 return Err(self.unknown_code(error).await);
             }
         };
         let Entered { reply, player_id, master, expires_at } = entered;
-        place.ends(expires_at);
+        room.ends(expires_at);
         if let Some(device) = &device {
-            self.hall.seated(&place, device, player_id.as_deref());
+            self.gateway.set_player(&room, device, player_id.as_deref());
         }
-        self.bind(place, device, master);
-        Ok(Said::one(reply.text(ask.id.as_deref())))
+        self.bind(room, device, master);
+        Ok(Answer::one(reply.text(ask.id.as_deref())))
     }
 
     /// A code of no room counts; whoever asks for too many is turned away.
@@ -245,7 +245,9 @@ impl Talk {
             matches!(&error, RoomError::Refused(refused) if refused.error == Family::RoomNotFound);
         if unknown {
             let now = self.app.clock.monotonic();
-            if let Err(wait) = self.hall.rates.guessed(&self.hall.rooms, self.address, now).await {
+            if let Err(wait) =
+                self.gateway.rates.guessed(&self.gateway.rooms, self.address, now).await
+            {
                 return too_fast(word::TOO_MANY_CODES, wait).into();
             }
         }
@@ -253,37 +255,41 @@ impl Talk {
     }
 
     async fn wait_for_bus(&self) {
-        let mut heard = self.hall.heard.subscribe();
+        let mut heard = self.gateway.heard.subscribe();
         if !*heard.borrow() {
             let _ = tokio::time::timeout(BUS_WAIT, heard.wait_for(|heard| *heard)).await;
         }
     }
 
-    fn sit_down(&self, code: &str, device: Option<Arc<str>>) -> Result<Arc<Place>, Refused> {
-        if let Some(bound) = self.bound.as_ref().filter(|bound| bound.place.code == code) {
-            return Ok(Arc::clone(&bound.place));
+    fn join_sockets(
+        &self,
+        code: &str,
+        device: Option<&Arc<str>>,
+    ) -> Result<Arc<RoomSockets>, Refused> {
+        if let Some(bound) = self.bound.as_ref().filter(|bound| bound.room.code == code) {
+            return Ok(Arc::clone(&bound.room));
         }
-        let entered = self.hall.enter(code, self.number, &self.post, device);
+        let entered = self.gateway.enter(code, self.number, &self.outbox, device);
         entered.ok_or(Refused::new(word::ROOM_FULL))
     }
 
     /// The socket belongs to this room from now on, and to no other.
-    fn bind(&mut self, place: Arc<Place>, device: Option<Arc<str>>, master: bool) {
+    fn bind(&mut self, room: Arc<RoomSockets>, device: Option<Arc<str>>, master: bool) {
         if let Some(before) = self.bound.take()
-            && !Arc::ptr_eq(&before.place, &place)
+            && !Arc::ptr_eq(&before.room, &room)
         {
-            self.hall.leave(&before.place, self.number);
+            self.gateway.leave(&before.room, self.number);
         }
         if let Some(device) = &device {
-            Hall::has_device(&place, self.number, Arc::clone(device));
+            room.set_device(self.number, Arc::clone(device));
         }
-        self.hall.is_master(&place, self.number, master);
-        self.bound = Some(Bound { place, device, master });
+        self.gateway.set_master(&room, self.number, master);
+        self.bound = Some(Bound { room, device, master });
     }
 
-    async fn act(&mut self, ask: &Ask, command: &Command) -> Result<Said, RoomError> {
+    async fn act(&mut self, ask: &Ask, command: &Command) -> Result<Answer, RoomError> {
         let bound = self.bound.as_mut().ok_or(Refused::new(word::NOT_JOINED))?;
-        if ask.code.as_ref().is_some_and(|code| *code != bound.place.code) {
+        if ask.code.as_ref().is_some_and(|code| *code != bound.room.code) {
             return Err(Refused::new(word::CODE_MISMATCH).into());
         }
         match (&ask.device_id, &bound.device) {
@@ -293,35 +299,35 @@ impl Talk {
             // A socket that never named a device may do so now.
             (Some(given), None) => {
                 let device: Arc<str> = Arc::from(given.as_str());
-                Hall::has_device(&bound.place, self.number, Arc::clone(&device));
+                bound.room.set_device(self.number, Arc::clone(&device));
                 bound.device = Some(device);
             }
             _ => {}
         }
-        let place = Arc::clone(&bound.place);
+        let room = Arc::clone(&bound.room);
         let device = bound.device.clone();
         self.spend(command, device.as_deref())?;
-        let master = self.prove(ask, command, &place).await?;
+        let master = self.prove(ask, command, &room).await?;
         let proof = match &ask.master_key {
             Some(key) => Proof::Key(key),
             None if master => Proof::Proved,
             None => Proof::None,
         };
         let caller =
-            Caller { device: device.as_deref(), proof, expires_at: Some(place.expires_at()) };
+            Caller { device: device.as_deref(), proof, expires_at: Some(room.expires_at()) };
         let started = self.app.clock.monotonic();
-        let done = self.hall.rooms.act(&place.code, &caller, command).await?;
+        let done = self.gateway.rooms.act(&room.code, &caller, command).await?;
         let took = self.app.clock.monotonic().saturating_sub(started);
         metrics::histogram!("worldkeep_rooms_step_seconds").record(took.as_secs_f64());
         if let Some(device) = &device {
             match &done.seat {
                 Seat::Same => {}
-                Seat::Taken(player) => self.hall.seated(&place, device, Some(player)),
-                Seat::Left => self.hall.seated(&place, device, None),
+                Seat::Taken(player) => self.gateway.set_player(&room, device, Some(player)),
+                Seat::Left => self.gateway.set_player(&room, device, None),
             }
         }
         let id = ask.id.as_deref();
-        Ok(Said { texts: done.replies.iter().map(|reply| reply.text(id)).collect(), end: None })
+        Ok(Answer { texts: done.replies.iter().map(|reply| reply.text(id)).collect(), end: None })
     }
 
     /// The right key makes any socket a Master, before its command is told to Masters.
@@ -329,23 +335,23 @@ impl Talk {
         &mut self,
         ask: &Ask,
         command: &Command,
-        place: &Arc<Place>,
+        room: &Arc<RoomSockets>,
     ) -> Result<bool, RoomError> {
         let Some(bound) = &mut self.bound else { return Ok(false) };
         if let Some(key) = &ask.master_key
             && !bound.master
             && command.needs_master()
-            && self.hall.rooms.is_key(&place.code, key).await?
+            && self.gateway.rooms.is_key(&room.code, key).await?
         {
             bound.master = true;
-            self.hall.is_master(place, self.number, true);
+            self.gateway.set_master(room, self.number, true);
         }
         Ok(bound.master)
     }
 
     /// Photos and names are dear: each rewrites the players.
     fn spend(&self, command: &Command, device: Option<&str>) -> Result<(), Refused> {
-        let rates = &self.hall.rates;
+        let rates = &self.gateway.rates;
         let (rate, word) = match command {
             Command::UpdateAvatar { .. } => (&rates.avatars, word::TOO_MANY_AVATARS),
             Command::RenamePlayer { .. } => (&rates.renames, word::TOO_MANY_RENAMES),
@@ -356,16 +362,16 @@ impl Talk {
     }
 
     /// The bus was lost for a while: the whole state again.
-    pub(super) async fn resync(&mut self) -> Said {
-        let Some(bound) = &self.bound else { return Said::default() };
+    pub(super) async fn resync(&mut self) -> Answer {
+        let Some(bound) = &self.bound else { return Answer::default() };
         let proof = if bound.master { Proof::Proved } else { Proof::None };
-        let expires_at = Some(bound.place.expires_at());
+        let expires_at = Some(bound.room.expires_at());
         let caller = Caller { device: bound.device.as_deref(), proof, expires_at };
-        match self.hall.rooms.sync(&bound.place.code, &caller).await {
-            Ok(entered) => Said::one(entered.reply.text(None)),
+        match self.gateway.rooms.sync(&bound.room.code, &caller).await {
+            Ok(entered) => Answer::one(entered.reply.text(None)),
             Err(error) => {
                 let end = End(code::AWAY, "the room could not be read, come again");
-                Said::ending(self.error(&error.refused(), None), end)
+                Answer::ending(self.error(&error.refused(), None), end)
             }
         }
     }

@@ -1,33 +1,29 @@
-//! What a pilot's socket says: `auth` first, then orders for the own ship. Inputs are clamped by the engine; what is
+//! Messages of a pilot's socket: `auth` first, then orders for the own ship. Inputs are clamped by the engine; what is
 //! malformed is answered, and three of it within ten seconds end the socket. Silence of a minute ends it too.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::Utf8Bytes;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use galaxy::{Order, REFRESH_BEFORE_S};
 use serde_json::json;
-use tokio::sync::{mpsc, watch};
-use tokio_tungstenite::tungstenite::Message;
 
-use super::pilot::{Pilot, away, rename, switch};
-use super::socket::code;
-use super::words::{Said, error};
+use super::messages::{ClientMessage, error};
+use super::pilot::{Pilot, rename, switch};
+use super::socket::{TOO_SLOW, code};
 use crate::app::App;
 use crate::galaxy::accounts::account;
 use crate::galaxy::errors;
 use crate::galaxy::frame::SHIPS_MOST;
 use crate::galaxy::gateway::Gateway;
 use crate::galaxy::orders::Asker;
-use crate::galaxy::seats::Seat;
-use crate::outbox::End;
-use crate::pipe::{self, Socket};
+use crate::galaxy::viewers::Viewer;
 use crate::reply::{self, Refusal};
 use crate::rooms::rates::{Bucket, Taken};
+use crate::socket::{End, Incoming, Outbox, Utf8Bytes};
 
 /// Silence that ends a socket.
 const IDLE: Duration = Duration::from_mins(1);
@@ -40,13 +36,12 @@ const RENEW_AGAIN_MS: u64 = 5 * 60 * 1_000;
 const RENEW_TRIES: u32 = 3;
 
 /// The reading half.
-pub(super) struct Talk<'a> {
+pub(super) struct Inbound<'a> {
     app: &'a Arc<App>,
     gateway: &'a Arc<Gateway>,
     pilot: &'a Pilot,
-    seat: &'a Seat,
-    said: mpsc::Sender<Utf8Bytes>,
-    nudge: watch::Sender<u64>,
+    viewer: &'a Viewer,
+    outbox: Outbox,
     bucket: Bucket,
     malformed: VecDeque<Duration>,
     heard: Duration,
@@ -58,24 +53,22 @@ pub(super) struct Talk<'a> {
 
 type Pending<'a> = FuturesUnordered<BoxFuture<'a, Option<Utf8Bytes>>>;
 
-impl<'a> Talk<'a> {
+impl<'a> Inbound<'a> {
     pub(super) fn new(
         app: &'a Arc<App>,
         gateway: &'a Arc<Gateway>,
         pilot: &'a Pilot,
-        seat: &'a Seat,
-        said: mpsc::Sender<Utf8Bytes>,
-        nudge: watch::Sender<u64>,
+        viewer: &'a Viewer,
+        outbox: Outbox,
     ) -> Self {
         let now = app.clock.monotonic();
         let per_second = app.settings.galaxy.messages_per_second;
-        Talk {
+        Inbound {
             app,
             gateway,
             pilot,
-            seat,
-            said,
-            nudge,
+            viewer,
+            outbox,
             bucket: Bucket::new(per_second, now),
             malformed: VecDeque::new(),
             heard: now,
@@ -87,21 +80,21 @@ impl<'a> Talk<'a> {
     }
 
     /// Reads until the end.
-    pub(super) async fn listen(&mut self, socket: &Socket) -> End {
+    pub(super) async fn listen(&mut self) -> End {
+        let outbox = self.outbox.clone();
         let mut pending: Pending<'a> = FuturesUnordered::new();
         let clock = Arc::clone(&self.app.clock);
         let mut idle = clock.sleep(IDLE);
         let mut renew = clock.sleep_until(self.renew_at_ms);
         loop {
             let outcome = tokio::select! {
-                frame = socket.next() => {
+                frame = outbox.socket().next() => {
                     self.heard = clock.monotonic();
                     match frame {
-                        Some(Ok(Message::Text(text))) => self.hear(&text, &mut pending),
-                        Some(Ok(Message::Binary(_))) => self.bad("frames must be text"),
-                        Some(Ok(Message::Close(_))) | None => Err(End::gone()),
-                        Some(Ok(_)) => Ok(()),
-                        Some(Err(broken)) => Err(pipe::broken(&broken)),
+                        Ok(Incoming::Text(text)) => self.hear(&text, &mut pending),
+                        Ok(Incoming::Binary) => self.bad("frames must be text"),
+                        Ok(Incoming::Control) => Ok(()),
+                        Err(end) => Err(end),
                     }
                 }
                 Some(reply) = pending.next() => reply.map_or(Ok(()), |text| self.say(text)),
@@ -115,7 +108,7 @@ impl<'a> Talk<'a> {
                     renew = clock.sleep_until(self.renew_at_ms);
                     outcome
                 }
-                () = self.app.stopping.cancelled() => Err(away()),
+                () = self.app.stopping.cancelled() => Err(End::away()),
             };
             if let Err(end) = outcome {
                 return end;
@@ -124,8 +117,7 @@ impl<'a> Talk<'a> {
     }
 
     fn say(&self, text: Utf8Bytes) -> Result<(), End> {
-        // A client that sends and does not read.
-        self.said.try_send(text).map_err(|_| End(1013, "too slow: answers were waiting"))
+        if self.outbox.put(text) { Ok(()) } else { Err(TOO_SLOW) }
     }
 
     /// Something that is no message of the protocol.
@@ -153,23 +145,23 @@ impl<'a> Talk<'a> {
             }
             Taken::Enough => return Err(End(code::POLICY, "too many messages")),
         }
-        let said = match Said::read(text) {
-            Ok(said) => said,
+        let message = match ClientMessage::read(text) {
+            Ok(message) => message,
             Err(why) => return self.bad(&why),
         };
-        let kind = said.word();
-        match said {
-            Said::Auth { .. } => self.bad("you are logged in already"),
-            Said::Ping {} => {
+        let kind = message.word();
+        match message {
+            ClientMessage::Auth { .. } => self.bad("you are logged in already"),
+            ClientMessage::Ping {} => {
                 let pong = json!({ "type": "pong", "server_time": self.app.now_ms() });
                 self.say(pong.to_string().into())
             }
-            Said::View { rate, ships } => self.look(rate, ships),
-            said => {
+            ClientMessage::View { rate, ships } => self.look(rate, ships),
+            message => {
                 if pending.len() >= ORDERS {
                     return self.say(error(&reply::TOO_MANY_REQUESTS.into(), Some(kind)));
                 }
-                pending.push(self.act(said, kind));
+                pending.push(self.act(message, kind));
                 Ok(())
             }
         }
@@ -179,7 +171,7 @@ impl<'a> Talk<'a> {
         if rate.is_some_and(|rate| !(0.01..=100.0).contains(&rate)) {
             return self.bad("rate goes from 0.01 to 100 states per second");
         }
-        self.seat.change(|view| {
+        self.viewer.change(|view| {
             if let Some(rate) = rate {
                 view.gap = Duration::from_secs_f64(1.0 / rate);
             }
@@ -187,27 +179,27 @@ impl<'a> Talk<'a> {
                 view.ships = ships.min(SHIPS_MOST);
             }
         });
-        self.nudge.send_modify(|n| *n += 1);
+        self.outbox.refresh();
         Ok(())
     }
 
     /// An order or a wish; answers only when it is refused.
-    fn act(&self, said: Said, kind: &'static str) -> BoxFuture<'a, Option<Utf8Bytes>> {
-        let (app, gateway, seat) = (self.app, self.gateway, self.seat);
+    fn act(&self, message: ClientMessage, kind: &'static str) -> BoxFuture<'a, Option<Utf8Bytes>> {
+        let (app, gateway, viewer) = (self.app, self.gateway, self.viewer);
         let player = self.pilot.player.id;
-        let nudge = self.nudge.clone();
+        let outbox = self.outbox.clone();
         Box::pin(async move {
-            let ship = seat.view().ship;
+            let ship = viewer.view().ship;
             let asker = Asker { player: Some(player), ship };
-            let outcome = match said {
-                Said::SwitchShip { ship_id } => {
+            let outcome = match message {
+                ClientMessage::SwitchShip { ship_id } => {
                     switch(app, gateway, player, ship_id).await.map(|()| {
-                        seat.fly(ship_id);
-                        nudge.send_modify(|n| *n += 1);
+                        viewer.fly(ship_id);
+                        outbox.refresh();
                     })
                 }
-                Said::Rename { name } => rename(app, gateway, player, ship, &name).await,
-                said => match (said.order(), ship) {
+                ClientMessage::Rename { name } => rename(app, gateway, player, ship, &name).await,
+                message => match (message.order(), ship) {
                     (_, None) => Err(Refusal::from(errors::NO_SHIP)),
                     (Ok(order @ Order::Control { .. }), _) => {
                         gateway.tell(app, &asker, order).await

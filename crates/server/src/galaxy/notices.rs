@@ -1,14 +1,15 @@
 //! What sockets hear beside the state: who came and left, alerts, pause and resume, the end of an account. All but the
 //! pause come from the event streams, so that the sockets of every server hear the same.
 
-use axum::extract::ws::Utf8Bytes;
 use kernel::events::Envelope;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// One note, for everybody or for one player.
+use crate::socket::Utf8Bytes;
+
+/// One notice, for everybody or for one player.
 #[derive(Debug, Clone)]
-pub(crate) struct Note {
+pub(crate) struct Notice {
     /// Only this player's sockets, when set.
     pub(crate) to: Option<Uuid>,
     pub(crate) what: What,
@@ -33,14 +34,14 @@ pub(crate) const LOGIN_ENDED: &str = "login_ended";
 /// Type of `galaxy:admin` that closes sockets.
 pub(crate) const PLAYER_DELETED: &str = "player_deleted";
 
-impl Note {
+impl Notice {
     pub(crate) fn say(to: Option<Uuid>, message: &Value) -> Self {
-        Note { to, what: What::Say(message.to_string().into()) }
+        Notice { to, what: What::Say(message.to_string().into()) }
     }
 
     pub(crate) fn paused(paused: bool, tick: u64) -> Self {
         let kind = if paused { "paused" } else { "resumed" };
-        Note::say(None, &json!({ "type": kind, "tick": tick }))
+        Notice::say(None, &json!({ "type": kind, "tick": tick }))
     }
 
     /// What an event means for sockets, if anything.
@@ -51,7 +52,7 @@ impl Note {
         let body: Value = serde_json::from_str(event.body.get()).ok()?;
         let player = || body["player_id"].as_str()?.parse::<Uuid>().ok();
         match event.kind.as_str() {
-            kind @ (JOINED | LEFT) => Some(Note::say(
+            kind @ (JOINED | LEFT) => Some(Notice::say(
                 None,
                 &json!({ "type": kind, "player_id": body["player_id"], "username": body["username"] }),
             )),
@@ -60,17 +61,17 @@ impl Note {
                     "type": "alert", "ship_id": body["ship_id"], "rule_id": body["rule_id"],
                     "message": body["message"], "tick": body["tick"],
                 });
-                Some(Note::say(Some(player()?), &message))
+                Some(Notice::say(Some(player()?), &message))
             }
             "maneuver.ended" => {
                 let message = json!({
                     "type": "alert", "ship_id": body["ship_id"], "maneuver": body["type"],
                     "status": body["status"], "message": maneuver(&body), "tick": body["tick"],
                 });
-                Some(Note::say(Some(player()?), &message))
+                Some(Notice::say(Some(player()?), &message))
             }
-            LOGIN_ENDED => Some(Note { to: Some(player()?), what: What::LoginEnded }),
-            PLAYER_DELETED => Some(Note { to: Some(event.id.parse().ok()?), what: What::Close }),
+            LOGIN_ENDED => Some(Notice { to: Some(player()?), what: What::LoginEnded }),
+            PLAYER_DELETED => Some(Notice { to: Some(event.id.parse().ok()?), what: What::Close }),
             _ => None,
         }
     }
