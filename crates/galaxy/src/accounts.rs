@@ -15,6 +15,18 @@ use crate::accounts::tokens::{ShortKey, Signer};
 use crate::error::AccountError;
 use crate::store::database::{self, Database, DatabaseAddress, DatabaseError, on};
 
+/// A player of a row of either database.
+macro_rules! player {
+    ($row:expr) => {
+        Ok::<_, AccountError>(Player {
+            id: crate::accounts::read_id($row.try_get("id")?)?,
+            username: $row.try_get("username")?,
+            is_admin: $row.try_get("is_admin")?,
+            created_at: database::read_time($row.try_get("created_at")?)?,
+        })
+    };
+}
+
 mod fleet;
 mod logins;
 mod passwords;
@@ -212,12 +224,7 @@ impl Accounts {
         on!(self.database, pool => {
             let row = sqlx::query(statement).bind(name).fetch_optional(pool).await?;
             row.map(|row| {
-                let player = read_player(
-                    row.try_get("id")?,
-                    row.try_get("username")?,
-                    row.try_get("is_admin")?,
-                    row.try_get("created_at")?,
-                )?;
+                let player = player!(row)?;
                 Ok((player, row.try_get("password_hash")?))
             })
             .transpose()
@@ -232,12 +239,7 @@ impl Accounts {
         on!(self.database, pool => {
             let row = sqlx::query(statement).bind(id.to_string()).fetch_optional(pool).await?;
             row.map(|row| {
-                read_player(
-                    row.try_get("id")?,
-                    row.try_get("username")?,
-                    row.try_get("is_admin")?,
-                    row.try_get("created_at")?,
-                )
+                player!(row)
             })
             .transpose()
         })
@@ -269,12 +271,7 @@ impl Accounts {
                 .await?;
             rows.into_iter()
                 .map(|row| {
-                    read_player(
-                        row.try_get("id")?,
-                        row.try_get("username")?,
-                        row.try_get("is_admin")?,
-                        row.try_get("created_at")?,
-                    )
+                    player!(row)
                 })
                 .collect::<Result<Vec<Player>, AccountError>>()?
         });
@@ -297,16 +294,6 @@ impl Accounts {
     fn now(&self) -> Timestamp {
         database::at_ms(self.clock.now_ms())
     }
-}
-
-fn read_player(
-    id: String,
-    username: String,
-    is_admin: bool,
-    created_at: &str,
-) -> Result<Player, AccountError> {
-    let created_at = database::read_time(created_at)?;
-    Ok(Player { id: read_id(id)?, username, is_admin, created_at })
 }
 
 fn read_id(id: String) -> Result<Uuid, AccountError> {

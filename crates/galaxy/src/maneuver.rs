@@ -5,7 +5,7 @@
 
 use uuid::Uuid;
 
-use crate::model::text;
+use crate::model::text::{self, words};
 use crate::model::{Fields, Target, TargetKind, Unusable, Written};
 use crate::physics::hull::Mode;
 use crate::rules::bad;
@@ -50,60 +50,29 @@ impl Plan {
     }
 }
 
-/// How a maneuver stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the words of the field `status`")]
-pub enum ManeuverStatus {
-    Active,
-    Done,
-    Failed,
-    Cancelled,
-}
-
-impl ManeuverStatus {
-    const WORDS: [(ManeuverStatus, &str); 4] = [
-        (ManeuverStatus::Active, "active"),
-        (ManeuverStatus::Done, "done"),
-        (ManeuverStatus::Failed, "failed"),
-        (ManeuverStatus::Cancelled, "cancelled"),
-    ];
-
-    /// The stored word.
-    pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(status, _)| *status == self).map_or("failed", |(_, word)| word)
+words! {
+    /// How a maneuver stands.
+    pub enum ManeuverStatus {
+        Active = "active",
+        Done = "done",
+        Failed = "failed",
+        Cancelled = "cancelled",
     }
 }
 
-/// The phase of a maneuver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    Align,
-    Burn,
-    /// Towards an orbit that touches the wanted circle.
-    Transfer,
-    Coast,
-    /// Onto the circle.
-    Circle,
-    Accelerate,
-    Brake,
-    Ended,
-}
-
-impl Phase {
-    const WORDS: [(Phase, &str); 8] = [
-        (Phase::Align, "align"),
-        (Phase::Burn, "burn"),
-        (Phase::Transfer, "transfer"),
-        (Phase::Coast, "coast"),
-        (Phase::Circle, "circle"),
-        (Phase::Accelerate, "accelerate"),
-        (Phase::Brake, "brake"),
-        (Phase::Ended, "ended"),
-    ];
-
-    /// The stored word.
-    pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(phase, _)| *phase == self).map_or("ended", |(_, word)| word)
+words! {
+    /// The phase of a maneuver.
+    pub enum Phase {
+        Align = "align",
+        Burn = "burn",
+        /// Towards an orbit that touches the wanted circle.
+        Transfer = "transfer",
+        Coast = "coast",
+        /// Onto the circle.
+        Circle = "circle",
+        Accelerate = "accelerate",
+        Brake = "brake",
+        Ended = "ended",
     }
 }
 
@@ -237,11 +206,11 @@ impl Maneuver {
             },
             _ => return Err(bad("type", "it is not a maneuver")),
         };
-        let find = |word: Option<&str>| Phase::WORDS.iter().find(|(_, known)| Some(*known) == word);
-        let status = ManeuverStatus::WORDS.iter().find(|(_, known)| Some(*known) == word("status"));
+        let status = word("status").and_then(ManeuverStatus::read);
+        let phase = word("phase").and_then(Phase::read);
         let mut read = Maneuver::new(plan, Phase::Align, tick("started_tick")?, None);
-        read.status = status.ok_or_else(|| bad("status", "it is not a status"))?.0;
-        read.phase = find(word("phase")).ok_or_else(|| bad("phase", "it is not a phase"))?.0;
+        read.status = status.ok_or_else(|| bad("status", "it is not a status"))?;
+        read.phase = phase.ok_or_else(|| bad("phase", "it is not a phase"))?;
         read.updated_tick = tick("updated_tick")?;
         read.delta_v_done = number("delta_v_done")?.unwrap_or(0.0);
         read.rule_id = word("rule_id").and_then(|id| id.parse().ok());

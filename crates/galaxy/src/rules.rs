@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::model::text;
+use crate::model::text::{self, words};
 use crate::model::{Fields, Unusable, Written};
 
 mod action;
@@ -32,26 +32,13 @@ const LONGEST_NAME: usize = 64;
 const LONGEST_JSON: usize = 8_192;
 const HIGHEST_PRIORITY: i64 = 99;
 
-/// How often a rule acts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RuleMode {
-    /// When its trigger is met for the first time; then it disables itself.
-    Once,
-    /// In every tick in which its trigger is met.
-    Continuous,
-}
-
-impl RuleMode {
-    /// The stored word.
-    pub fn word(self) -> &'static str {
-        match self {
-            RuleMode::Once => "once",
-            RuleMode::Continuous => "continuous",
-        }
-    }
-
-    fn read(word: &str) -> Option<Self> {
-        [RuleMode::Once, RuleMode::Continuous].into_iter().find(|mode| mode.word() == word)
+words! {
+    /// How often a rule acts.
+    pub enum RuleMode {
+        /// When its trigger is met for the first time; then it disables itself.
+        Once = "once",
+        /// In every tick in which its trigger is met.
+        Continuous = "continuous",
     }
 }
 

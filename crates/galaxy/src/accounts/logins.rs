@@ -9,10 +9,10 @@ use sha2::{Digest as _, Sha256};
 use sqlx::Row as _;
 use uuid::Uuid;
 
-use super::{Accounts, Player, passwords, read_player};
+use super::{Accounts, Player, passwords};
 use crate::accounts::tokens::{BadToken, Claims, LIFE_S};
 use crate::error::AccountError;
-use crate::store::database::on;
+use crate::store::database::{self, on};
 
 impl Accounts {
     /// A token that says who the player is, for a day: a new login.
@@ -66,12 +66,7 @@ impl Accounts {
                 .fetch_optional(pool)
                 .await?;
             row.map(|row| {
-                let player = read_player(
-                    row.try_get("id")?,
-                    row.try_get("username")?,
-                    row.try_get("is_admin")?,
-                    row.try_get("created_at")?,
-                )?;
+                let player = player!(row)?;
                 Ok::<_, AccountError>((player, row.try_get("since_ms")?, row.try_get("ended")?))
             })
             .transpose()?

@@ -149,27 +149,6 @@ impl Accounts {
         if changed == 0 { Err(AccountError::NoShip) } else { Ok(name.to_owned()) }
     }
 
-    /// A ship that was made anew in another class.
-    pub async fn change_class(
-        &self,
-        player: Uuid,
-        ship: Uuid,
-        ship_class: &str,
-    ) -> Result<(), AccountError> {
-        let class = ShipClass::named(ship_class).ok_or(AccountError::BadShipClass)?;
-        let statement = self
-            .database
-            .sql("UPDATE ships SET ship_class = $1 WHERE id = $2::uuid AND player_id = $3::uuid");
-        let changed = on!(self.database, pool => sqlx::query(statement)
-            .bind(class.name)
-            .bind(ship.to_string())
-            .bind(player.to_string())
-            .execute(pool)
-            .await?
-            .rows_affected());
-        if changed == 0 { Err(AccountError::NoShip) } else { Ok(()) }
-    }
-
     /// Gives a ship up.
     pub async fn delete_ship(&self, player: Uuid, ship: Uuid) -> Result<(), AccountError> {
         let statement =

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{Controls, Fields, HOME_SYSTEM, Unusable, Written, optional, required, unusable};
-use crate::model::text;
+use crate::model::text::{self, words};
 use crate::physics::hull::Mode;
 use crate::physics::{Hull, Quat, ShipClass, Vec3};
 
@@ -16,32 +16,13 @@ pub struct Target {
     pub kind: TargetKind,
 }
 
-/// The kind of a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the words of `attitude_target_type`")]
-pub enum TargetKind {
-    Body,
-    Ship,
-    Station,
-    Lagrange,
-}
-
-impl TargetKind {
-    const WORDS: [(TargetKind, &str); 4] = [
-        (TargetKind::Body, "body"),
-        (TargetKind::Ship, "ship"),
-        (TargetKind::Station, "station"),
-        (TargetKind::Lagrange, "lagrange"),
-    ];
-
-    /// The stored word.
-    pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(kind, _)| *kind == self).map_or("body", |(_, word)| word)
-    }
-
-    /// The kind of a stored word.
-    pub fn read(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|(_, known)| *known == word).map(|(kind, _)| *kind)
+words! {
+    /// The kind of a target.
+    pub enum TargetKind {
+        Body = "body",
+        Ship = "ship",
+        Station = "station",
+        Lagrange = "lagrange",
     }
 }
 

@@ -9,6 +9,35 @@ use kernel::numbers::{Dialect, push_float};
 
 use crate::physics::{Quat, Vec3};
 
+/// An enum whose variants are stored as words: `word` writes one, `read` reads it, `WORDS` has all.
+macro_rules! words {
+    ($(#[$meta:meta])* pub enum $Enum:ident { $($(#[$note:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $Enum {
+            $($(#[$note])* #[doc = concat!("`", $word, "`.")] $variant,)*
+        }
+
+        impl $Enum {
+            /// All of them with their stored words.
+            pub const WORDS: &'static [($Enum, &'static str)] = &[$(($Enum::$variant, $word)),*];
+
+            /// The stored word.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $($Enum::$variant => $word,)*
+                }
+            }
+
+            /// What a stored word means.
+            pub fn read(word: &str) -> Option<Self> {
+                Self::WORDS.iter().find(|(_, known)| *known == word).map(|(one, _)| *one)
+            }
+        }
+    };
+}
+pub(crate) use words;
+
 /// Appends a float; zero has no sign here.
 pub fn push(out: &mut Vec<u8>, value: f64) {
     // Adding zero turns -0.0 into 0.0 and changes nothing else.

@@ -4,49 +4,27 @@
 //! exactly.
 
 use super::{Quat, ShipClass, Vec3, aim::Mark};
+use crate::model::text::words;
 
-/// The direction in which the nose is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(missing_docs, reason = "the words of the field `attitude_mode`")]
-pub enum Mode {
-    #[default]
-    None,
-    Hold,
-    Prograde,
-    Retrograde,
-    Normal,
-    Antinormal,
-    Radial,
-    Antiradial,
-    Target,
-    TargetRetrograde,
+words! {
+    /// The direction in which the nose is kept.
+    #[derive(Default)]
+    pub enum Mode {
+        #[default]
+        None = "none",
+        Hold = "hold",
+        Prograde = "prograde",
+        Retrograde = "retrograde",
+        Normal = "normal",
+        Antinormal = "antinormal",
+        Radial = "radial",
+        Antiradial = "antiradial",
+        Target = "target",
+        TargetRetrograde = "target_retrograde",
+    }
 }
 
 impl Mode {
-    /// All of them with their stored words.
-    pub const WORDS: [(Mode, &str); 10] = [
-        (Mode::None, "none"),
-        (Mode::Hold, "hold"),
-        (Mode::Prograde, "prograde"),
-        (Mode::Retrograde, "retrograde"),
-        (Mode::Normal, "normal"),
-        (Mode::Antinormal, "antinormal"),
-        (Mode::Radial, "radial"),
-        (Mode::Antiradial, "antiradial"),
-        (Mode::Target, "target"),
-        (Mode::TargetRetrograde, "target_retrograde"),
-    ];
-
-    /// The stored word.
-    pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(mode, _)| *mode == self).map_or("none", |(_, word)| word)
-    }
-
-    /// The mode of a stored word.
-    pub fn read(word: &str) -> Option<Mode> {
-        Self::WORDS.iter().find(|(_, known)| *known == word).map(|(mode, _)| *mode)
-    }
-
     /// Whether it needs a target.
     pub fn needs_target(self) -> bool {
         matches!(self, Mode::Target | Mode::TargetRetrograde)

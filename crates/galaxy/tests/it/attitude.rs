@@ -96,7 +96,7 @@ fn a_free_spin_about_one_axis_is_exact() {
 fn every_mode_brings_the_nose_where_it_says() {
     let luna = SOL.find("Luna").unwrap();
     for class in ["fast_frigate", "cargo_hauler"] {
-        for (mode, word) in Mode::WORDS.into_iter().skip(2) {
+        for (mode, word) in Mode::WORDS.iter().copied().skip(2) {
             let mut ship = Ship::new(class);
             ship.hull.mode = mode;
             ship.hull.mark = Some(Mark::Body(luna));
