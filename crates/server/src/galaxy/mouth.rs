@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::Utf8Bytes;
+use kernel::Refuses as _;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc, watch};
 
@@ -142,7 +143,7 @@ impl Mouth<'_> {
         let Ok(fleets) = self.gateway.fleets(self.app).await else { return Err(later) };
         match fleets.accounts().standing(&self.pilot.claims, &self.pilot.token).await {
             Ok(_) => Ok(()),
-            Err(error) if error.code().is_some() => {
+            Err(error) if error.def().is_some() => {
                 Err(End(code::AUTH, "this login has ended; log in again"))
             }
             Err(_) => Err(later),
