@@ -1,12 +1,40 @@
 //! Refusals of the galaxy: accounts, orders, docking, snapshots. A refusal that clients know by
 //! number says it.
 
-use kernel::Fault;
+use kernel::{Fault, RefusalDef, Refuses};
 
 use crate::accounts::tokens::{BadToken, ShortKey};
 use crate::engine::Told;
 use crate::model::Unusable;
 use crate::store::database::DatabaseError;
+
+/// What a caller may hear, with what to do about it: numbers where the protocol has them, words elsewhere.
+pub mod refusal {
+    kernel::refusals! {
+        NO_WORLD = "no_world", Missing, "there is no world in this store yet; make one with `worldkeep galaxy init`";
+        WORLD_LOST = "world_lost", Unavailable, "the store has lost the world that its database knows, or belongs to another database; the message says what to do";
+        TOO_OFTEN = "E004", TooMany, "too many tries to log in or register from this address, or too many wrong passwords for this account; wait `Retry-After` seconds";
+        BAD_LOGIN = "E005", Unauthorized, "the username or the password is wrong";
+        BAD_JWT = "E006", Unauthorized, "the player's token is not valid or has ended; log in again";
+        NAME_TAKEN = "E010", Conflict, "the username is taken; choose another";
+        BAD_USERNAME = "E011", Invalid, "a username has 3 to 20 letters, digits or underscores";
+        BAD_PASSWORD = "E012", Invalid, "a password has at least 8 characters";
+        NO_PLAYER = "E013", Missing, "there is no such player";
+        NO_SHIP = "E014", Missing, "there is no such ship, or it is not yours";
+        SHIP_NAME_TAKEN = "E015", Conflict, "you have a ship of that name already";
+        FLEET_FULL = "E016", Conflict, "a player has at most 8 ships";
+        BAD_SHIP_NAME = "E017", Invalid, "a ship's name has 1 to 32 characters";
+        BAD_SHIP_CLASS = "E018", Invalid, "ship_class is not a class";
+        BAD_PLAYERS_CURSOR = "E019", Invalid, "the cursor is not one that a list of players gave";
+        REGISTRATION_CLOSED = "E020", Forbidden, "registration is closed; ask whoever runs the game";
+        ALREADY_DOCKED = "E030", Conflict, "the ship is docked already; undock first";
+        NOT_DOCKED = "E031", Conflict, "the ship is not docked";
+        TOO_FAR = "E032", Conflict, "the station is too far away; come within 500 m";
+        TOO_FAST = "E033", Conflict, "the ship is too fast for the station; slow down to 5 m/s";
+        NO_STATION = "E034", Missing, "there is no such station";
+        NO_TRANSIT = "E040", Conflict, "jump gates do not carry ships to other systems yet";
+    }
+}
 
 /// Why the accounts refuse.
 #[derive(Debug, thiserror::Error)]
@@ -62,30 +90,28 @@ pub enum AccountError {
     Database(#[from] DatabaseError),
 }
 
-impl AccountError {
-    /// The number that clients know; `None` for a fault.
-    pub fn code(&self) -> Option<&'static str> {
+impl Refuses for AccountError {
+    fn def(&self) -> Option<RefusalDef> {
         Some(match self {
-            AccountError::Busy => "E004",
-            AccountError::Credentials => "E005",
-            AccountError::Token(_) => "E006",
-            AccountError::UsernameTaken => "E010",
-            AccountError::BadUsername => "E011",
-            AccountError::BadPassword => "E012",
-            AccountError::NoPlayer => "E013",
-            AccountError::NoShip => "E014",
-            AccountError::ShipNameTaken => "E015",
-            AccountError::FleetFull => "E016",
-            AccountError::BadShipName => "E017",
-            AccountError::BadShipClass => "E018",
-            AccountError::BadCursor => "E019",
-            AccountError::RegistrationClosed => "E020",
+            AccountError::Busy => refusal::TOO_OFTEN,
+            AccountError::Credentials => refusal::BAD_LOGIN,
+            AccountError::Token(_) => refusal::BAD_JWT,
+            AccountError::UsernameTaken => refusal::NAME_TAKEN,
+            AccountError::BadUsername => refusal::BAD_USERNAME,
+            AccountError::BadPassword => refusal::BAD_PASSWORD,
+            AccountError::NoPlayer => refusal::NO_PLAYER,
+            AccountError::NoShip => refusal::NO_SHIP,
+            AccountError::ShipNameTaken => refusal::SHIP_NAME_TAKEN,
+            AccountError::FleetFull => refusal::FLEET_FULL,
+            AccountError::BadShipName => refusal::BAD_SHIP_NAME,
+            AccountError::BadShipClass => refusal::BAD_SHIP_CLASS,
+            AccountError::BadCursor => refusal::BAD_PLAYERS_CURSOR,
+            AccountError::RegistrationClosed => refusal::REGISTRATION_CLOSED,
             AccountError::ShortKey(_) | AccountError::Database(_) => return None,
         })
     }
 
-    /// The field of the request that is to blame.
-    pub fn field(&self) -> Option<&'static str> {
+    fn field(&self) -> Option<&str> {
         match self {
             AccountError::UsernameTaken | AccountError::BadUsername => Some("username"),
             AccountError::BadPassword => Some("password"),
@@ -172,7 +198,7 @@ impl OrderError {
     pub fn code(&self) -> Option<&'static str> {
         match self {
             OrderError::Docking(refused) => Some(refused.code()),
-            OrderError::NoTransit => Some("E040"),
+            OrderError::NoTransit => Some(refusal::NO_TRANSIT.code),
             _ => None,
         }
     }
@@ -211,12 +237,12 @@ impl DockError {
     /// The number clients know.
     pub fn code(&self) -> &'static str {
         match self {
-            DockError::AlreadyDocked => "E030",
-            DockError::NotDocked => "E031",
-            DockError::TooFar(_) => "E032",
-            DockError::TooFast(_) => "E033",
-            DockError::NoStation => "E034",
-            DockError::NoShip => "E014",
+            DockError::AlreadyDocked => refusal::ALREADY_DOCKED.code,
+            DockError::NotDocked => refusal::NOT_DOCKED.code,
+            DockError::TooFar(_) => refusal::TOO_FAR.code,
+            DockError::TooFast(_) => refusal::TOO_FAST.code,
+            DockError::NoStation => refusal::NO_STATION.code,
+            DockError::NoShip => refusal::NO_SHIP.code,
         }
     }
 }

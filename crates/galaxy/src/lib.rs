@@ -23,7 +23,9 @@ pub use engine::{
     Answer, Engine, Handle, Options, Orders, Seen, ShipSeen, Standing, StationSeen, Told, pace,
     send, send_asking,
 };
-pub use error::{AccountError, DockError, FleetError, GiveError, OrderError, SnapshotError};
+pub use error::{
+    AccountError, DockError, FleetError, GiveError, OrderError, SnapshotError, refusal,
+};
 pub use maneuver::{Maneuver, ManeuverStatus};
 pub use model::{Fields, StationKind, Target, TargetKind, text};
 pub use rules::{Rule, RuleDraft};

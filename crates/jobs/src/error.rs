@@ -3,7 +3,45 @@
 
 use std::borrow::Cow;
 
-use kernel::Fault;
+use kernel::{Fault, Params, RefusalDef, RefusalKind, Refuses, params};
+
+/// What a caller of the queue may hear, with what to do about it.
+pub mod refusal {
+    kernel::refusals! {
+        INVALID_BODY = "invalid_body", Invalid, "the body is not a job; `/docs` shows the fields";
+        UNKNOWN_FIELD = "unknown_field", Invalid, "no such field of a job; `field` names it, put own data into `metadata`";
+        INVALID_ID = "invalid_id", Invalid, "a job id is 1 to 128 of `A-Z a-z 0-9 . _ ~ - :` and does not end like a verb";
+        INVALID_TYPE = "invalid_type", Invalid, "a type is 1 to 200 bytes without control characters and does not end like a verb";
+        INVALID_PAYLOAD = "invalid_payload", Invalid, "the payload is not JSON, or nested deeper than 100";
+        INVALID_PRIORITY = "invalid_priority", Invalid, "a priority is a whole number from 1 to 10";
+        INVALID_SCHEDULE = "invalid_schedule", Invalid, "the schedule is not an object";
+        INVALID_DELAY = "invalid_delay", Invalid, "a delay is milliseconds from 0 to ten years";
+        INVALID_RUN_AT = "invalid_run_at", Invalid, "runAt is Unix milliseconds";
+        CONFLICTING = "conflicting_schedule", Invalid, "give one of delay, runAt and cron";
+        INVALID_CRON = "invalid_cron", Invalid, "the cron expression cannot be read or never fires; the message names the part";
+        INVALID_TIMEZONE = "invalid_timezone", Invalid, "no such time zone; use an IANA name such as Europe/Paris";
+        INVALID_RETRY = "invalid_retry", Invalid, "attempts go from 0 to 1000; backoff is fixed, linear or exponential with a delay from 0";
+        INVALID_RATE_LIMIT = "invalid_rate_limit", Invalid, "limits are whole numbers from 1; pause the type to stop it";
+        INVALID_TARGET = "invalid_target", Invalid, "a target has lists of up to 64 texts, and mode any or all";
+        INVALID_DEPENDENCY = "invalid_dependency", Invalid, "dependsOn is a list of up to 1000 job ids";
+        UNKNOWN_DEPENDENCY = "unknown_dependency", Invalid, "a job named in dependsOn does not exist";
+        INVALID_UNIQUE = "invalid_unique", Invalid, "unique has a key of 1 to 512 bytes and a window in milliseconds";
+        INVALID_X = "invalid_x", Invalid, "a member of `x` is of the wrong kind; `field` names it";
+        INVALID_METADATA = "invalid_metadata", Invalid, "metadata is an object";
+        INVALID_NAMESPACE = "invalid_namespace", Invalid, "a namespace cannot be spelled so";
+        NO_VERB = "no_such_verb", Missing, "no such verb behind the last colon; `/docs` lists them";
+        NO_NAMESPACE = "no_such_namespace", Missing, "this server does not serve that namespace; add it to jobs.namespaces";
+        NO_JOB = "no_such_job", Missing, "no job has this id; it may have ended and been removed";
+        NO_WORKER = "no_such_worker", Missing, "no worker is registered under this id";
+        NO_CRON = "no_such_cron", Missing, "no recurring job has this id";
+        EXISTS = "job_exists", Conflict, "a job has this id already (`details.jobId`); choose another or leave it out";
+        NOT_UNIQUE = "not_unique", Conflict, "another job (`details.jobId`) holds this unique key";
+        WRONG_STATE = "wrong_state", Conflict, "the job's state (`details.status`) does not allow it";
+        FULL = "queue_full", TooMany, "as many jobs wait as jobs.max_waiting allows; wait `Retry-After` seconds";
+        WRONG_TYPE = "wrong_type", Broken, "a key (`details.key`) holds another type than it should; nothing was changed, `worldkeep check` shows it";
+        NEEDS_TAG = "needs_tag", Unavailable, "on a Cluster the namespace needs a hash tag: start with --layout tagged";
+    }
+}
 
 /// Why the queue said no.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -122,7 +160,46 @@ impl Error {
         match self {
             Error::Invalid { field, .. } => Some(field),
             Error::TooLarge { field, .. } => Some(field),
+            Error::NeedsTag(_) => Some("ns"),
             _ => None,
+        }
+    }
+}
+
+impl Refuses for Error {
+    fn def(&self) -> Option<RefusalDef> {
+        Some(match self {
+            Error::Fault(_) => return None,
+            Error::Exists(_) => refusal::EXISTS,
+            Error::NotUnique { .. } => refusal::NOT_UNIQUE,
+            Error::Full { .. } => refusal::FULL,
+            Error::Missing { what: "worker", .. } => refusal::NO_WORKER,
+            Error::Missing { what: "cron", .. } => refusal::NO_CRON,
+            Error::Missing { .. } => refusal::NO_JOB,
+            Error::WrongState { .. } => refusal::WRONG_STATE,
+            Error::WrongType { .. } => refusal::WRONG_TYPE,
+            Error::NeedsTag(_) => refusal::NEEDS_TAG,
+            // Options that a program sets have words of their own, which no route answers.
+            Error::Invalid { .. } | Error::TooLarge { .. } | Error::WorkerInUse(_) => {
+                let code = self.code();
+                let known = refusal::REFUSALS.iter().find(|def| def.code == code).copied();
+                known.unwrap_or(RefusalDef { code, kind: RefusalKind::Invalid, says: "" })
+            }
+        })
+    }
+
+    fn field(&self) -> Option<&str> {
+        Error::field(self).filter(|field| !field.is_empty())
+    }
+
+    fn params(&self) -> Params {
+        match self {
+            Error::Exists(id) => params! { "jobId" => id },
+            Error::NotUnique { existing } => params! { "jobId" => existing },
+            Error::Full { waiting, max } => params! { "waiting" => waiting, "max" => max },
+            Error::WrongState { status, .. } => params! { "status" => status },
+            Error::WrongType { key, .. } => params! { "key" => key },
+            _ => Params::new(),
         }
     }
 }

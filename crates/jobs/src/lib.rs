@@ -15,7 +15,7 @@ mod scripts;
 mod store;
 pub mod worker;
 
-pub use error::Error;
+pub use error::{Error, refusal};
 pub use model::options::{Catchup, Options, STARVATION_GUARD};
 pub use model::outcome::{Claimed, Claims, Done, Ending, Finished, Scan, Wrote};
 pub use model::{

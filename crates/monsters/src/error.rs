@@ -3,6 +3,20 @@
 use kernel::Fault;
 use kernel::keyspace::BadId;
 
+/// What a caller may hear, with what to do about it.
+pub mod refusal {
+    kernel::refusals! {
+        NO_MONSTER = "monster_not_found", Missing, "this tenant has no such monster; it may have been killed";
+        DEAD = "monster_dead", Conflict, "the monster has no hp left; nothing was changed";
+        UNKNOWN_TEMPLATE = "unknown_template", Invalid, "the catalogue has no such template; add it to `monsters.catalogue`";
+        IMMUNE = "immune", Conflict, "the effect does not take on this monster; the message says which immunity it is";
+        SKILL_REFUSED = "skill_refused", Conflict, "a check before the skill failed; `meta.check` says which";
+        REFLECT_STANDS = "reflect_stands", Conflict, "a reflect of that class is active, and only it may be cancelled";
+        ID_SPACE_BUSY = "id_space_busy", Busy, "64 ids in a row belong to living monsters; repeat it";
+        BAD_CATALOGUE = "bad_catalogue", Unavailable, "the files of `monsters.catalogue` or `monsters.skills` cannot be used; the message says where they are wrong";
+    }
+}
+
 /// Why something was not done.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]

@@ -15,7 +15,7 @@ mod strike;
 mod template;
 
 pub use effects::{NewEffect, Reflect};
-pub use error::{Immunity, MonsterError, Result, SkillCheck};
+pub use error::{Immunity, MonsterError, Result, SkillCheck, refusal};
 pub use model::{DropTimer, Effect, Element, Entries, Entry, Monster, SourceType, leader};
 pub use scripts::SCRIPTS;
 pub use store::{

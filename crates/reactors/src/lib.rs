@@ -15,7 +15,7 @@ mod scripts;
 mod store;
 mod template;
 
-pub use error::ReactorError;
+pub use error::{ReactorError, refusal};
 pub use machine::{HitPolicy, PersistRule, Rules};
 pub use model::{Data, Item, Reaction, Reactor, State};
 pub use scripts::SCRIPTS;

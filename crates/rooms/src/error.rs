@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use kernel::Fault;
+use kernel::{Fault, RefusalDef, RefusalKind};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -49,6 +49,21 @@ impl Family {
     }
 }
 
+impl Family {
+    /// What kind of no it is.
+    pub const fn kind(self) -> RefusalKind {
+        match self {
+            Family::BadRequest => RefusalKind::Invalid,
+            Family::Forbidden => RefusalKind::Forbidden,
+            Family::RoomNotFound => RefusalKind::Missing,
+            Family::Conflict | Family::NotInPhase | Family::NotClaimed => RefusalKind::Conflict,
+            Family::RoomExpired => RefusalKind::Gone,
+            Family::RateLimited => RefusalKind::TooMany,
+            Family::InternalError => RefusalKind::Unavailable,
+        }
+    }
+}
+
 /// One word of the protocol: what `message` says, under which family, and what it means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Word {
@@ -58,6 +73,12 @@ pub struct Word {
     pub family: Family,
     /// A sentence: lower case, no full stop, says what to do.
     pub says: &'static str,
+}
+
+impl Word {
+    const fn def(self) -> RefusalDef {
+        RefusalDef { code: self.word, kind: self.family.kind(), says: self.says }
+    }
 }
 
 macro_rules! words {
@@ -70,6 +91,8 @@ macro_rules! words {
         }
         /// Every word there is.
         pub const WORDS: &[Word] = &[$(word::$name),*];
+        /// The same as the other modules declare theirs.
+        pub const REFUSALS: &[RefusalDef] = &[$(word::$name.def()),*];
     };
 }
 

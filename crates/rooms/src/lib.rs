@@ -20,7 +20,7 @@ mod store;
 mod view;
 
 pub use command::{Ask, Command, Place, Wish};
-pub use error::{Family, Refused, Result, RoomError, WORDS, Word, word};
+pub use error::{Family, REFUSALS, Refused, Result, RoomError, WORDS, Word, word};
 pub use push::{Audience, Reply};
 pub use setup::{ItemSetup, LIFE_S, RoundSetup, SenderSetup, Setup, Sizes};
 pub use store::{

@@ -51,7 +51,7 @@ pub(crate) const MODULE: Module = Module {
     routes: router,
     access: ACCESS,
     players: Some(|app, token| accounts::whose(app, token).boxed()),
-    errors: errors::ERRORS,
+    refusals: errors::REFUSALS,
     loops: &[
         Loop { name: "galaxy engine", run: |app, stop| loops::engine(app, stop).boxed() },
         Loop { name: "galaxy frames", run: |app, stop| loops::frames(app, stop).boxed() },

@@ -3,6 +3,7 @@
 
 use axum::routing::post;
 use jobs::keys::{TABLE, def};
+use jobs::refusal;
 use kernel::keyspace::Layout;
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
@@ -21,7 +22,6 @@ mod cron;
 mod demo;
 mod dlq;
 mod doctor;
-mod errors;
 mod handle;
 mod history;
 mod item;
@@ -44,7 +44,7 @@ pub(crate) const MODULE: Module = Module {
     leases: &[&def::scheduler_lock, &def::scheduler_leader],
     routes: router,
     access: ACCESS,
-    errors: errors::ERRORS,
+    refusals: refusal::REFUSALS,
     loops: &[
         Loop { name: "jobs sampler", run: sampler::run },
         Loop { name: "jobs progress", run: sampler::progress },
@@ -164,7 +164,7 @@ fn router() -> OpenApiRouter<State> {
 fn split(target: &str) -> Result<(&str, &str), crate::reply::Refusal> {
     target.rsplit_once(':').filter(|(id, _)| !id.is_empty()).ok_or_else(|| {
         crate::reply::Refusal::new(
-            errors::NO_VERB,
+            refusal::NO_VERB,
             "write what to do behind a colon, such as ID:cancel",
         )
     })
@@ -174,7 +174,7 @@ fn split(target: &str) -> Result<(&str, &str), crate::reply::Refusal> {
 fn no_verb(verb: &str, known: &str) -> crate::reply::Refusal {
     let shown: String = verb.chars().take(40).collect();
     crate::reply::Refusal::new(
-        errors::NO_VERB,
+        refusal::NO_VERB,
         format!("there is no verb {shown} here; there are {known}"),
     )
 }

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use kernel::check::Finding;
 use kernel::events::Feed;
 use kernel::keyspace::{KeyDef, Layout, Table, own};
-use kernel::{Clock, Fault, Store};
+use kernel::{Clock, Fault, RefusalDef, Store};
 use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -16,7 +16,7 @@ use crate::access::Access;
 use crate::app::App;
 use crate::caller::Player;
 use crate::overview::Tile;
-use crate::reply::{ErrorDef, Refusal};
+use crate::reply::Refusal;
 use crate::settings::Settings;
 use crate::wire;
 
@@ -84,7 +84,7 @@ pub struct Module {
     /// How it knows its players, if it has any.
     pub players: Option<Recogniser>,
     /// Its refusals.
-    pub errors: &'static [ErrorDef],
+    pub refusals: &'static [RefusalDef],
     /// Its background loops.
     pub loops: &'static [Loop],
     /// Keys that a server holds while it lives, see `orphans.rs`.
@@ -213,7 +213,7 @@ impl Module {
             routes: OpenApiRouter::new,
             access: &[],
             players: None,
-            errors: &[],
+            refusals: &[],
             loops: &[],
             leases: &[],
             timers: None,

@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use kernel::Fault;
 use kernel::check::Finding;
+use kernel::{Fault, RefusalDef};
 use monsters::keys::{TABLE, def};
 use monsters::{
-    MonsterError, Monsters, Options, SHIPPED_SKILLS, SHIPPED_TEMPLATES, Skills, Templates,
+    MonsterError, Monsters, Options, SHIPPED_SKILLS, SHIPPED_TEMPLATES, Skills, Templates, refusal,
 };
 use rand::RngExt as _;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ use crate::access::{Access, Need, Role, Scope, row, server, tenant};
 use crate::app::App;
 use crate::modules::{Checking, Loop, Module, State, Streams};
 use crate::overview::Tile;
-use crate::reply::{self, ErrorDef, Refusal};
+use crate::reply::{self, Refusal};
 use crate::worlds;
 
 /// What monsters adds to the server.
@@ -36,7 +36,7 @@ pub(crate) const MODULE: Module = Module {
     timers: Some((&def::due, &def::due_data)),
     routes: router,
     access: ACCESS,
-    errors: ERRORS,
+    refusals: refusal::REFUSALS,
     loops: LOOPS,
     check: Some(|at| beyond_keys(at).boxed()),
     tile: Some(|app| tile(app).boxed()),
@@ -84,57 +84,6 @@ fn router() -> OpenApiRouter<State> {
         .routes(paths!(routes::enter, routes::leave))
 }
 
-const NO_MONSTER: ErrorDef = ErrorDef {
-    code: "monster_not_found",
-    status: 404,
-    says: "this tenant has no such monster; it may have been killed",
-};
-const DEAD: ErrorDef = ErrorDef {
-    code: "monster_dead",
-    status: 409,
-    says: "the monster has no hp left; nothing was changed",
-};
-const UNKNOWN_TEMPLATE: ErrorDef = ErrorDef {
-    code: "unknown_template",
-    status: 400,
-    says: "the catalogue has no such template; add it to `monsters.catalogue`",
-};
-const IMMUNE: ErrorDef = ErrorDef {
-    code: "immune",
-    status: 409,
-    says: "the effect does not take on this monster; the message says which immunity it is",
-};
-const SKILL_REFUSED: ErrorDef = ErrorDef {
-    code: "skill_refused",
-    status: 409,
-    says: "a check before the skill failed; `meta.check` says which",
-};
-const REFLECT_STANDS: ErrorDef = ErrorDef {
-    code: "reflect_stands",
-    status: 409,
-    says: "a reflect of that class is active, and only it may be cancelled",
-};
-const ID_SPACE_BUSY: ErrorDef = ErrorDef {
-    code: "monster_ids_busy",
-    status: 503,
-    says: "64 ids in a row belong to living monsters; repeat it",
-};
-const BAD_CATALOGUE: ErrorDef = ErrorDef {
-    code: "bad_monster_catalogue",
-    status: 503,
-    says: "the files of `monsters.catalogue` or `monsters.skills` cannot be used; the message says where they are wrong",
-};
-const ERRORS: &[ErrorDef] = &[
-    NO_MONSTER,
-    DEAD,
-    UNKNOWN_TEMPLATE,
-    IMMUNE,
-    SKILL_REFUSED,
-    REFLECT_STANDS,
-    ID_SPACE_BUSY,
-    BAD_CATALOGUE,
-];
-
 const LOOPS: &[Loop] = &[
     Loop { name: "monster timers", run: timers },
     Loop { name: "monster commands", run: commands::serve },
@@ -145,25 +94,25 @@ const LOOPS: &[Loop] = &[
 impl From<MonsterError> for Refusal {
     fn from(error: MonsterError) -> Self {
         let says = error.to_string();
-        let with = |def| Refusal::new(def, says.clone());
+        let with = |def: RefusalDef| Refusal::new(def, says.clone());
         match error {
             MonsterError::Fault(fault) => fault.into(),
-            MonsterError::NotFound => with(NO_MONSTER),
-            MonsterError::Dead => with(DEAD),
+            MonsterError::NotFound => with(refusal::NO_MONSTER),
+            MonsterError::Dead => with(refusal::DEAD),
             MonsterError::UnknownTemplate(_) => {
-                with(UNKNOWN_TEMPLATE).field("/data/attributes/monsterId")
+                with(refusal::UNKNOWN_TEMPLATE).field("/data/attributes/monsterId")
             }
-            MonsterError::Immune(_) => with(IMMUNE),
+            MonsterError::Immune(_) => with(refusal::IMMUNE),
             MonsterError::Skill(check) => {
-                with(SKILL_REFUSED).details(serde_json::json!({ "check": check.word() }))
+                with(refusal::SKILL_REFUSED).details(serde_json::json!({ "check": check.word() }))
             }
-            MonsterError::ReflectStands => with(REFLECT_STANDS),
-            MonsterError::IdSpaceBusy => with(ID_SPACE_BUSY).retry_after(1),
+            MonsterError::ReflectStands => with(refusal::REFLECT_STANDS),
+            MonsterError::IdSpaceBusy => with(refusal::ID_SPACE_BUSY).retry_after(1),
             MonsterError::Bad { field, .. } => {
-                with(reply::BAD_FIELD).field(format!("/data/attributes/{field}"))
+                Refusal::new(reply::BAD_FIELD, says).field(format!("/data/attributes/{field}"))
             }
-            MonsterError::Contended => with(reply::BUSY).retry_after(1),
-            _ => with(reply::CONFLICT),
+            MonsterError::Contended => Refusal::new(reply::BUSY, says).retry_after(1),
+            _ => Refusal::new(reply::CONFLICT, says),
         }
     }
 }
@@ -174,7 +123,7 @@ struct Kept(Result<Arc<Monsters>, String>);
 /// The monsters of this server's store.
 pub(crate) fn handle(app: &App) -> Result<Arc<Monsters>, Refusal> {
     let kept = app.kept(|| Kept(open(app).map(Arc::new)));
-    kept.0.clone().map_err(|told| Refusal::new(BAD_CATALOGUE, told))
+    kept.0.clone().map_err(|told| Refusal::new(refusal::BAD_CATALOGUE, told))
 }
 
 fn open(app: &App) -> Result<Monsters, String> {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use reactors::keys::{TABLE, def};
-use reactors::{ReactorError, Reactors, Rules, SHIPPED, Templates};
+use reactors::{ReactorError, Reactors, Rules, SHIPPED, Templates, refusal};
 use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes as paths;
@@ -21,7 +21,7 @@ use crate::access::{Access, Need, Role, Scope, row, server, tenant};
 use crate::app::App;
 use crate::modules::{Loop, Module, State, Streams};
 use crate::overview::Tile;
-use crate::reply::{self, ErrorDef, Refusal};
+use crate::reply::{self, Refusal};
 use crate::settings::Source;
 use crate::worlds;
 
@@ -31,7 +31,7 @@ pub(crate) const MODULE: Module = Module {
     timers: Some((&def::due, &def::due_data)),
     routes: router,
     access: ACCESS,
-    errors: ERRORS,
+    refusals: refusal::REFUSALS,
     loops: LOOPS,
     tile: Some(|app| tile(app).boxed()),
     start: Some(|app| async move { handle(&app).map(|_| ()).map_err(|told| told.message) }.boxed()),
@@ -69,51 +69,6 @@ fn router() -> OpenApiRouter<State> {
         .routes(paths!(routes::drop_item))
 }
 
-const NO_REACTOR: ErrorDef = ErrorDef {
-    code: "reactor_not_found",
-    status: 404,
-    says: "this tenant has no such reactor, or it stands in another field",
-};
-const CLASSIFICATION_REQUIRED: ErrorDef = ErrorDef {
-    code: "classification_required",
-    status: 400,
-    says: "a reactor needs a classification, and 0 is none",
-};
-const UNKNOWN_CLASSIFICATION: ErrorDef = ErrorDef {
-    code: "unknown_classification",
-    status: 400,
-    says: "the catalogue has no such template; send `data`, or add one to `reactors.catalogue`",
-};
-const ON_COOLDOWN: ErrorDef = ErrorDef {
-    code: "on_cooldown",
-    status: 409,
-    says: "a reactor of this kind was destroyed on this spot not long ago; `meta.remainingMs` says how long to wait",
-};
-const SPOT_TAKEN: ErrorDef = ErrorDef {
-    code: "spot_taken",
-    status: 409,
-    says: "a reactor of this kind stands on this spot; `meta.reactorId` says which",
-};
-const ID_SPACE_BUSY: ErrorDef = ErrorDef {
-    code: "id_space_busy",
-    status: 503,
-    says: "64 ids in a row belong to living reactors; repeat it",
-};
-const BAD_CATALOGUE: ErrorDef = ErrorDef {
-    code: "bad_catalogue",
-    status: 503,
-    says: "the files of `reactors.catalogue` cannot be used; the message says where they are wrong",
-};
-const ERRORS: &[ErrorDef] = &[
-    NO_REACTOR,
-    CLASSIFICATION_REQUIRED,
-    UNKNOWN_CLASSIFICATION,
-    ON_COOLDOWN,
-    SPOT_TAKEN,
-    ID_SPACE_BUSY,
-    BAD_CATALOGUE,
-];
-
 const LOOPS: &[Loop] = &[
     Loop { name: "reactor timers", run: timers },
     Loop { name: "reactor commands", run: commands::serve },
@@ -123,21 +78,10 @@ const LOOPS: &[Loop] = &[
 
 impl From<ReactorError> for Refusal {
     fn from(error: ReactorError) -> Self {
-        let def = match &error {
-            ReactorError::Fault(fault) => return fault.clone().into(),
-            ReactorError::NotFound(_) => NO_REACTOR,
-            ReactorError::ClassificationRequired => CLASSIFICATION_REQUIRED,
-            ReactorError::UnknownClassification(_) => UNKNOWN_CLASSIFICATION,
-            ReactorError::IdSpaceBusy => ID_SPACE_BUSY,
-            _ => reply::CONFLICT,
-        };
-        let refusal = Refusal::new(def, error.to_string());
-        match def {
-            CLASSIFICATION_REQUIRED | UNKNOWN_CLASSIFICATION => {
-                refusal.field("/data/attributes/classification")
-            }
-            ID_SPACE_BUSY => refusal.retry_after(1),
-            _ => refusal,
+        match &error {
+            ReactorError::Fault(fault) => fault.clone().into(),
+            ReactorError::Answered => Refusal::new(reply::CONFLICT, error.to_string()),
+            _ => Refusal::of(&error),
         }
     }
 }
@@ -148,7 +92,7 @@ struct Kept(Result<Arc<Reactors>, String>);
 /// The reactors of this server's store.
 pub(crate) fn handle(app: &App) -> Result<Arc<Reactors>, Refusal> {
     let kept = app.kept(|| Kept(open(app).map(Arc::new)));
-    kept.0.clone().map_err(|told| Refusal::new(BAD_CATALOGUE, told))
+    kept.0.clone().map_err(|told| Refusal::new(refusal::BAD_CATALOGUE, told))
 }
 
 fn open(app: &App) -> Result<Reactors, String> {

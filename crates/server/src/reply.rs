@@ -7,7 +7,7 @@ use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use kernel::{Fault, LogOnce};
+use kernel::{Fault, LogOnce, RefusalDef, RefusalKind, Refuses};
 use serde_json::{Map, Value, json};
 
 use crate::guard::RequestId;
@@ -21,6 +21,27 @@ pub struct ErrorDef {
     pub status: u16,
     /// One sentence: when it is answered and what to do.
     pub says: &'static str,
+}
+
+/// The status of a module's refusal. The kind is all that the modules say of it.
+const fn status(kind: RefusalKind) -> u16 {
+    match kind {
+        RefusalKind::Invalid => 400,
+        RefusalKind::Unauthorized => 401,
+        RefusalKind::Forbidden => 403,
+        RefusalKind::Missing => 404,
+        RefusalKind::Conflict => 409,
+        RefusalKind::Gone => 410,
+        RefusalKind::TooMany => 429,
+        RefusalKind::Broken => 500,
+        RefusalKind::Busy | RefusalKind::Unavailable => 503,
+    }
+}
+
+impl From<RefusalDef> for ErrorDef {
+    fn from(RefusalDef { code, kind, says }: RefusalDef) -> Self {
+        ErrorDef { code, status: status(kind), says }
+    }
 }
 
 macro_rules! errors {
@@ -80,8 +101,21 @@ pub struct Refusal {
 
 impl Refusal {
     /// A refusal with its own sentence.
-    pub fn new(def: ErrorDef, message: impl Into<String>) -> Self {
-        Refusal { def, message: message.into(), field: None, details: None, retry_after_s: None }
+    pub fn new(def: impl Into<ErrorDef>, message: impl Into<String>) -> Self {
+        let (def, message) = (def.into(), message.into());
+        Refusal { def, message, field: None, details: None, retry_after_s: None }
+    }
+
+    /// What a module refused: its sentence, its field, and what the sentence names as `details`.
+    pub fn of(error: &impl Refuses) -> Self {
+        let Some(def) = error.def() else { return INTERNAL.into() };
+        let mut refusal = Refusal::new(def, error.to_string());
+        refusal.field = error.field().map(str::to_owned);
+        let params = error.params();
+        refusal.details = (!params.is_empty()).then(|| Box::new(params.into()));
+        // Whoever comes again may find it otherwise.
+        let passes = matches!(def.kind, RefusalKind::TooMany | RefusalKind::Busy);
+        if passes { refusal.retry_after(1) } else { refusal }
     }
 
     /// Names the field.
@@ -126,6 +160,12 @@ impl Refusal {
             _ => INTERNAL,
         };
         Refusal::new(def, def.says)
+    }
+}
+
+impl From<RefusalDef> for Refusal {
+    fn from(def: RefusalDef) -> Self {
+        ErrorDef::from(def).into()
     }
 }
 
@@ -357,7 +397,7 @@ fn write(dialect: Dialect, refusal: &Refusal, request_id: &str, answered: Respon
 }
 
 /// `docs/errors.md`, from the tables.
-pub fn errors_page(tables: &[(&str, &[ErrorDef])]) -> String {
+pub fn errors_page(tables: &[(&str, Vec<ErrorDef>)]) -> String {
     use std::fmt::Write as _;
     let mut page = String::from(
         "# Errors\n\nGenerated from the error tables in `crates/server/src/reply.rs` and the modules. \
@@ -373,7 +413,7 @@ pub fn errors_page(tables: &[(&str, &[ErrorDef])]) -> String {
             page,
             "\n## {name}\n\n| code | status | when, and what to do |\n|---|---|---|\n"
         );
-        for error in *table {
+        for error in table {
             let _ = writeln!(page, "| `{}` | {} | {} |", error.code, error.status, error.says);
         }
     }

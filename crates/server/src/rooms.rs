@@ -33,7 +33,7 @@ pub(crate) const MODULE: Module = Module {
     timers: Some((&def::due, &def::due_data)),
     routes: router,
     access: ACCESS,
-    errors: errors::ERRORS,
+    refusals: rooms::REFUSALS,
     loops: &[
         Loop { name: "rooms bus", run: |app, stop| bus::listen(app, stop).boxed() },
         Loop { name: "rooms deadlines", run: |app, stop| bus::deadlines(app, stop).boxed() },

@@ -8,7 +8,7 @@ use std::time::Duration;
 use galaxy::{
     AccountError, Accounts, DatabaseAddress, FleetError, Fleets, Online, SnapshotError, Snapshots,
 };
-use kernel::{Event, Kind};
+use kernel::{Event, Kind, Refuses as _};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -174,16 +174,13 @@ fn database_fails(error: &dyn std::fmt::Display) {
 /// A refusal of the accounts.
 #[allow(clippy::needless_pass_by_value)] // as `map_err` hands it over
 pub(crate) fn account(error: AccountError) -> Refusal {
-    let Some(code) = error.code() else {
-        database_fails(&error);
-        return Refusal::new(reply::STORE_UNAVAILABLE, "the accounts' database does not answer")
-            .details(json!({ "outcome": "unknown" }))
-            .retry_after(1);
-    };
-    let def = errors::ERRORS.iter().find(|def| def.code == code).copied();
-    let mut refusal = Refusal::new(def.unwrap_or(reply::BAD_REQUEST), error.to_string());
-    refusal.field = error.field().map(str::to_owned);
-    if code == errors::TOO_OFTEN.code { refusal.retry_after(1) } else { refusal }
+    if error.def().is_some() {
+        return Refusal::of(&error);
+    }
+    database_fails(&error);
+    Refusal::new(reply::STORE_UNAVAILABLE, "the accounts' database does not answer")
+        .details(json!({ "outcome": "unknown" }))
+        .retry_after(1)
 }
 
 /// A refusal of the snapshots.

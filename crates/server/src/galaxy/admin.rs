@@ -128,7 +128,8 @@ pub(crate) async fn init(
         || Err(Refusal::new(reply::CONFLICT, "there is a world already; nothing was changed"));
     match gateway.look(&app).await {
         Ok(_) => return refuse(),
-        Err(refusal) if [gateway::NO_WORLD, gateway::WORLD_LOST].contains(&refusal.def) => {}
+        Err(refusal)
+            if [errors::NO_WORLD.code, errors::WORLD_LOST.code].contains(&refusal.def.code) => {}
         Err(refusal) => return Err(refusal),
     }
     let resume =

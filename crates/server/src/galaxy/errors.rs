@@ -2,52 +2,24 @@
 
 use galaxy::{OrderError, Told};
 
-use super::gateway::{NO_WORLD, WORLD_LOST};
 use crate::reply::{self, ErrorDef, Refusal};
 
-macro_rules! numbers {
-    ($($name:ident = $code:literal, $status:literal, $says:literal;)*) => {
-        $(#[allow(dead_code)] pub(crate) const $name: ErrorDef =
-            ErrorDef { code: $code, status: $status, says: $says };)*
-        /// What the galaxy answers beside the errors of any route.
-        pub(crate) const ERRORS: &[ErrorDef] = &[NO_WORLD, WORLD_LOST, $($name),*];
-    };
-}
-
-numbers! {
-    TOO_OFTEN = "E004", 429, "too many tries to log in or register from this address, or too many wrong passwords for this account; wait `Retry-After` seconds";
-    BAD_LOGIN = "E005", 401, "the username or the password is wrong";
-    BAD_JWT = "E006", 401, "the player's token is not valid or has ended; log in again";
-    NAME_TAKEN = "E010", 409, "the username is taken; choose another";
-    BAD_USERNAME = "E011", 400, "a username has 3 to 20 letters, digits or underscores";
-    BAD_PASSWORD = "E012", 400, "a password has at least 8 characters";
-    NO_PLAYER = "E013", 404, "there is no such player";
-    NO_SHIP = "E014", 404, "there is no such ship, or it is not yours";
-    SHIP_NAME_TAKEN = "E015", 409, "you have a ship of that name already";
-    FLEET_FULL = "E016", 409, "a player has at most 8 ships";
-    BAD_SHIP_NAME = "E017", 400, "a ship's name has 1 to 32 characters";
-    BAD_SHIP_CLASS = "E018", 400, "ship_class is not a class";
-    BAD_PLAYERS_CURSOR = "E019", 400, "the cursor is not one that a list of players gave";
-    REGISTRATION_CLOSED = "E020", 403, "registration is closed; ask whoever runs the game";
-    ALREADY_DOCKED = "E030", 409, "the ship is docked already; undock first";
-    NOT_DOCKED = "E031", 409, "the ship is not docked";
-    TOO_FAR = "E032", 409, "the station is too far away; come within 500 m";
-    TOO_FAST = "E033", 409, "the ship is too fast for the station; slow down to 5 m/s";
-    NO_STATION = "E034", 404, "there is no such station";
-    NO_TRANSIT = "E040", 409, "jump gates do not carry ships to other systems yet";
-}
+pub(crate) use galaxy::refusal::*;
 
 /// The refusal of a code that travelled.
 pub(crate) fn refusal(told: Told) -> Refusal {
     let Told { code, message, field } = told;
-    let known = ERRORS.iter().find(|def| def.code == code).copied();
-    let def = known.unwrap_or(match code.as_str() {
-        "forbidden" => reply::FORBIDDEN,
-        "not_found" if message.contains("no such ship") => NO_SHIP,
-        "not_found" => reply::NOT_FOUND,
-        "conflict" => reply::CONFLICT,
-        _ => reply::BAD_FIELD,
-    });
+    let known = REFUSALS.iter().find(|def| def.code == code);
+    let def = known.map_or_else(
+        || match code.as_str() {
+            "forbidden" => reply::FORBIDDEN,
+            "not_found" if message.contains("no such ship") => NO_SHIP.into(),
+            "not_found" => reply::NOT_FOUND,
+            "conflict" => reply::CONFLICT,
+            _ => reply::BAD_FIELD,
+        },
+        |def| ErrorDef::from(*def),
+    );
     let refusal = Refusal::new(def, message);
     match field {
         Some(field) => refusal.field(field),

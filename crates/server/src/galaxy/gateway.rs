@@ -10,7 +10,7 @@ use std::sync::Arc;
 use galaxy::keys::Keys;
 use galaxy::physics::solar::SOL;
 use galaxy::{
-    Engine, Fleets, Handle, Online, Options, Orders, Placement, Seen, Snapshots, Standing,
+    Engine, Fleets, Handle, Online, Options, Orders, Placement, Seen, Snapshots, Standing, refusal,
 };
 use kernel::{Clock, Kind};
 use parking_lot::Mutex;
@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::app::App;
 use crate::galaxy::settings::Restore;
 use crate::limits::Counts;
-use crate::reply::{ErrorDef, Refusal};
+use crate::reply::Refusal;
 use crate::settings::Settings;
 
 use super::frame::{Frame, Meters};
@@ -64,20 +64,6 @@ pub(crate) struct Gateway {
 pub(crate) fn of(app: &App) -> Arc<Gateway> {
     app.kept(|| Gateway::new(app))
 }
-
-/// There is nothing to look at.
-pub(crate) const NO_WORLD: ErrorDef = ErrorDef {
-    code: "no_world",
-    status: 404,
-    says: "there is no world in this store yet; make one with `worldkeep galaxy init`",
-};
-
-/// The store lost its world, or is another's.
-pub(crate) const WORLD_LOST: ErrorDef = ErrorDef {
-    code: "world_lost",
-    status: 503,
-    says: "the store has lost the world that its database knows, or belongs to another database; the message says what to do",
-};
 
 /// How an engine of this server is told to work.
 pub(crate) fn options(app: &App, create: bool) -> Options {
@@ -161,7 +147,8 @@ impl Gateway {
             return Ok(here);
         }
         let lost = |alarm: &str| {
-            Refusal::new(WORLD_LOST, alarm).details(serde_json::json!({ "outcome": "not_sent" }))
+            Refusal::new(refusal::WORLD_LOST, alarm)
+                .details(serde_json::json!({ "outcome": "not_sent" }))
         };
         let alarm = here.standing.alarm();
         if let (Standing::Foreign, Some(alarm)) = (here.standing, alarm) {
@@ -170,7 +157,7 @@ impl Gateway {
         // A restore brings it back before the engine has looked again.
         match Seen::read(&app.shared_store(), self.keys, &SOL).await? {
             Some(seen) => Ok(Arc::new(seen)),
-            None => Err(alarm.map_or_else(|| NO_WORLD.into(), lost)),
+            None => Err(alarm.map_or_else(|| refusal::NO_WORLD.into(), lost)),
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use kernel::Refuses as _;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
@@ -139,7 +140,7 @@ impl Outbound<'_> {
         let Ok(fleets) = self.gateway.fleets(self.app).await else { return Err(later) };
         match fleets.accounts().standing(&self.pilot.claims, &self.pilot.token).await {
             Ok(_) => Ok(()),
-            Err(error) if error.code().is_some() => {
+            Err(error) if error.def().is_some() => {
                 Err(End(code::AUTH, "this login has ended; log in again"))
             }
             Err(_) => Err(later),

@@ -6,16 +6,15 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::Uri;
 use axum::http::request::Parts;
-use jobs::{Error, Jobs, Options};
+use jobs::{Error, Jobs, Options, refusal};
 use serde::Deserialize;
-use serde_json::json;
 
-use super::{errors, show::View};
+use super::show::View;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::extract::Query;
 use crate::modules::State;
-use crate::reply::{self, ErrorDef, Refusal};
+use crate::reply::{self, Refusal};
 use crate::settings::Settings;
 
 /// The queues of this server, in the order of the setting.
@@ -59,7 +58,7 @@ impl Queues {
                     "this server has no namespace {}; add it to the setting jobs.namespaces",
                     ns.unwrap_or("of yours")
                 );
-                Err(Refusal::new(errors::NO_NAMESPACE, sentence).field("ns"))
+                Err(Refusal::new(refusal::NO_NAMESPACE, sentence).field("ns"))
             }
         }
     }
@@ -122,38 +121,14 @@ impl FromRequestParts<State> for Here {
 /// The queue's refusals as answers.
 #[allow(clippy::needless_pass_by_value)] // It is used as a function of `map_err`.
 pub(crate) fn refuse(error: Error) -> Refusal {
-    let message = error.to_string();
-    let of = |def: ErrorDef| Refusal::new(def, message.clone());
+    let with = |def| Refusal::new(def, error.to_string());
     match &error {
         Error::Fault(fault) => fault.clone().into(),
-        Error::Invalid { code, field, .. } => {
-            if *code == "invalid_cursor" {
-                return Refusal::from(reply::BAD_CURSOR).field("cursor");
-            }
-            let known = errors::ERRORS.iter().find(|def| def.code == *code).copied();
-            let refusal = of(known.unwrap_or(ErrorDef { code, status: 400, says: "" }));
-            if field.is_empty() { refusal } else { refusal.field(field.clone()) }
+        Error::Invalid { code: "invalid_cursor", .. } => {
+            Refusal::from(reply::BAD_CURSOR).field("cursor")
         }
-        Error::TooLarge { field, .. } => of(reply::TOO_LARGE).field(*field),
-        Error::Exists(id) => of(errors::EXISTS).details(json!({ "jobId": id })),
-        Error::NotUnique { existing } => {
-            of(errors::NOT_UNIQUE).details(json!({ "jobId": existing }))
-        }
-        Error::Full { waiting, max } => {
-            of(errors::FULL).details(json!({ "waiting": waiting, "max": max })).retry_after(1)
-        }
-        Error::Missing { what, .. } => of(match *what {
-            "worker" => errors::NO_WORKER,
-            "cron" => errors::NO_CRON,
-            _ => errors::NO_JOB,
-        }),
-        Error::WrongState { status, .. } => {
-            of(errors::WRONG_STATE).details(json!({ "status": status }))
-        }
-        Error::WorkerInUse(_) => of(reply::CONFLICT),
-        Error::WrongType { key, .. } => of(errors::WRONG_TYPE).details(json!({ "key": key })),
-        Error::NeedsTag(_) => of(errors::NEEDS_TAG).field("ns"),
-        // Whatever a later queue adds keeps its word and its sentence.
-        other => Refusal::new(ErrorDef { code: other.code(), status: 400, says: "" }, message),
+        Error::TooLarge { field, .. } => with(reply::TOO_LARGE).field(*field),
+        Error::WorkerInUse(_) => with(reply::CONFLICT),
+        other => Refusal::of(other),
     }
 }

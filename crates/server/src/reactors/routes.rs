@@ -3,13 +3,13 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use reactors::{Created, Reactor};
+use reactors::{Created, Reactor, refusal};
 use serde_json::json;
 
 use super::attributes::{
     self, DropAttributes, HitAttributes, NewDrop, NewHit, NewReactor, ReactorAttributes,
 };
-use super::{NO_REACTOR, ON_COOLDOWN, SPOT_TAKEN, commands, handle};
+use super::{commands, handle};
 use crate::modules;
 use crate::reply::Refusal;
 use crate::worlds::attributes::Attributes;
@@ -109,7 +109,7 @@ pub(crate) async fn show_in_field(
     let reactor = handle(&app)?.get(tenant.id, id).await?;
     if reactor.field() != field {
         return Err(Refusal::new(
-            NO_REACTOR,
+            refusal::NO_REACTOR,
             format!("unable to locate reactor {id} in this field"),
         ));
     }
@@ -144,11 +144,12 @@ pub(crate) async fn create(
                 Some(ms) => format!("this spot stays empty for another {ms} ms"),
                 None => "this spot stays empty until its cooldown key is removed".to_owned(),
             };
-            let refusal = Refusal::new(ON_COOLDOWN, says);
+            let refusal = Refusal::new(refusal::ON_COOLDOWN, says);
             Err(refusal.details(json!({ "remainingMs": remaining_ms })))
         }
         Created::SpotTaken { id } => {
-            let refusal = Refusal::new(SPOT_TAKEN, format!("reactor {id} stands on this spot"));
+            let refusal =
+                Refusal::new(refusal::SPOT_TAKEN, format!("reactor {id} stands on this spot"));
             Err(refusal.details(json!({ "reactorId": id.to_string() })))
         }
     }

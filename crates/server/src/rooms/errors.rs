@@ -1,26 +1,15 @@
-//! Refusals of the rooms as HTTP answers, and their words as a table for `docs/errors.md`.
+//! Refusals of the rooms as HTTP answers.
 
-use rooms::{Family, Refused, RoomError, WORDS, Word};
+use kernel::RefusalDef;
+use rooms::{Refused, RoomError};
 use serde_json::{Map, Value};
 
 use crate::reply::{ErrorDef, Refusal};
 
-/// The status of a family.
-const fn status(family: Family) -> u16 {
-    match family {
-        Family::BadRequest => 400,
-        Family::Forbidden => 403,
-        Family::RoomNotFound => 404,
-        Family::Conflict | Family::NotInPhase | Family::NotClaimed => 409,
-        Family::RoomExpired => 410,
-        Family::RateLimited => 429,
-        Family::InternalError => 503,
-    }
-}
-
 /// As the dialect of `/api/rooms` spells it: the family is `error`, the word is `message`.
 pub(super) fn refusal(refused: Refused) -> Refusal {
-    let def = ErrorDef { code: refused.message, status: status(refused.error), says: refused.says };
+    let (code, says) = (refused.message, refused.says);
+    let def = ErrorDef::from(RefusalDef { code, kind: refused.error.kind(), says });
     let mut details = match refused.details {
         Some(Value::Object(details)) => details,
         _ => Map::new(),
@@ -43,19 +32,3 @@ pub(super) fn failed(error: RoomError) -> Refusal {
     }
     refusal(error.refused())
 }
-
-/// As a row of the server's tables.
-const fn def(word: Word) -> ErrorDef {
-    ErrorDef { code: word.word, status: status(word.family), says: word.says }
-}
-
-/// What the rooms answer beside the errors of any route, and what their sockets say with the same words.
-pub(super) const ERRORS: &[ErrorDef] = &{
-    let mut all = [def(WORDS[0]); WORDS.len()];
-    let mut at = 0;
-    while at < WORDS.len() {
-        all[at] = def(WORDS[at]);
-        at += 1;
-    }
-    all
-};

@@ -52,11 +52,13 @@ fn each_schema_has_a_name_of_its_own() {
 }
 
 /// Every refusal there is, by the part that gives it.
-fn refusals() -> Vec<(&'static str, &'static [server::reply::ErrorDef])> {
-    let mut tables = vec![("Any route", server::reply::ERRORS)];
-    tables.extend(
-        server::modules::MODULES.iter().map(|m| (m.name, m.errors)).filter(|t| !t.1.is_empty()),
-    );
+fn refusals() -> Vec<(&'static str, Vec<server::reply::ErrorDef>)> {
+    let mut tables = vec![("Any route", server::reply::ERRORS.to_vec())];
+    let modules = server::modules::MODULES.iter().filter(|module| !module.refusals.is_empty());
+    tables
+        .extend(modules.map(|module| {
+            (module.name, module.refusals.iter().map(|def| (*def).into()).collect())
+        }));
     tables
 }
 
