@@ -26,7 +26,7 @@ use crate::access::{Access, Need, Role, Scope, row, server, tenant};
 use crate::app::App;
 use crate::modules::{Checking, Loop, Module, State, Streams};
 use crate::overview::Tile;
-use crate::reply::{self, ErrorDef, Refusal};
+use crate::reply::{self, Refusal};
 use crate::settings::{SettingDef, Shape};
 use crate::worlds;
 
@@ -85,56 +85,17 @@ fn router() -> OpenApiRouter<State> {
         .routes(paths!(routes::enter, routes::leave))
 }
 
-const NO_MONSTER: ErrorDef = ErrorDef {
-    code: "monster_not_found",
-    status: 404,
-    says: "this tenant has no such monster; it may have been killed",
-};
-const DEAD: ErrorDef = ErrorDef {
-    code: "monster_dead",
-    status: 409,
-    says: "the monster has no hp left; nothing was changed",
-};
-const UNKNOWN_TEMPLATE: ErrorDef = ErrorDef {
-    code: "unknown_template",
-    status: 400,
-    says: "the catalogue has no such template; add it to `monsters.catalogue`",
-};
-const IMMUNE: ErrorDef = ErrorDef {
-    code: "immune",
-    status: 409,
-    says: "the effect does not take on this monster; the message says which immunity it is",
-};
-const SKILL_REFUSED: ErrorDef = ErrorDef {
-    code: "skill_refused",
-    status: 409,
-    says: "a check before the skill failed; `meta.check` says which",
-};
-const REFLECT_STANDS: ErrorDef = ErrorDef {
-    code: "reflect_stands",
-    status: 409,
-    says: "a reflect of that class is active, and only it may be cancelled",
-};
-const ID_SPACE_BUSY: ErrorDef = ErrorDef {
-    code: "monster_ids_busy",
-    status: 503,
-    says: "64 ids in a row belong to living monsters; repeat it",
-};
-const BAD_CATALOGUE: ErrorDef = ErrorDef {
-    code: "bad_monster_catalogue",
-    status: 503,
-    says: "the files of `monsters.catalogue` or `monsters.skills` cannot be used; the message says where they are wrong",
-};
-const ERRORS: &[ErrorDef] = &[
-    NO_MONSTER,
-    DEAD,
-    UNKNOWN_TEMPLATE,
-    IMMUNE,
-    SKILL_REFUSED,
-    REFLECT_STANDS,
-    ID_SPACE_BUSY,
-    BAD_CATALOGUE,
-];
+reply::errors! {
+    table;
+    NO_MONSTER = "monster_not_found", 404, "this tenant has no such monster; it may have been killed";
+    DEAD = "monster_dead", 409, "the monster has no hp left; nothing was changed";
+    UNKNOWN_TEMPLATE = "unknown_template", 400, "the catalogue has no such template; add it to `monsters.catalogue`";
+    IMMUNE = "immune", 409, "the effect does not take on this monster; the message says which immunity it is";
+    SKILL_REFUSED = "skill_refused", 409, "a check before the skill failed; `meta.check` says which";
+    REFLECT_STANDS = "reflect_stands", 409, "a reflect of that class is active, and only it may be cancelled";
+    ID_SPACE_BUSY = "monster_ids_busy", 503, "64 ids in a row belong to living monsters; repeat it";
+    BAD_CATALOGUE = "bad_monster_catalogue", 503, "the files of `monsters.catalogue` or `monsters.skills` cannot be used; the message says where they are wrong";
+}
 
 const SETTINGS: &[SettingDef] = &[
     SettingDef {

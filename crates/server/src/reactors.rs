@@ -20,7 +20,7 @@ use crate::access::{Access, Need, Role, Scope, row, server, tenant};
 use crate::app::App;
 use crate::modules::{Loop, Module, State, Streams};
 use crate::overview::Tile;
-use crate::reply::{self, ErrorDef, Refusal};
+use crate::reply::{self, Refusal};
 use crate::settings::{SettingDef, Shape, Source};
 use crate::worlds;
 
@@ -69,50 +69,16 @@ fn router() -> OpenApiRouter<State> {
         .routes(paths!(routes::drop_item))
 }
 
-const NO_REACTOR: ErrorDef = ErrorDef {
-    code: "reactor_not_found",
-    status: 404,
-    says: "this tenant has no such reactor, or it stands in another field",
-};
-const CLASSIFICATION_REQUIRED: ErrorDef = ErrorDef {
-    code: "classification_required",
-    status: 400,
-    says: "a reactor needs a classification, and 0 is none",
-};
-const UNKNOWN_CLASSIFICATION: ErrorDef = ErrorDef {
-    code: "unknown_classification",
-    status: 400,
-    says: "the catalogue has no such template; send `data`, or add one to `reactors.catalogue`",
-};
-const ON_COOLDOWN: ErrorDef = ErrorDef {
-    code: "on_cooldown",
-    status: 409,
-    says: "a reactor of this kind was destroyed on this spot not long ago; `meta.remainingMs` says how long to wait",
-};
-const SPOT_TAKEN: ErrorDef = ErrorDef {
-    code: "spot_taken",
-    status: 409,
-    says: "a reactor of this kind stands on this spot; `meta.reactorId` says which",
-};
-const ID_SPACE_BUSY: ErrorDef = ErrorDef {
-    code: "id_space_busy",
-    status: 503,
-    says: "64 ids in a row belong to living reactors; repeat it",
-};
-const BAD_CATALOGUE: ErrorDef = ErrorDef {
-    code: "bad_catalogue",
-    status: 503,
-    says: "the files of `reactors.catalogue` cannot be used; the message says where they are wrong",
-};
-const ERRORS: &[ErrorDef] = &[
-    NO_REACTOR,
-    CLASSIFICATION_REQUIRED,
-    UNKNOWN_CLASSIFICATION,
-    ON_COOLDOWN,
-    SPOT_TAKEN,
-    ID_SPACE_BUSY,
-    BAD_CATALOGUE,
-];
+reply::errors! {
+    table;
+    NO_REACTOR = "reactor_not_found", 404, "this tenant has no such reactor, or it stands in another field";
+    CLASSIFICATION_REQUIRED = "classification_required", 400, "a reactor needs a classification, and 0 is none";
+    UNKNOWN_CLASSIFICATION = "unknown_classification", 400, "the catalogue has no such template; send `data`, or add one to `reactors.catalogue`";
+    ON_COOLDOWN = "on_cooldown", 409, "a reactor of this kind was destroyed on this spot not long ago; `meta.remainingMs` says how long to wait";
+    SPOT_TAKEN = "spot_taken", 409, "a reactor of this kind stands on this spot; `meta.reactorId` says which";
+    ID_SPACE_BUSY = "id_space_busy", 503, "64 ids in a row belong to living reactors; repeat it";
+    BAD_CATALOGUE = "bad_catalogue", 503, "the files of `reactors.catalogue` cannot be used; the message says where they are wrong";
+}
 
 const SETTINGS: &[SettingDef] = &[
     SettingDef {

@@ -23,15 +23,20 @@ pub struct ErrorDef {
     pub says: &'static str,
 }
 
+/// Declares errors, and the table of them that a module shows.
 macro_rules! errors {
-    ($($name:ident = $code:literal, $status:literal, $says:literal;)*) => {
-        $(#[doc = $says] pub const $name: ErrorDef = ErrorDef { code: $code, status: $status, says: $says };)*
-        /// The errors any route may answer; modules add tables of their own.
-        pub const ERRORS: &[ErrorDef] = &[$($name),*];
+    ($seen:vis table; $($name:ident = $code:literal, $status:literal, $says:literal;)*) => {
+        $(#[doc = $says]
+        $seen const $name: $crate::reply::ErrorDef =
+            $crate::reply::ErrorDef { code: $code, status: $status, says: $says };)*
+        /// All of them; those of `reply.rs` any route may answer.
+        $seen const ERRORS: &[$crate::reply::ErrorDef] = &[$($name),*];
     };
 }
+pub(crate) use errors;
 
 errors! {
+    pub table;
     BAD_REQUEST = "bad_request", 400, "the request is not one this route understands; the message names the part";
     BAD_JSON = "bad_json", 400, "the body is not valid JSON, or not of the shape in /openapi.json";
     BAD_FIELD = "bad_field", 400, "one field is missing, of the wrong type or out of range; `field` names it";

@@ -128,7 +128,7 @@ pub(crate) async fn init(
         || Err(Refusal::new(reply::CONFLICT, "there is a world already; nothing was changed"));
     match gateway.look(&app).await {
         Ok(_) => return refuse(),
-        Err(refusal) if [gateway::NO_WORLD, gateway::WORLD_LOST].contains(&refusal.def) => {}
+        Err(refusal) if [errors::NO_WORLD, errors::WORLD_LOST].contains(&refusal.def) => {}
         Err(refusal) => return Err(refusal),
     }
     let resume =

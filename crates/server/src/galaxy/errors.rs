@@ -2,19 +2,12 @@
 
 use galaxy::{OrderError, Told};
 
-use super::gateway::{NO_WORLD, WORLD_LOST};
-use crate::reply::{self, ErrorDef, Refusal};
+use crate::reply::{self, Refusal};
 
-macro_rules! numbers {
-    ($($name:ident = $code:literal, $status:literal, $says:literal;)*) => {
-        $(#[allow(dead_code)] pub(crate) const $name: ErrorDef =
-            ErrorDef { code: $code, status: $status, says: $says };)*
-        /// What the galaxy answers beside the errors of any route.
-        pub(crate) const ERRORS: &[ErrorDef] = &[NO_WORLD, WORLD_LOST, $($name),*];
-    };
-}
-
-numbers! {
+reply::errors! {
+    pub(crate) table;
+    NO_WORLD = "no_world", 404, "there is no world in this store yet; make one with `worldkeep galaxy init`";
+    WORLD_LOST = "world_lost", 503, "the store has lost the world that its database knows, or belongs to another database; the message says what to do";
     TOO_OFTEN = "E004", 429, "too many tries to log in or register from this address, or too many wrong passwords for this account; wait `Retry-After` seconds";
     BAD_LOGIN = "E005", 401, "the username or the password is wrong";
     BAD_JWT = "E006", 401, "the player's token is not valid or has ended; log in again";

@@ -19,9 +19,10 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::limits::Counts;
-use crate::reply::{ErrorDef, Refusal};
+use crate::reply::Refusal;
 use crate::settings::Settings;
 
+use super::errors::{NO_WORLD, WORLD_LOST};
 use super::frame::{Frame, Meters};
 use super::notices::Notice;
 use super::viewers::Viewers;
@@ -63,20 +64,6 @@ pub(crate) struct Gateway {
 pub(crate) fn of(app: &App) -> Arc<Gateway> {
     app.kept(|| Gateway::new(app))
 }
-
-/// There is nothing to look at.
-pub(crate) const NO_WORLD: ErrorDef = ErrorDef {
-    code: "no_world",
-    status: 404,
-    says: "there is no world in this store yet; make one with `worldkeep galaxy init`",
-};
-
-/// The store lost its world, or is another's.
-pub(crate) const WORLD_LOST: ErrorDef = ErrorDef {
-    code: "world_lost",
-    status: 503,
-    says: "the store has lost the world that its database knows, or belongs to another database; the message says what to do",
-};
 
 /// How an engine of this server is told to work.
 pub(crate) fn options(app: &App, create: bool) -> Options {

@@ -2,7 +2,7 @@
 
 use galaxy::{ALARM_AFTER, Seen, text};
 
-use crate::galaxy::gateway;
+use crate::galaxy::{errors, gateway};
 use crate::modules::State;
 use crate::overview::{Look, Tile};
 use crate::reply::Refusal;
@@ -15,10 +15,10 @@ const LATE_S: f64 = 60.0;
 pub(super) async fn tile(app: State) -> Result<Tile, Refusal> {
     let seen = match gateway::of(&app).look(&app).await {
         Ok(seen) => seen,
-        Err(refusal) if refusal.def == gateway::NO_WORLD => {
+        Err(refusal) if refusal.def == errors::NO_WORLD => {
             return Ok(made(0, "There is no world yet: worldkeep galaxy init".into(), Vec::new()));
         }
-        Err(refusal) if refusal.def == gateway::WORLD_LOST => {
+        Err(refusal) if refusal.def == errors::WORLD_LOST => {
             let link = "/galaxy".to_owned();
             let sentence = refusal.message.clone();
             let look = Look { level: "bad", module: "galaxy".into(), sentence, link };

@@ -1,16 +1,7 @@
 //! Refusals of jobs on HTTP, as data: code, status, what to do.
 
-use crate::reply::ErrorDef;
-
-macro_rules! errors {
-    ($($name:ident = $code:literal, $status:literal, $says:literal;)*) => {
-        $(#[allow(dead_code)] pub(crate) const $name: ErrorDef = ErrorDef { code: $code, status: $status, says: $says };)*
-        /// All of them.
-        pub(crate) const ERRORS: &[ErrorDef] = &[$($name),*];
-    };
-}
-
-errors! {
+crate::reply::errors! {
+    pub(crate) table;
     INVALID_BODY = "invalid_body", 400, "the body is not a job; `/docs` shows the fields";
     UNKNOWN_FIELD = "unknown_field", 400, "no such field of a job; `field` names it, put own data into `metadata`";
     INVALID_ID = "invalid_id", 400, "a job id is 1 to 128 of `A-Z a-z 0-9 . _ ~ - :` and does not end like a verb";
