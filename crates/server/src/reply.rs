@@ -27,6 +27,7 @@ pub struct ErrorDef {
 macro_rules! errors {
     ($seen:vis table; $($name:ident = $code:literal, $status:literal, $says:literal;)*) => {
         $(#[doc = $says]
+        #[allow(clippy::doc_markdown)] // a sentence for users
         $seen const $name: $crate::reply::ErrorDef =
             $crate::reply::ErrorDef { code: $code, status: $status, says: $says };)*
         /// All of them; those of `reply.rs` any route may answer.
