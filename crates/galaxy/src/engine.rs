@@ -2,7 +2,7 @@
 //! batch.
 //!
 //! Always true: at most one engine writes. Orders take effect between ticks, in the order they
-//! came. An asker whose order is a write of its own hears of it when that write is in the store. A
+//! came. A sender whose order is a write of its own hears of it when that write is in the store. A
 //! batch that fails is tried again with the newest state and the writes of its orders; at most one
 //! batch may happen at a time. After five seconds of failing the engine pauses the world in memory
 //! until the store is back.
@@ -27,8 +27,8 @@ use crate::world::{Placement, World};
 use pace::Beat;
 
 mod alone;
-mod asker;
 mod commands;
+mod engine_state;
 mod examine;
 mod find;
 mod flight;
@@ -38,22 +38,22 @@ mod lock;
 mod mend;
 mod obey;
 pub mod pace;
-mod seen;
+mod reply_to;
 mod send;
 mod show;
-mod standing;
+mod world_view;
 
-pub use commands::{Answer, Told, send, send_asking};
+pub use commands::{Answer, OrderRefusal, send, send_asking};
+pub use engine_state::EngineState;
 pub use give::Orders;
-pub(crate) use seen::Numbers;
-pub use seen::{Seen, ShipSeen, StationSeen};
-pub use standing::Standing;
+pub(crate) use world_view::Numbers;
+pub use world_view::{ShipView, StationView, WorldView};
 
-use asker::{Asker, Outcome};
 use flight::Flight;
 use keep::Keeper;
 use lock::Lock;
 use mend::Mender;
+use reply_to::{OrderOutcome, ReplyTo};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long an engine without lock or world waits before it looks again.
@@ -112,7 +112,7 @@ pub(crate) struct Ask {
 #[derive(Clone)]
 pub struct Handle {
     asks: mpsc::Sender<Ask>,
-    seen: watch::Receiver<Arc<Seen>>,
+    seen: watch::Receiver<Arc<WorldView>>,
     look: Arc<Notify>,
 }
 
@@ -141,7 +141,7 @@ impl Handle {
     }
 
     /// The world after each tick.
-    pub fn seen(&self) -> watch::Receiver<Arc<Seen>> {
+    pub fn seen(&self) -> watch::Receiver<Arc<WorldView>> {
         self.seen.clone()
     }
 }
@@ -153,7 +153,7 @@ pub struct Engine {
     keys: Keys,
     options: Options,
     asks: mpsc::Receiver<Ask>,
-    seen: watch::Sender<Arc<Seen>>,
+    seen: watch::Sender<Arc<WorldView>>,
     look: Arc<Notify>,
 }
 
@@ -163,7 +163,7 @@ enum Ended {
     /// The lock is somebody else's, or nobody's any more.
     Lost,
     /// There is nothing to tick, and this is how the engine stands to it.
-    Without(Standing),
+    Without(EngineState),
 }
 
 /// The state of a leader while it leads.
@@ -177,7 +177,7 @@ struct Turn {
     /// Keys that come into being by those writes.
     born: Born,
     /// Callers that wait for orders which the next batch stores.
-    askers: asker::Told,
+    askers: reply_to::Replies,
     /// Whether those writes count spawns.
     recount: bool,
     /// Whether a batch found that something is gone from the store which the world has.
@@ -187,7 +187,7 @@ struct Turn {
     /// The memory of the one before it, for the next.
     room: Batch,
     /// The memory of what nobody looks at any more.
-    unseen: Option<Box<Seen>>,
+    unseen: Option<Box<WorldView>>,
     /// When none was, last.
     rested: Duration,
     /// Orders of other servers that were read while the store had time.
@@ -212,7 +212,7 @@ impl Engine {
         options: Options,
     ) -> (Engine, Handle) {
         let (ask, asks) = mpsc::channel(1_024);
-        let (seen, watched) = watch::channel(Arc::new(Seen::default()));
+        let (seen, watched) = watch::channel(Arc::new(WorldView::default()));
         let look = Arc::new(Notify::new());
         let handle = Handle { asks: ask, seen: watched, look: Arc::clone(&look) };
         (Engine { store, clock, keys, options, asks, seen, look }, handle)
@@ -234,7 +234,7 @@ impl Engine {
 
     /// Lets everybody see that it is about to run: who gives an order waits until it knows how it stands.
     pub fn starts(&self) {
-        self.stand(Standing::Looks, None);
+        self.stand(EngineState::Looks, None);
     }
 
     /// Ticks whenever it holds the lock, until `stop`.
@@ -253,14 +253,14 @@ impl Engine {
             match lock {
                 Ok(Some(lock)) => match self.lead(lock, &stop).await {
                     Ok(Ended::Stopped) => break,
-                    Ok(Ended::Lost) => self.stand(Standing::Looks, None),
+                    Ok(Ended::Lost) => self.stand(EngineState::Looks, None),
                     Ok(Ended::Without(standing)) => self.stand(standing, None),
-                    Err(fault) => self.stand(Standing::Fails, Some(&fault)),
+                    Err(fault) => self.stand(EngineState::Fails, Some(&fault)),
                 },
                 // An alarm stays until there is a world.
                 Ok(None) if self.seen.borrow().standing.alarm().is_some() => {}
-                Ok(None) => self.stand(Standing::Follows, None),
-                Err(fault) => self.stand(Standing::Fails, Some(&fault)),
+                Ok(None) => self.stand(EngineState::Follows, None),
+                Err(fault) => self.stand(EngineState::Fails, Some(&fault)),
             }
             self.rest(pause, &stop).await;
         }
@@ -268,7 +268,7 @@ impl Engine {
 
     /// Whether a store that had no world at the last look still has none: two keys tell, without the lock.
     async fn still_without_world(&self) -> bool {
-        self.seen.borrow().standing == Standing::NoWorld
+        self.seen.borrow().standing == EngineState::NoWorld
             && keep::has_no_world(&*self.store, self.keys).await.unwrap_or(false)
     }
 
@@ -295,7 +295,7 @@ impl Engine {
         };
         let mut turn = self.turn(world, lock);
         turn.after = self.begin_to_hear().await?;
-        self.stand(Standing::Leads, None);
+        self.stand(EngineState::Leads, None);
         self.show(&mut turn, false).await;
         loop {
             self.wait(&mut turn, stop).await;
@@ -314,9 +314,9 @@ impl Engine {
                 turn.lock.give_back().await;
                 return Ok(Ended::Without(standing));
             }
-            if let Some((id, asker)) = turn.keeper.restore.take() {
+            if let Some((id, reply_to)) = turn.keeper.restore.take() {
                 self.land(&mut turn).await;
-                turn = self.restore(turn, id, asker).await?;
+                turn = self.restore(turn, id, reply_to).await?;
             }
             if !turn.world.pace.paused && !turn.gone {
                 self.tick_all_due(&mut turn).await;
@@ -362,7 +362,7 @@ impl Engine {
         };
         self.tell(told).await;
         turn.lock.give_back().await;
-        self.stand(Standing::Off, None);
+        self.stand(EngineState::Off, None);
     }
 
     fn turn(&self, mut world: World, lock: Lock) -> Turn {
@@ -410,7 +410,7 @@ impl Engine {
             () = stop.cancelled() => {}
             ask = self.asks.recv(), if turn.world.pace.paused => {
                 if let Some(ask) = ask {
-                    self.obey(turn, &ask.command, Some(Asker::Here(ask.answer)));
+                    self.obey(turn, &ask.command, Some(ReplyTo::Here(ask.answer)));
                 }
             }
         }
@@ -453,7 +453,7 @@ impl Engine {
         }
         // When more is due and nobody waits for a write of its own, it is computed while the store takes this.
         let late = turn.beat.behind(self.clock.monotonic()) > 0;
-        let steers = |(_, outcome): &(Asker, Outcome)| *outcome == Ok(Effect::None);
+        let steers = |(_, outcome): &(ReplyTo, OrderOutcome)| *outcome == Ok(Effect::None);
         if late && turn.failing_since.is_none() && turn.askers.iter().all(steers) {
             self.launch(turn, now).await;
         } else {

@@ -4,7 +4,7 @@
 use kernel::{Fault, RefusalDef, Refuses};
 
 use crate::accounts::tokens::{BadToken, ShortKey};
-use crate::engine::Told;
+use crate::engine::OrderRefusal;
 use crate::model::Unusable;
 use crate::store::database::DatabaseError;
 
@@ -137,7 +137,7 @@ pub enum FleetError {
     Account(#[from] AccountError),
     /// The engine says no.
     #[error("{}", .0.message)]
-    Order(Told),
+    Order(OrderRefusal),
     /// The store failed.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -252,7 +252,7 @@ impl DockError {
 pub enum GiveError {
     /// The engine says no.
     #[error("{}", .0.message)]
-    Refused(Told),
+    Refused(OrderRefusal),
     /// The store failed, or nobody confirmed the order in time: the fault says whether it may have happened.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -263,7 +263,7 @@ impl From<OrderError> for GiveError {
         match why {
             OrderError::Unconfirmed => Fault::Unknown(why.to_string()).into(),
             OrderError::Away => Fault::Unavailable(why.to_string()).into(),
-            why => GiveError::Refused(Told::from(&why)),
+            why => GiveError::Refused(OrderRefusal::from(&why)),
         }
     }
 }

@@ -20,8 +20,8 @@ mod world;
 pub use accounts::tokens::{BadToken, Claims, REFRESH_BEFORE_S, Signer};
 pub use accounts::{Accounts, Fleet, Fleets, Player, PlayerPage, ShipRow};
 pub use engine::{
-    Answer, Engine, Handle, Options, Orders, Seen, ShipSeen, Standing, StationSeen, Told, pace,
-    send, send_asking,
+    Answer, Engine, EngineState, Handle, Options, OrderRefusal, Orders, ShipView, StationView,
+    WorldView, pace, send, send_asking,
 };
 pub use error::{
     AccountError, DockError, FleetError, GiveError, OrderError, SnapshotError, refusal,

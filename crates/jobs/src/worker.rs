@@ -3,7 +3,6 @@
 //! Always true: a job runs only under a lease, which a task of its own renews; a handler whose lease is lost
 //! is told and its result dropped; whatever is not finished when the worker ends goes back to the front.
 
-mod ahead;
 mod attempt;
 mod builder;
 mod chores;
@@ -12,6 +11,7 @@ mod drain;
 mod failure;
 mod handler;
 mod phase;
+mod prefetch;
 mod pump;
 mod team;
 mod trace;

@@ -24,7 +24,7 @@ use crate::error::ReactorError;
 use crate::events;
 use crate::machine::Rules;
 use crate::template::Templates;
-use change::{Context, Seen};
+use change::{Context, StoredReactor};
 use typed_keys::TypedKeys;
 
 pub use create::{Created, New};
@@ -105,7 +105,7 @@ impl Reactors {
     /// Takes a reactor away; only the caller that did so tells of it and sets the cooldown.
     async fn remove(&self, tenant: Uuid, id: u32, cools: bool) -> Result<(), ReactorError> {
         self.ensure(tenant).await?;
-        let rule = move |context: &Context, seen: &Seen| {
+        let rule = move |context: &Context, seen: &StoredReactor| {
             let told = events::destroyed(&seen.reactor, context.now_ms);
             let step = context.removal(context.step(&seen.reactor, None), &seen.reactor, cools);
             Ok(Decision::Write(step.event(context.keys.events(tenant), &told), ()))

@@ -70,18 +70,18 @@ pub enum Command {
     /// `START_GAME`.
     StartGame,
     /// `REEL_OPENED`.
-    ReelOpened(Place),
+    ReelOpened(RoundItem),
     /// `SUBMIT_VOTE`.
     SubmitVote {
         /// For which item.
-        place: Place,
+        place: RoundItem,
         /// Must be the caller's own, when given.
         player_id: Option<String>,
         /// Sender ids.
         selections: Vec<String>,
     },
     /// `END_ITEM`.
-    EndItem(Place),
+    EndItem(RoundItem),
     /// `START_NEXT_ROUND`.
     StartNextRound,
     /// `ROOM_CLOSED`.
@@ -108,7 +108,7 @@ pub enum Command {
     /// `FORCE_CLOSE_VOTE`.
     ForceCloseVote {
         /// Of which item.
-        place: Place,
+        place: RoundItem,
         /// How long people still have.
         delay_ms: u64,
     },
@@ -116,7 +116,7 @@ pub enum Command {
 
 /// An item of a round.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct RoundItem {
     /// The round.
     pub round_id: String,
     /// The item.
@@ -272,8 +272,8 @@ impl<'a> Fields<'a> {
         self.maybe_id(name)?.ok_or_else(|| Refused::field(name))
     }
 
-    fn place(&self) -> Result<Place, Refused> {
-        Ok(Place { round_id: self.id("round_id")?, item_id: self.id("item_id")? })
+    fn place(&self) -> Result<RoundItem, Refused> {
+        Ok(RoundItem { round_id: self.id("round_id")?, item_id: self.id("item_id")? })
     }
 
     fn ask(&self, kind: &str, payload: &str) -> Result<Ask, Refused> {

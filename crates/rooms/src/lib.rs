@@ -19,7 +19,7 @@ mod step;
 mod store;
 mod view;
 
-pub use command::{Ask, Command, Place, Wish};
+pub use command::{Ask, Command, RoundItem, Wish};
 pub use error::{Family, REFUSALS, Refused, Result, RoomError, WORDS, Word, word};
 pub use push::{Audience, Reply};
 pub use setup::{ItemSetup, LIFE_S, RoundSetup, SenderSetup, Setup, Sizes};

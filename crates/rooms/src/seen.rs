@@ -1,5 +1,5 @@
 //! A room as it was at one moment: the texts that one script call brought, and what they say. Decisions are
-//! made from a [`Room`] and guarded by the texts of its [`Seen`].
+//! made from a [`Room`] and guarded by the texts of its [`RoomTexts`].
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::model::{Ballot, Game, Item, Meta, Player, Round, Sender, Status, Vote
 
 /// The raw texts. What was not asked for is empty.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Seen {
+pub(crate) struct RoomTexts {
     pub(crate) meta: String,
     pub(crate) game: Option<String>,
     pub(crate) senders: Option<String>,
@@ -29,9 +29,9 @@ pub(crate) struct Seen {
     last: Option<String>,
 }
 
-impl Seen {
+impl RoomTexts {
     /// Reads the answer of `look`; `None` when there is no such room.
-    pub(crate) fn of(answer: &Value) -> std::result::Result<Option<Seen>, Fault> {
+    pub(crate) fn of(answer: &Value) -> std::result::Result<Option<RoomTexts>, Fault> {
         let wrong = || reply::unexpected("look", "a room", answer);
         let list = reply::list(answer).ok_or_else(wrong)?;
         if list.len() < 14 {
@@ -49,7 +49,7 @@ impl Seen {
         };
         let online = reply::list(&list[12]).unwrap_or_default();
         let Some(meta) = text(1) else { return Ok(None) };
-        Ok(Some(Seen {
+        Ok(Some(RoomTexts {
             meta,
             game: text(2),
             senders: text(3),
@@ -67,7 +67,7 @@ impl Seen {
     }
 }
 
-impl Seen {
+impl RoomTexts {
     pub(crate) fn senders_text(&self) -> &str {
         self.senders.as_deref().unwrap_or_default()
     }
@@ -102,7 +102,7 @@ impl Parts {
 /// A room, read.
 #[derive(Debug)]
 pub(crate) struct Room<'a> {
-    pub(crate) seen: &'a Seen,
+    pub(crate) seen: &'a RoomTexts,
     pub(crate) meta: Meta,
     pub(crate) game: Game,
     pub(crate) senders: Vec<Sender>,
@@ -122,7 +122,7 @@ impl<'a> Room<'a> {
     pub(crate) fn read(
         keys: Keys,
         code: &str,
-        seen: &'a Seen,
+        seen: &'a RoomTexts,
         parts: Parts,
         now_ms: u64,
     ) -> Result<Self> {

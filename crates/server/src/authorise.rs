@@ -65,7 +65,7 @@ async fn admit(
             self::player(app, row.need, caller, headers).await?
         }
     };
-    if !caller.reach.is_limited() {
+    if !caller.scopes.is_limited() {
         return Ok((player, caller));
     }
     match row.scope {

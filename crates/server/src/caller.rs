@@ -15,8 +15,8 @@ use axum_extra::extract::cookie::CookieJar;
 use crate::access::Role;
 use crate::app::App;
 use crate::inside::Owner;
-use crate::reach::Reach;
 use crate::reply::{self, Refusal};
+use crate::token_scopes::TokenScopes;
 use crate::{limits, scrapers, sessions, tokens};
 
 /// Who a caller is.
@@ -42,7 +42,7 @@ pub struct Caller {
     /// Its role; `None` for nobody.
     pub role: Option<Role>,
     /// Where its token is good.
-    pub reach: Reach,
+    pub scopes: TokenScopes,
     /// Whether it may see payloads and results.
     pub payloads: bool,
     /// Name for people.
@@ -60,7 +60,7 @@ impl Caller {
         Caller {
             who: Who::Nobody,
             role: None,
-            reach: Reach::Everywhere,
+            scopes: TokenScopes::Everywhere,
             payloads: false,
             name: "nobody".into(),
             expires_at: None,
@@ -83,7 +83,7 @@ impl Caller {
         Caller {
             who,
             role: Some(token.role),
-            reach: token.reach(),
+            scopes: token.scopes(),
             payloads: token.payloads,
             name: token.name,
             expires_at: token.expires_at,
@@ -93,12 +93,12 @@ impl Caller {
 
     /// Whether it may touch this tenant.
     pub fn may_tenant(&self, tenant: &str) -> bool {
-        self.role.is_some() && self.reach.has_tenant(tenant)
+        self.role.is_some() && self.scopes.has_tenant(tenant)
     }
 
     /// Whether it may touch this job namespace.
     pub fn may_namespace(&self, namespace: &str) -> bool {
-        self.role.is_some() && self.reach.has_namespace(namespace)
+        self.role.is_some() && self.scopes.has_namespace(namespace)
     }
 
     /// The field of a token that goes beyond what this caller holds, if one does. Nobody hands out, sees or takes away
@@ -107,7 +107,7 @@ impl Caller {
         if self.role < Some(token.role) {
             return Some("role");
         }
-        let beyond = self.reach.exceeded_by(&token.reach());
+        let beyond = self.scopes.exceeded_by(&token.scopes());
         beyond.or((token.payloads && !self.payloads).then_some("payloads"))
     }
 

@@ -245,7 +245,7 @@ pub(crate) async fn scan(
 /// Whether a caller may see this key. One whose token is limited sees only keys that name a tenant or a namespace of
 /// its own.
 pub fn may_see(caller: &Caller, found: Option<&Classified<'_>>) -> bool {
-    if !caller.reach.is_limited() {
+    if !caller.scopes.is_limited() {
         return true;
     }
     let Some((scope, name)) = found.and_then(|found| {
@@ -327,7 +327,7 @@ pub fn type_word(type_: Type) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reach::Reach;
+    use crate::token_scopes::TokenScopes;
 
     const TENANT: &str = "083839c6-c47c-42a6-9585-76492795d123";
 
@@ -339,7 +339,7 @@ mod tests {
         let list = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
         Caller {
             role: Some(crate::access::Role::Reader),
-            reach: Reach::of(tenants.map(list).as_deref(), namespaces.map(list).as_deref()),
+            scopes: TokenScopes::of(tenants.map(list).as_deref(), namespaces.map(list).as_deref()),
             ..Caller::nobody([127, 0, 0, 1].into())
         }
     }

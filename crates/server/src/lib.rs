@@ -25,7 +25,6 @@ pub mod orphans;
 pub mod overview;
 mod pages;
 pub mod presence;
-pub mod reach;
 mod reactors;
 pub mod reply;
 mod rooms;
@@ -35,8 +34,8 @@ pub mod serve;
 pub mod sessions;
 pub mod settings;
 mod socket;
+pub mod token_scopes;
 pub mod tokens;
-mod tries;
 mod wire;
 pub mod worlds;
 

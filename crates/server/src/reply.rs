@@ -46,8 +46,10 @@ impl From<RefusalDef> for ErrorDef {
 
 macro_rules! errors {
     ($($name:ident = $code:literal, $status:literal, $says:literal;)*) => {
-        $(#[doc = $says] pub const $name: ErrorDef = ErrorDef { code: $code, status: $status, says: $says };)*
-        /// The errors any route may answer; modules add tables of their own.
+        $(#[doc = $says]
+        #[allow(clippy::doc_markdown)] // A sentence for users.
+        pub const $name: ErrorDef = ErrorDef { code: $code, status: $status, says: $says };)*
+        /// The errors any route may answer; modules declare their refusals themselves.
         pub const ERRORS: &[ErrorDef] = &[$($name),*];
     };
 }

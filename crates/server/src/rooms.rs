@@ -8,7 +8,7 @@ mod gateway;
 mod http;
 mod inbound;
 mod qr;
-pub(crate) mod rates;
+mod rates;
 mod room_sockets;
 pub(crate) mod settings;
 mod socket;

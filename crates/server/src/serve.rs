@@ -104,14 +104,7 @@ fn start_loops(app: &Arc<App>) -> Vec<tokio::task::JoinHandle<()>> {
     if !app.modules.is_empty() {
         app.tasks.spawn(presence::keep(Arc::clone(app)));
     }
-    let (sweeping, metrics) = (Arc::clone(app), app.metrics.clone());
-    let sweep = async move {
-        let mut every = tokio::time::interval(Duration::from_secs(30));
-        loop {
-            every.tick().await;
-            sweeping.limits.sweep();
-        }
-    };
+    let metrics = app.metrics.clone();
     // What histograms heard waits to be counted: without this it piles up until somebody asks for /metrics.
     let count = async move {
         let mut every = tokio::time::interval(Duration::from_secs(5));
@@ -120,7 +113,7 @@ fn start_loops(app: &Arc<App>) -> Vec<tokio::task::JoinHandle<()>> {
             metrics.run_upkeep();
         }
     };
-    vec![tokio::spawn(sweep), tokio::spawn(count)]
+    vec![tokio::spawn(count)]
 }
 
 async fn connection(app: &App, service: axum::Router, stream: TcpStream, remote: SocketAddr) {

@@ -33,7 +33,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 pub(crate) use fan_out::FanOut;
 pub(crate) use frame::FrameHeader;
-pub(crate) use outbox::{Limits, Outbox, OutboxWriter};
+pub(crate) use outbox::{Outbox, OutboxWriter, QueueLimits};
 pub(crate) use stream::PeerStream;
 pub(crate) use tokio_tungstenite::tungstenite::Utf8Bytes;
 pub(crate) use upgrade::Upgrade;

@@ -10,8 +10,8 @@ use subtle::ConstantTimeEq as _;
 
 use crate::access::Role;
 use crate::caller::Caller;
-use crate::reach::Reach;
 use crate::reply::{self, Refusal};
+use crate::token_scopes::TokenScopes;
 use crate::wire;
 
 /// The hash of all tokens.
@@ -49,8 +49,8 @@ pub struct Token {
 
 impl Token {
     /// Where it is good.
-    pub fn reach(&self) -> Reach {
-        Reach::of(self.tenants.as_deref(), self.namespaces.as_deref())
+    pub fn scopes(&self) -> TokenScopes {
+        TokenScopes::of(self.tenants.as_deref(), self.namespaces.as_deref())
     }
 }
 
@@ -204,7 +204,7 @@ pub async fn remove(store: &dyn Store, remover: &Caller, id: &str) -> Result<(),
     let held = |json: &str| match serde_json::from_str::<Token>(json) {
         Ok(token) => remover.exceeded_by(&token).is_none(),
         // Nobody knows what it may do, so only somebody who may do everything takes it away.
-        Err(_) => !remover.reach.is_limited() && remover.payloads,
+        Err(_) => !remover.scopes.is_limited() && remover.payloads,
     };
     let mut all = wire::pairs(&reply).into_iter();
     let found = all.find(|(hash, json)| hash.starts_with(id) && held(json));

@@ -4,7 +4,7 @@ use kernel::Fault;
 use tokio::sync::oneshot;
 
 use super::lock::Lock;
-use super::{Asker, Engine};
+use super::{Engine, ReplyTo};
 use crate::error::{OrderError, SnapshotError};
 use crate::world::orders::{Command, Effect, Order};
 
@@ -37,7 +37,7 @@ impl Engine {
         };
         let mut turn = self.turn(world, lock);
         let (answer, mut outcome) = oneshot::channel();
-        self.obey(&mut turn, command, Some(Asker::Here(answer)));
+        self.obey(&mut turn, command, Some(ReplyTo::Here(answer)));
         let stored = self.flush_whole(&mut turn).await?;
         self.show(&mut turn, stored).await;
         turn.keeper.answer(&turn.world, self.clock.monotonic()).await;

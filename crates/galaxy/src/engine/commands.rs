@@ -148,12 +148,12 @@ pub struct Answer {
     pub answer: String,
     /// Why not, if not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<Told>,
+    pub refused: Option<OrderRefusal>,
 }
 
 /// A refusal in words that travel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct OrderRefusal {
     /// A number of the protocol, or the word of its kind.
     pub code: String,
     /// A sentence.
@@ -163,7 +163,7 @@ pub struct Told {
     pub field: Option<String>,
 }
 
-impl From<&OrderError> for Told {
+impl From<&OrderError> for OrderRefusal {
     fn from(why: &OrderError) -> Self {
         let (code, field) = match why {
             OrderError::Invalid { field, .. } => ("bad_field", Some((*field).to_owned())),
@@ -175,7 +175,7 @@ impl From<&OrderError> for Told {
                 (why.code().unwrap_or("conflict"), None)
             }
         };
-        Told { code: code.to_owned(), message: why.to_string(), field }
+        OrderRefusal { code: code.to_owned(), message: why.to_string(), field }
     }
 }
 

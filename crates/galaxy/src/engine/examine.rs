@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use kernel::{Cmd, Deadline, Fault, reply};
 use uuid::Uuid;
 
-use super::{Engine, PATIENCE, Standing, Turn, keep};
+use super::{Engine, EngineState, PATIENCE, Turn, keep};
 use crate::keys::of_station;
 use crate::store::cmd;
 use crate::store::write;
@@ -19,13 +19,13 @@ const AT_ONCE: usize = 1_000;
 
 impl Engine {
     /// Lets go of what is gone; how the engine stands when it is all of it.
-    pub(super) async fn examine(&self, turn: &mut Turn) -> Result<Option<Standing>, Fault> {
+    pub(super) async fn examine(&self, turn: &mut Turn) -> Result<Option<EngineState>, Fault> {
         if let Some(standing) = self.whose().await? {
             return Ok(Some(standing));
         }
         let gone = self.missing(&turn.world.entities(self.keys, &turn.born)).await?;
         if gone.contains(self.keys.tick().as_bytes()) {
-            return Ok(Some(Standing::Emptied));
+            return Ok(Some(EngineState::Emptied));
         }
         let bodies = self.mend_bodies(turn, &gone)?;
         let ships: Vec<Uuid> = turn.world.ships.keys().copied().collect();
@@ -63,12 +63,12 @@ impl Engine {
     }
 
     /// How the engine stands to a store that is not its own; `None` when it is.
-    pub(super) async fn whose(&self) -> Result<Option<Standing>, Fault> {
+    pub(super) async fn whose(&self) -> Result<Option<EngineState>, Fault> {
         let Some(own) = &self.options.identity else { return Ok(None) };
         Ok(match keep::identity(&*self.store, self.keys).await? {
             Some(found) if found == *own => None,
-            Some(_) => Some(Standing::Foreign),
-            None => Some(Standing::Emptied),
+            Some(_) => Some(EngineState::Foreign),
+            None => Some(EngineState::Emptied),
         })
     }
 

@@ -5,7 +5,7 @@ use kernel::{Deadline, Fault};
 
 use super::alone::restored;
 use super::lock::Lock;
-use super::{Asker, Engine, PATIENCE, Standing, Turn, keep, mend};
+use super::{Engine, EngineState, PATIENCE, ReplyTo, Turn, keep, mend};
 use crate::error::{OrderError, SnapshotError};
 use crate::store::cmd;
 use crate::store::load;
@@ -17,7 +17,7 @@ impl Engine {
     pub(super) async fn find_world(
         &self,
         lock: &mut Lock,
-    ) -> Result<Result<World, Standing>, Fault> {
+    ) -> Result<Result<World, EngineState>, Fault> {
         if let Some(standing) = self.finish_restore(lock).await? {
             return Ok(Err(standing));
         }
@@ -29,7 +29,7 @@ impl Engine {
         if let Some(world) = self.load().await? {
             return Ok(Ok(world));
         }
-        let Some(epoch) = self.options.create else { return Ok(Err(Standing::NoWorld)) };
+        let Some(epoch) = self.options.create else { return Ok(Err(EngineState::NoWorld)) };
         let (store, now) = (&self.store, self.clock.now_ms());
         let mut world = load::create(store, self.keys, self.options.system, epoch, now).await?;
         world.pace.rate = self.options.rate;
@@ -42,10 +42,10 @@ impl Engine {
 
     /// Repeats a restore that was cut short; fills a store that lost its world from the newest snapshot, when that is
     /// wanted. How the engine stands when it is not, or when the store is another's.
-    async fn finish_restore(&self, lock: &mut Lock) -> Result<Option<Standing>, Fault> {
+    async fn finish_restore(&self, lock: &mut Lock) -> Result<Option<EngineState>, Fault> {
         let (store, keys) = (&*self.store, self.keys);
         let whose = self.whose().await?;
-        if whose == Some(Standing::Foreign) {
+        if whose == Some(EngineState::Foreign) {
             return Ok(whose);
         }
         let mut wanted = keep::unfinished(store, keys).await?;
@@ -57,7 +57,7 @@ impl Engine {
             wanted = newest.map_err(|error| Fault::Unavailable(error.to_string()))?;
             let known = whose.is_some() || wanted.is_some();
             if known && !self.options.restore {
-                return Ok(Some(Standing::Emptied));
+                return Ok(Some(EngineState::Emptied));
             }
         }
         let Some(id) = wanted else {
@@ -103,23 +103,23 @@ impl Engine {
         &self,
         mut turn: Turn,
         id: i64,
-        asker: Option<Asker>,
+        reply_to: Option<ReplyTo>,
     ) -> Result<Turn, Fault> {
         let outcome = restored(id, self.go_back(&mut turn.lock, id).await)?;
         if outcome.is_err() {
-            self.tell(asker.map(|asker| (asker, outcome)).into_iter().collect()).await;
+            self.tell(reply_to.map(|reply_to| (reply_to, outcome)).into_iter().collect()).await;
             return Ok(turn);
         }
         let world = self.load().await?;
         let world = world.ok_or_else(|| keep::unusable(self.keys, "no world came of it"))?;
         // All that the old world had in memory goes with it, but for what was refused already.
         let meanwhile = OrderError::Conflict("the world was restored meanwhile");
-        let undone = |(asker, outcome): (Asker, super::Outcome)| {
-            (asker, outcome.and(Err(meanwhile.clone())))
+        let undone = |(reply_to, outcome): (ReplyTo, super::OrderOutcome)| {
+            (reply_to, outcome.and(Err(meanwhile.clone())))
         };
         let mut fresh = self.turn(world, turn.lock);
         fresh.askers = turn.askers.drain(..).map(undone).collect();
-        fresh.askers.extend(asker.map(|asker| (asker, outcome)));
+        fresh.askers.extend(reply_to.map(|reply_to| (reply_to, outcome)));
         (fresh.keeper, fresh.after, fresh.numbers) = (turn.keeper, turn.after, turn.numbers);
         self.show(&mut fresh, true).await;
         Ok(fresh)

@@ -13,10 +13,10 @@ use kernel::{Cmd, Deadline, Fault, Kind, reply};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::seen::Seen;
 use super::send::{Arrived, Landed, Sender};
 use super::show::look;
-use super::{Engine, PATIENCE, Turn, asker};
+use super::world_view::WorldView;
+use super::{Engine, PATIENCE, Turn, reply_to};
 use crate::store::batch::{Batch, Born};
 use crate::store::cmd;
 use crate::store::write;
@@ -29,8 +29,8 @@ pub(super) struct Flight {
     task: JoinHandle<(Arrived, Batch)>,
     extra: Arc<Vec<Cmd>>,
     born: Born,
-    askers: asker::Told,
-    seen: Box<Seen>,
+    askers: reply_to::Replies,
+    seen: Box<WorldView>,
     began: Duration,
 }
 

@@ -13,8 +13,8 @@ use kernel::{Clock, Deadline, Fault, Message, Store, Topic, reply};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use super::commands::{self, Answer, Told};
-use super::{Engine, Handle, ORDER_WAIT, Options, PATIENCE, Standing};
+use super::commands::{self, Answer, OrderRefusal};
+use super::{Engine, EngineState, Handle, ORDER_WAIT, Options, PATIENCE};
 use crate::error::{GiveError, OrderError};
 use crate::keys::Keys;
 use crate::snapshot::Snapshots;
@@ -30,7 +30,7 @@ pub struct Orders {
     /// For an engine that carries out one order.
     options: Options,
     snapshots: OnceLock<Arc<Snapshots>>,
-    waiting: Mutex<HashMap<String, oneshot::Sender<Option<Told>>>>,
+    waiting: Mutex<HashMap<String, oneshot::Sender<Option<OrderRefusal>>>>,
     next: AtomicU64,
     /// Whether a loop hears the bus; if not, whoever asks listens for himself.
     heard: AtomicBool,
@@ -123,7 +123,7 @@ impl Orders {
     /// An engine that just started leads in a moment, or knows why not.
     async fn wait_for_the_first_look(&self) {
         let mut seen = self.engine.seen();
-        let looked = seen.wait_for(|seen| seen.standing != Standing::Looks);
+        let looked = seen.wait_for(|seen| seen.standing != EngineState::Looks);
         let _ = tokio::time::timeout(PATIENCE, looked).await;
     }
 
@@ -152,8 +152,8 @@ impl Orders {
         &self,
         command: &Command,
         name: &str,
-        mut answer: oneshot::Receiver<Option<Told>>,
-    ) -> Result<Option<Option<Told>>, Fault> {
+        mut answer: oneshot::Receiver<Option<OrderRefusal>>,
+    ) -> Result<Option<Option<OrderRefusal>>, Fault> {
         if self.heard.load(Ordering::Relaxed) {
             commands::send_asking(&*self.store, self.keys, command, name).await?;
             return Ok(answer.await.ok());

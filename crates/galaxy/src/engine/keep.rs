@@ -10,8 +10,8 @@ use kernel::{Cmd, Deadline, Fault, Store, reply};
 use tokio::task::JoinHandle;
 
 use super::PATIENCE;
-use super::asker::{Asker, Told};
 use super::lock::Lock;
+use super::reply_to::{Replies, ReplyTo};
 use crate::error::{OrderError, SnapshotError};
 use crate::keys::Keys;
 use crate::snapshot::{AGAIN, ALARM_AFTER, EVERY, SnapshotState, Snapshots, restore};
@@ -32,17 +32,17 @@ pub(super) struct Keeper {
     failed: u32,
     running: Option<Running>,
     /// Askers of the next snapshot.
-    waiting: Vec<Asker>,
+    waiting: Vec<ReplyTo>,
     /// The snapshot to go back to, and who asked.
-    pub(super) restore: Option<(i64, Option<Asker>)>,
+    pub(super) restore: Option<(i64, Option<ReplyTo>)>,
     /// Askers that are to hear the outcome of a snapshot or restore.
-    pub(super) told: Told,
+    pub(super) told: Replies,
 }
 
 struct Running {
     began: Duration,
     task: JoinHandle<Result<i64, SnapshotError>>,
-    askers: Vec<Asker>,
+    askers: Vec<ReplyTo>,
 }
 
 impl Running {
@@ -69,12 +69,12 @@ impl Keeper {
     }
 
     /// Does it when the time has come: a snapshot after the next write, a restore before it.
-    pub(super) fn note(&mut self, order: &Order, asker: Option<Asker>) {
+    pub(super) fn note(&mut self, order: &Order, reply_to: Option<ReplyTo>) {
         if let Order::Restore { id } = order {
-            self.restore = Some((*id, asker));
+            self.restore = Some((*id, reply_to));
         } else {
             self.due = Duration::ZERO;
-            self.waiting.extend(asker);
+            self.waiting.extend(reply_to);
         }
     }
 
@@ -143,14 +143,14 @@ impl Keeper {
                 }
             }
         }
-        self.told.extend(running.askers.into_iter().map(|asker| {
+        self.told.extend(running.askers.into_iter().map(|reply_to| {
             let refused = OrderError::Conflict("the snapshot could not be taken; try again");
-            (asker, outcome.as_ref().map(|id| Effect::Kept(*id)).map_err(|_| refused))
+            (reply_to, outcome.as_ref().map(|id| Effect::Kept(*id)).map_err(|_| refused))
         }));
     }
 
     /// The last one, before the engine ends; who is to be told of it.
-    pub(super) async fn finish(mut self, world: &World, now: Duration) -> Told {
+    pub(super) async fn finish(mut self, world: &World, now: Duration) -> Replies {
         let last = async {
             if let Some(running) = self.running.take() {
                 self.ended(running, now).await;
@@ -173,7 +173,7 @@ pub(super) async fn put_back(
     id: i64,
     state: &SnapshotState,
 ) -> Result<(), Fault> {
-    let mut writer = Writer { store, lock };
+    let mut writer = FencedWriter { store, lock };
     writer.send(&restore::begin(keys, id)).await?;
     writer.send(&restore::removals(store).await?).await?;
     writer.send(&restore::writes(keys, state)).await?;
@@ -192,12 +192,12 @@ pub(super) async fn put_back(
     Ok(())
 }
 
-struct Writer<'a> {
+struct FencedWriter<'a> {
     store: &'a Arc<dyn Store>,
     lock: &'a mut Lock,
 }
 
-impl Writer<'_> {
+impl FencedWriter<'_> {
     async fn send(&mut self, cmds: &[Cmd]) -> Result<(), Fault> {
         for part in cmds.chunks(AT_ONCE) {
             if !self.lock.renew().await || !self.lock.holds() {

@@ -1,13 +1,13 @@
 //! Orders reach the world: those of this process directly, those of other servers by the stream.
 //!
-//! Always true: an asker hears that an order is done when the batch that holds it is stored. An
+//! Always true: a sender hears that an order is done when the batch that holds it is stored. An
 //! order of the stream is carried out once, because the id of its entry is written together with
 //! its effects.
 
 use kernel::{Deadline, Fault, reply};
 
 use super::commands;
-use super::{Asker, Engine, PATIENCE, Turn};
+use super::{Engine, PATIENCE, ReplyTo, Turn};
 use crate::error::OrderError;
 use crate::keys::of_station;
 use crate::store::cmd;
@@ -24,7 +24,7 @@ impl Engine {
 
     pub(super) async fn take_orders(&mut self, turn: &mut Turn) {
         while let Ok(ask) = self.asks.try_recv() {
-            self.obey(turn, &ask.command, Some(Asker::Here(ask.answer)));
+            self.obey(turn, &ask.command, Some(ReplyTo::Here(ask.answer)));
         }
         if turn.flight.is_none() {
             self.hear(turn).await;
@@ -33,7 +33,7 @@ impl Engine {
         for sent in std::mem::take(&mut turn.heard) {
             last = Some(sent.entry);
             match sent.command {
-                Some(command) => self.obey(turn, &command, sent.ask.map(Asker::There)),
+                Some(command) => self.obey(turn, &command, sent.ask.map(ReplyTo::There)),
                 None => turn.numbers.orders_dropped += 1,
             }
         }
@@ -56,28 +56,28 @@ impl Engine {
     }
 
     /// Carries an order out. Whoever gave it is told when it is stored, or at once why not.
-    pub(super) fn obey(&self, turn: &mut Turn, command: &Command, asker: Option<Asker>) {
+    pub(super) fn obey(&self, turn: &mut Turn, command: &Command, reply_to: Option<ReplyTo>) {
         // Whoever gave it was told already that its outcome is unknown.
-        let given_up = match &asker {
-            Some(Asker::Here(asker)) => asker.is_closed(),
+        let given_up = match &reply_to {
+            Some(ReplyTo::Here(reply_to)) => reply_to.is_closed(),
             _ => commands::too_old(command, self.clock.now_ms()),
         };
         if given_up {
             turn.numbers.orders_dropped += 1;
-            return turn.refuse(asker, OrderError::Unconfirmed);
+            return turn.refuse(reply_to, OrderError::Unconfirmed);
         }
         if self.options.snapshots.is_some()
             && let Order::Snapshot | Order::Restore { .. } = command.order
         {
-            return turn.keeper.note(&command.order, asker);
+            return turn.keeper.note(&command.order, reply_to);
         }
         let before = turn.world.pace.clone();
         match turn.world.obey(command) {
-            Ok(effect) => self.note(turn, effect, asker),
+            Ok(effect) => self.note(turn, effect, reply_to),
             Err(why) => {
                 turn.numbers.orders_dropped += 1;
                 tracing::debug!(%why, ?command, "an order was refused");
-                turn.refuse(asker, why);
+                turn.refuse(reply_to, why);
             }
         }
         let (now, pace) = (self.clock.monotonic(), &turn.world.pace);
@@ -93,8 +93,8 @@ impl Engine {
         }
     }
 
-    /// Adds an effect's writes to the next batch, and its asker to those who hear of it.
-    fn note(&self, turn: &mut Turn, effect: Effect, asker: Option<Asker>) {
+    /// Adds an effect's writes to the next batch, and its sender to those who hear of it.
+    fn note(&self, turn: &mut Turn, effect: Effect, reply_to: Option<ReplyTo>) {
         turn.extra.extend(write::effect(&turn.world, self.keys, &effect, self.clock.now_ms()));
         match &effect {
             Effect::Spawned(id) => {
@@ -111,16 +111,16 @@ impl Engine {
             Effect::Cleared(_) => turn.energy = turn.world.bodies.energy(),
             _ => {}
         }
-        turn.askers.extend(asker.map(|asker| (asker, Ok(effect))));
+        turn.askers.extend(reply_to.map(|reply_to| (reply_to, Ok(effect))));
     }
 }
 
 impl Turn {
     /// Somebody here is told at once, somebody elsewhere with the next batch.
-    fn refuse(&mut self, asker: Option<Asker>, why: OrderError) {
-        match asker {
+    fn refuse(&mut self, reply_to: Option<ReplyTo>, why: OrderError) {
+        match reply_to {
             // Nobody listens any more: then nobody need know.
-            Some(Asker::Here(asker)) => drop(asker.send(Err(why))),
+            Some(ReplyTo::Here(reply_to)) => drop(reply_to.send(Err(why))),
             Some(there) => self.askers.push((there, Err(why))),
             None => {}
         }

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use kernel::Deadline;
 
-use super::asker::{self, Asker};
-use super::commands::{Answer, Told};
-use super::{Engine, PATIENCE, Seen, Turn};
+use super::commands::{Answer, OrderRefusal};
+use super::reply_to::{self, ReplyTo};
+use super::{Engine, PATIENCE, Turn, WorldView};
 use crate::engine::pace;
 
 /// The world as it is now, for those who only look.
-pub(super) fn look(turn: &mut Turn) -> Box<Seen> {
+pub(super) fn look(turn: &mut Turn) -> Box<WorldView> {
     turn.numbers.rate = rate(&turn.recent);
     turn.numbers.snapshots_failed = turn.keeper.failed();
     turn.numbers.scale = pace::effective_scale(&turn.world.pace, turn.world.drift_s);
@@ -27,7 +27,7 @@ pub(super) fn look(turn: &mut Turn) -> Box<Seen> {
 
 impl Engine {
     /// Lets others see this; what they saw before is used again when nobody holds it.
-    pub(super) fn show_this(&self, turn: &mut Turn, mut seen: Box<Seen>) {
+    pub(super) fn show_this(&self, turn: &mut Turn, mut seen: Box<WorldView>) {
         seen.done = self.clock.monotonic();
         let before = self.seen.send_replace(Arc::from(seen));
         turn.unseen = Arc::into_inner(before).map(Box::new);
@@ -44,14 +44,14 @@ impl Engine {
 
     /// Tells those who ordered, here and in other servers, after it can be seen: whoever hears of it may look at
     /// once, at this server too.
-    pub(super) async fn tell(&self, told: asker::Told) {
+    pub(super) async fn tell(&self, told: reply_to::Replies) {
         let mut answers = Vec::new();
-        for (asker, outcome) in told {
-            match asker {
+        for (reply_to, outcome) in told {
+            match reply_to {
                 // Nobody listens any more: then nobody need know.
-                Asker::Here(asker) => drop(asker.send(outcome)),
-                Asker::There(answer) => {
-                    let refused = outcome.as_ref().err().map(Told::from);
+                ReplyTo::Here(reply_to) => drop(reply_to.send(outcome)),
+                ReplyTo::There(answer) => {
+                    let refused = outcome.as_ref().err().map(OrderRefusal::from);
                     answers.push(Answer { answer, refused }.tell(self.keys));
                 }
             }
@@ -60,7 +60,7 @@ impl Engine {
             return;
         }
         let told = self.store.pipeline(&answers, Deadline::after(PATIENCE)).await;
-        // An asker that waits in vain is told that the outcome is unknown.
+        // A sender that waits in vain is told that the outcome is unknown.
         if let Err(fault) = told.and_then(|all| all.into_iter().collect::<Result<Vec<_>, _>>()) {
             tracing::debug!(%fault, "other servers were not told what became of their orders");
         }

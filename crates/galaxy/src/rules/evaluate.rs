@@ -96,9 +96,9 @@ impl World {
             }
             for action in &rule.actions {
                 match self.act_once(id, rule, action) {
-                    Outcome::Fine => {}
-                    Outcome::Disables(other) => off.push(other),
-                    Outcome::Tells(message) => {
+                    RuleOutcome::Fine => {}
+                    RuleOutcome::Disables(other) => off.push(other),
+                    RuleOutcome::Tells(message) => {
                         if !rule.met {
                             done.alerts.push(Alert { ship_id: id, rule_id: rule.id, message });
                         }
@@ -124,45 +124,46 @@ impl World {
         }
     }
 
-    fn act_once(&mut self, id: Uuid, rule: &Rule, action: &Action) -> Outcome {
+    fn act_once(&mut self, id: Uuid, rule: &Rule, action: &Action) -> RuleOutcome {
         let docked = self.ships.get(&id).is_none_or(|ship| ship.docked.is_some());
-        let told = |why: &dyn std::fmt::Display| Outcome::Tells(format!("{}: {why}", rule.name));
+        let told =
+            |why: &dyn std::fmt::Display| RuleOutcome::Tells(format!("{}: {why}", rule.name));
         match action {
             Action::SetThrust(level) => {
                 if let Some(hull) = self.hull_mut(id).filter(|_| !docked) {
                     hull.thrust_level = *level;
                 }
-                Outcome::Fine
+                RuleOutcome::Fine
             }
             Action::SetAttitude { mode, target } => {
                 if docked {
-                    return Outcome::Fine;
+                    return RuleOutcome::Fine;
                 }
                 match self.keep_pointing(id, *mode, target.as_ref()) {
-                    Ok(()) => Outcome::Fine,
+                    Ok(()) => RuleOutcome::Fine,
                     Err(why) => told(&why),
                 }
             }
-            Action::Alert(message) => Outcome::Tells(message.clone()),
+            Action::Alert(message) => RuleOutcome::Tells(message.clone()),
             Action::Dock => match self.serve(id, &Service::Dock(None)) {
-                Ok(()) => Outcome::Fine,
+                Ok(()) => RuleOutcome::Fine,
                 Err(why) => told(&why),
             },
             Action::Undock => match self.serve(id, &Service::Undock) {
-                Ok(()) => Outcome::Fine,
+                Ok(()) => RuleOutcome::Fine,
                 Err(why) => told(&why),
             },
-            Action::Maneuver(plan) if self.has_nothing_to_do(id, plan) => Outcome::Fine,
+            Action::Maneuver(plan) if self.has_nothing_to_do(id, plan) => RuleOutcome::Fine,
             Action::Maneuver(plan) => match self.begin(id, plan.clone(), Some(rule.id)) {
-                Ok(()) => Outcome::Fine,
+                Ok(()) => RuleOutcome::Fine,
                 Err(why) => told(&why),
             },
-            Action::DisableRule(other) => Outcome::Disables(*other),
+            Action::DisableRule(other) => RuleOutcome::Disables(*other),
         }
     }
 }
 
-enum Outcome {
+enum RuleOutcome {
     Fine,
     Disables(Uuid),
     Tells(String),

@@ -135,7 +135,8 @@ impl World {
         let ships: Vec<_> = self.ships.iter().collect();
         let encode = |(ships, out): (&[(&Uuid, &Ship)], &mut Packed)| -> Changed {
             out.reserve(ships.len() * SHIP_BYTES);
-            let mut writer = Writer { world: self, keys, names: names.clone(), text: Vec::new() };
+            let mut writer =
+                TickEncoder { world: self, keys, names: names.clone(), text: Vec::new() };
             let each = ships.iter().filter_map(|(id, ship)| writer.push(out, **id, ship));
             each.collect()
         };
@@ -181,14 +182,14 @@ impl Names {
 }
 
 /// Spells ships.
-struct Writer<'a> {
+struct TickEncoder<'a> {
     world: &'a World,
     keys: Keys,
     names: Names,
     text: Vec<u8>,
 }
 
-impl Writer<'_> {
+impl TickEncoder<'_> {
     /// Writes a ship; says what the store holds then, when more than its motion changed.
     fn push(&mut self, out: &mut Packed, id: Uuid, ship: &Ship) -> Option<(CraftId, Stored)> {
         let (position, velocity) = self.world.motion(ship.craft)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use galaxy::{
     AccountError, Accounts, BadToken, Database, DatabaseAddress, Player, PlayerPage, ShipRow,
 };
-use kernel::{Clock as _, FakeClock};
+use kernel::{Clock as _, FakeClock, Refuses as _};
 use testkit::Postgres;
 use uuid::Uuid;
 
@@ -34,7 +34,7 @@ async fn open(place: DatabaseAddress) -> (Accounts, Arc<FakeClock>) {
 }
 
 fn code<T: std::fmt::Debug>(outcome: Result<T, AccountError>) -> &'static str {
-    outcome.unwrap_err().code().unwrap()
+    outcome.unwrap_err().def().map(|def| def.code).unwrap()
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn of_many_at_once_only_one_gets_the_name() {
         let outcomes = futures_util::future::join_all(all).await;
         assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
         let refused = outcomes.into_iter().filter_map(Result::err);
-        assert!(refused.into_iter().all(|error| error.code() == Some("E010")));
+        assert!(refused.into_iter().all(|error| error.def().map(|def| def.code) == Some("E010")));
     });
 }
 
@@ -232,7 +232,12 @@ fn a_fleet_has_eight_ships_and_no_name_twice() {
         let more = names.iter().map(|name| accounts.add_ship(ann.id, name, None));
         let outcomes = futures_util::future::join_all(more).await;
         assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 6);
-        assert!(outcomes.into_iter().filter_map(Result::err).all(|e| e.code() == Some("E016")));
+        assert!(
+            outcomes
+                .into_iter()
+                .filter_map(Result::err)
+                .all(|e| e.def().map(|def| def.code) == Some("E016"))
+        );
         accounts.delete_ship(ann.id, second.id).await.unwrap();
         assert_eq!(code(accounts.delete_ship(ann.id, second.id).await), "E014");
         let gone = accounts.delete_player(ann.id).await.unwrap();

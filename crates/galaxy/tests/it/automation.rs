@@ -72,7 +72,7 @@ async fn a_rule_is_stored_acts_and_survives(store: Arc<dyn Store>) {
     let key = format!("automation:{ship}:{rule_id}");
     // Somebody's own field on our hash.
     ask(&store, &["HSET", &format!("automation:{ship}:{other}"), "paint", "red"]).await;
-    let done = |seen: &galaxy::Seen| {
+    let done = |seen: &galaxy::WorldView| {
         seen.ships.first().and_then(|ship| ship.maneuver.as_ref()).is_some_and(|m| !m.active())
     };
     let seen = engine.until(done).await;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use galaxy::physics::solar::SOL;
 use galaxy::{
-    ALARM_AFTER, Database, DatabaseAddress, Engine, Epoch, Handle, Options, Order, Placement, Seen,
-    Snapshots,
+    ALARM_AFTER, Database, DatabaseAddress, Engine, Epoch, Handle, Options, Order, Placement,
+    Snapshots, WorldView,
 };
 use kernel::{Clock as _, FakeClock, Store};
 use testkit::{Faulty, How};
@@ -53,7 +53,7 @@ impl Timed {
         timed
     }
 
-    async fn until(&self, what: impl Fn(&Seen) -> bool) {
+    async fn until(&self, what: impl Fn(&WorldView) -> bool) {
         let mut seen = self.handle.seen();
         let found = tokio::time::timeout(Duration::from_secs(20), seen.wait_for(|seen| what(seen)));
         found.await.expect("in time").unwrap();
@@ -81,7 +81,7 @@ impl Timed {
     }
 
     /// Time passes until the world looks like that; what is done beside the engine has a moment for it at each step.
-    async fn comes(&self, what: impl Fn(&Seen) -> bool) -> Duration {
+    async fn comes(&self, what: impl Fn(&WorldView) -> bool) -> Duration {
         for _ in 0..2_000 {
             if what(&self.handle.seen().borrow()) {
                 return self.clock.monotonic();

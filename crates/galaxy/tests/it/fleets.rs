@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use galaxy::{Accounts, DatabaseAddress, FleetError, Fleets, Options, Order, Orders};
-use kernel::{Store, SystemClock};
+use kernel::{Refuses as _, Store, SystemClock};
 use testkit::{on_cluster, on_every_store};
 use uuid::Uuid;
 
@@ -62,7 +62,7 @@ on_every_store!(a_registration_that_was_cut_short_is_completed, |store| {
 
 fn code(error: &FleetError) -> Option<&'static str> {
     match error {
-        FleetError::Account(error) => error.code(),
+        FleetError::Account(error) => error.def().map(|def| def.code),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use galaxy::{
-    Accounts, DatabaseAddress, Effect, Engine, Epoch, Options, Order, Snapshots, Standing, send,
+    Accounts, DatabaseAddress, Effect, Engine, EngineState, Epoch, Options, Order, Snapshots, send,
 };
 use kernel::{Store, SystemClock, reply};
 use testkit::{on_cluster, on_every_store};
@@ -85,7 +85,7 @@ on_every_store!(an_emptied_store_is_left_alone_until_an_operator_restores, |stor
     let ids = ships(&engine, 5).await;
     let Ok(Effect::Kept(id)) = engine.ask(Order::Snapshot).await else { panic!("no snapshot") };
     ask(&store, &["FLUSHALL"]).await;
-    engine.until(|seen| seen.standing == Standing::Emptied).await;
+    engine.until(|seen| seen.standing == EngineState::Emptied).await;
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     let left = reply::int(&ask(&store, &["DBSIZE"]).await).unwrap();
     let lock = i64::from(exists(&store, "game:engine_lock").await);
@@ -134,7 +134,7 @@ on_every_store!(a_store_of_another_database_is_not_written_to, |store| {
     let engine = Ticking::with(&store, of_ours(&snapshots, true));
     ships(&engine, 1).await;
     ask(&store, &["HSET", "wk:galaxy:store", "id", "another"]).await;
-    engine.until(|seen| seen.standing == Standing::Foreign).await;
+    engine.until(|seen| seen.standing == EngineState::Foreign).await;
     let tick = text(&store, "game:tick").await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(text(&store, "game:tick").await, tick);

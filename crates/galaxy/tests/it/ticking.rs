@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use galaxy::keys::Keys;
 use galaxy::{
-    Command, Effect, Engine, Epoch, Fields, Handle, Options, Order, OrderError, Seen, fields,
+    Command, Effect, Engine, Epoch, Fields, Handle, Options, Order, OrderError, WorldView, fields,
 };
 use kernel::keyspace::Layout;
 use kernel::{Clock as _, Cmd, Deadline, Store, SystemClock, Value, reply};
@@ -38,7 +38,7 @@ impl Ticking {
     }
 
     /// Waits for a look at the world that satisfies.
-    pub(crate) async fn until(&self, what: impl Fn(&Seen) -> bool) -> Arc<Seen> {
+    pub(crate) async fn until(&self, what: impl Fn(&WorldView) -> bool) -> Arc<WorldView> {
         let mut seen = self.handle.seen();
         let found = tokio::time::timeout(Duration::from_secs(30), seen.wait_for(|seen| what(seen)));
         Arc::clone(&found.await.expect("in time").expect("the engine runs"))

@@ -104,8 +104,8 @@ impl Builder {
     /// Whether a worker with one slot claims the next jobs while its own are quick, so that a trip
     /// to the store does not stand between any two; `true` otherwise. Jobs run one at a time and in
     /// their order all the same.
-    pub fn claim_ahead(mut self, ahead: bool) -> Self {
-        self.claim_ahead = ahead;
+    pub fn claim_ahead(mut self, prefetch: bool) -> Self {
+        self.claim_ahead = prefetch;
         self
     }
 

@@ -1,5 +1,5 @@
 //! The hot path: finished jobs go out and new jobs come in, in one call. With one slot the handler
-//! runs right here, one round trip per job; while jobs are quick, round trips overlap (`ahead`).
+//! runs right here, one round trip per job; while jobs are quick, round trips overlap (`prefetch`).
 //! With more slots, jobs that finished while a call was under way go out together with the next
 //! call. Two teams share the slots, so that the handlers of one run while the store works for the
 //! other.
@@ -21,7 +21,7 @@ use crate::model::outcome::{Claimed, Done, Ending, Wrote};
 const POLL: Duration = Duration::from_secs(1);
 /// The first wait after a failed call, and the longest: the store is served again within 250 ms of its return.
 const RETRY: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(160));
-/// The number of quick jobs in a row before the next are claimed ahead.
+/// The number of quick jobs in a row before the next are claimed ahead of need.
 const QUICK_ROW: u32 = 3;
 /// A store in the process answers at once, so the loop itself must let others run now and then.
 const YIELD_EVERY: u32 = 32;
@@ -42,7 +42,7 @@ impl Shared {
         let mut done = Vec::new();
         let (mut turns, mut deeper, mut quick) = (0u32, 0u32, 0u32);
         // A store in the process has no trip to hide.
-        let ahead = self.claim_ahead && self.jobs.store().status().kind != Kind::Embedded;
+        let prefetch = self.claim_ahead && self.jobs.store().status().kind != Kind::Embedded;
         loop {
             let claiming = self.phase.get() == Phase::Running;
             if !claiming && done.is_empty() {
@@ -58,8 +58,8 @@ impl Shared {
                     deeper = 0;
                     done.extend(self.run(claimed, cx).await);
                     quick = if done.iter().all(|one| one.took_ms == 0) { quick + 1 } else { 0 };
-                    if ahead && quick >= QUICK_ROW {
-                        done = self.ahead(done).await;
+                    if prefetch && quick >= QUICK_ROW {
+                        done = self.prefetch(done).await;
                         quick = 0;
                     }
                 }

@@ -11,17 +11,17 @@ use crate::machine::Rules;
 use crate::model::{Reactor, moved, rfc3339};
 
 /// A reactor as it is stored.
-pub(super) struct Seen {
+pub(super) struct StoredReactor {
     pub(super) reactor: Reactor,
     pub(super) text: String,
 }
 
-impl Seen {
+impl StoredReactor {
     /// Reads what is stored under a key.
-    pub(super) fn read(key: &str, text: &[u8]) -> Result<Seen, Fault> {
+    pub(super) fn read(key: &str, text: &[u8]) -> Result<StoredReactor, Fault> {
         let bad = |detail: String| Fault::Corrupt { key: key.to_owned(), detail };
         let reactor = decode(text).map_err(bad)?;
-        Ok(Seen { reactor, text: String::from_utf8_lossy(text).into_owned() })
+        Ok(StoredReactor { reactor, text: String::from_utf8_lossy(text).into_owned() })
     }
 
     /// Whether it is this reactor: plain keys are global, and a value may say that it is another one.
@@ -47,14 +47,14 @@ impl Reactors {
     ) -> Result<Written<T>, ReactorError>
     where
         T: Send + 'static,
-        R: FnMut(&Context, &Seen) -> Result<Decision<T>, ReactorError> + Send + 'static,
+        R: FnMut(&Context, &StoredReactor) -> Result<Decision<T>, ReactorError> + Send + 'static,
     {
         let key = self.keys.reactor(tenant, id);
         let (name, keys, rules) = (key.clone(), self.keys, self.rules);
         let clock = self.clock.clone();
         let decide = move |current: Option<&[u8]>| {
             let context = Context { keys, rules, now_ms: clock.now_ms() };
-            let seen = current.map(|text| Seen::read(name.as_str(), text)).transpose();
+            let seen = current.map(|text| StoredReactor::read(name.as_str(), text)).transpose();
             let decided = match seen {
                 Ok(Some(seen)) if seen.is(tenant, id) => rule(&context, &seen),
                 Ok(_) => Err(ReactorError::NotFound(id)),
@@ -86,7 +86,7 @@ impl Context {
     /// The step that writes another state, and the reactor as it is then.
     pub(super) fn moving(
         &self,
-        seen: &Seen,
+        seen: &StoredReactor,
         state: i8,
         command: Option<&Pending>,
     ) -> Result<(Step, Reactor), ReactorError> {

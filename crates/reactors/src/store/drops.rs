@@ -7,7 +7,7 @@ use kernel::{Decision, Effects as _, Pending, Written};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::change::{Context, Seen};
+use super::change::{Context, StoredReactor};
 use super::{Reactors, item_timer};
 use crate::error::ReactorError;
 use crate::machine;
@@ -56,7 +56,7 @@ impl Reactors {
         }
         self.ensure(tenant).await?;
         let (all, _) = self.load_field(tenant, field).await?;
-        for Seen { reactor, .. } in all {
+        for StoredReactor { reactor, .. } in all {
             if machine::takes_drop(&reactor, drop)
                 && self.reserve(tenant, reactor.id, drop, command).await?
             {
@@ -79,7 +79,7 @@ impl Reactors {
         let (timers, member) = (self.keys.due(tenant), item_timer(id));
         let is_answer = command.is_some();
         let command = command.cloned();
-        let rule = move |context: &Context, seen: &Seen| {
+        let rule = move |context: &Context, seen: &StoredReactor| {
             if !machine::takes_drop(&seen.reactor, &drop) {
                 return Ok(Decision::Leave(false));
             }

@@ -4,7 +4,7 @@
 use kernel::{Decision, Effects as _, Pending, Step, Timer, Written};
 use uuid::Uuid;
 
-use super::change::{Context, Seen};
+use super::change::{Context, StoredReactor};
 use super::{Drop, Reactors, state_timer};
 use crate::error::ReactorError;
 use crate::events;
@@ -72,8 +72,9 @@ impl Reactors {
     ) -> Result<Struck, ReactorError> {
         self.ensure(tenant).await?;
         let command = command.cloned();
-        let rule =
-            move |context: &Context, seen: &Seen| context.strike(seen, &blow, command.as_ref());
+        let rule = move |context: &Context, seen: &StoredReactor| {
+            context.strike(seen, &blow, command.as_ref())
+        };
         match self.change(tenant, id, rule).await? {
             Written::Answer(struck) => {
                 if !matches!(struck, Struck::NoMatch { .. }) {
@@ -91,7 +92,7 @@ impl Reactors {
 impl Context {
     fn strike(
         &self,
-        seen: &Seen,
+        seen: &StoredReactor,
         blow: &Blow,
         command: Option<&Pending>,
     ) -> Result<Decision<Struck>, ReactorError> {
@@ -190,14 +191,14 @@ mod tests {
     const TENANT: &str = r#""tenant":{"id":"11111111-1111-4111-8111-111111111111","region":"GMS","majorVersion":83,"minorVersion":1}"#;
 
     /// A reactor in state 0 with these reactions.
-    fn seen(states: &str) -> Seen {
+    fn seen(states: &str) -> StoredReactor {
         let text = format!(
             r#"{{{TENANT},"id":7,"worldId":0,"channelId":1,"mapId":5,"instance":"00000000-0000-0000-0000-000000000000","classification":2001,"name":"box","data":{{"stateInfo":{states}}},"state":0,"eventState":0,"delay":5000,"direction":0,"x":1,"y":2,"updateTime":"2026-02-21T10:11:12.5Z"}}"#
         );
-        Seen::read("reactor:7", text.as_bytes()).expect("it is a reactor")
+        StoredReactor::read("reactor:7", text.as_bytes()).expect("it is a reactor")
     }
 
-    fn strike(seen: &Seen, hit: HitPolicy, command: Option<&Pending>) -> Decision<Struck> {
+    fn strike(seen: &StoredReactor, hit: HitPolicy, command: Option<&Pending>) -> Decision<Struck> {
         let rules = Rules { hit, ..Rules::default() };
         let context = Context { keys: TypedKeys::new(Layout::Plain), rules, now_ms: 9_000 };
         let blow = Blow::Character(Hit { character_id: 1, skill_id: 0 });

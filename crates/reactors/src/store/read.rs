@@ -5,7 +5,7 @@ use field::Field;
 use kernel::{Cmd, Fault, Value, reply};
 use uuid::Uuid;
 
-use super::change::Seen;
+use super::change::StoredReactor;
 use super::{Reactors, by};
 use crate::error::ReactorError;
 use crate::model::Reactor;
@@ -66,7 +66,11 @@ impl Reactors {
         Ok(scopes.iter().filter_map(|scope| Uuid::parse_str(scope).ok()).collect())
     }
 
-    pub(super) async fn load(&self, tenant: Uuid, id: u32) -> Result<Option<Seen>, ReactorError> {
+    pub(super) async fn load(
+        &self,
+        tenant: Uuid,
+        id: u32,
+    ) -> Result<Option<StoredReactor>, ReactorError> {
         let key = self.keys.reactor(tenant, id);
         let answer = match self.store.call(&cmd("GET", [key.as_str()]), by()).await {
             Err(Fault::Refused { code, .. }) if code == "WRONGTYPE" => {
@@ -78,7 +82,7 @@ impl Reactors {
         if matches!(answer, Value::Nil) {
             return Ok(None);
         }
-        let seen = Seen::read(key.as_str(), reply::bytes(&answer).unwrap_or_default())?;
+        let seen = StoredReactor::read(key.as_str(), reply::bytes(&answer).unwrap_or_default())?;
         Ok(Some(seen).filter(|seen| seen.is(tenant, id)))
     }
 
@@ -86,7 +90,7 @@ impl Reactors {
         &self,
         tenant: Uuid,
         field: Field,
-    ) -> Result<(Vec<Seen>, Vec<Fault>), ReactorError> {
+    ) -> Result<(Vec<StoredReactor>, Vec<Fault>), ReactorError> {
         let set = self.keys.map(tenant, field);
         let answer = self.store.call(&cmd("SMEMBERS", [set.as_str()]), by()).await?;
         let members = reply::list(&answer).unwrap_or_default().iter().filter_map(reply::text);
@@ -104,7 +108,7 @@ impl Reactors {
                 if matches!(value, Value::Nil) {
                     continue;
                 }
-                match Seen::read(key, reply::bytes(value).unwrap_or_default()) {
+                match StoredReactor::read(key, reply::bytes(value).unwrap_or_default()) {
                     // A value that says it is elsewhere is nobody's business here; the check reports it.
                     Ok(seen) if seen.reactor.tenant.id != tenant => {}
                     Ok(seen) if seen.reactor.field() != field => {}

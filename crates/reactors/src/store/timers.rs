@@ -6,7 +6,7 @@ use kernel::timers::Scopes;
 use kernel::{Decision, Effects as _, Fault, Timer, Timers, Verdict, Written};
 use uuid::Uuid;
 
-use super::change::{Context, Seen};
+use super::change::{Context, StoredReactor};
 use super::hit::{Blow, Struck};
 use super::{Drop, Reactors, state_timer};
 use crate::error::ReactorError;
@@ -72,7 +72,8 @@ impl Reactors {
         let (Some(id), Ok(armed)) = (id, timer.payload.parse::<i8>()) else { return Ok(false) };
         debug_assert_eq!(timer.member, state_timer(id));
         let timer = timer.clone();
-        let rule = move |context: &Context, seen: &Seen| context.time_out(seen, armed, &timer);
+        let rule =
+            move |context: &Context, seen: &StoredReactor| context.time_out(seen, armed, &timer);
         match self.change(tenant, id, rule).await? {
             Written::Answer(ended) => {
                 if ended {
@@ -104,7 +105,7 @@ impl Reactors {
 impl Context {
     fn time_out(
         &self,
-        seen: &Seen,
+        seen: &StoredReactor,
         armed: i8,
         timer: &Timer,
     ) -> Result<Decision<bool>, ReactorError> {

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::events::Fact;
 use crate::keys::Keys;
 use crate::scripts::LOOK;
-use crate::seen::{Parts, Room, Seen};
+use crate::seen::{Parts, Room, RoomTexts};
 
 /// A caller whose words a rule keeps.
 struct OwnCaller {
@@ -53,7 +53,7 @@ pub(super) struct Look {
 
 impl Source for Look {
     /// `None`: there is no such room.
-    type State = Option<Seen>;
+    type State = Option<RoomTexts>;
     type Need = Parts;
 
     async fn look(
@@ -62,7 +62,7 @@ impl Source for Look {
         code: &[u8],
         needs: &[Parts],
         by: Deadline,
-    ) -> std::result::Result<Option<Seen>, Fault> {
+    ) -> std::result::Result<Option<RoomTexts>, Fault> {
         let (keys, code) = (self.keys, String::from_utf8_lossy(code));
         let built = [
             keys.meta(&code),
@@ -84,11 +84,16 @@ impl Source for Look {
         let names: Vec<&[u8]> = built.iter().map(Key::as_bytes).collect();
         let (now, parts) = (self.clock.now_ms().to_string(), Parts::all(needs));
         let args = [parts.as_bytes(), now.as_bytes(), prefix];
-        Seen::of(&store.script(&LOOK, &names, &args, by).await?)
+        RoomTexts::of(&store.script(&LOOK, &names, &args, by).await?)
     }
 
     /// What happens in a lobby, where many phones change one room at once. The course of a game has one Master.
-    fn foresee(&self, code: &[u8], seen: &Option<Seen>, step: &Step) -> Option<Option<Seen>> {
+    fn foresee(
+        &self,
+        code: &[u8],
+        seen: &Option<RoomTexts>,
+        step: &Step,
+    ) -> Option<Option<RoomTexts>> {
         let (keys, code, mut seen) = (self.keys, std::str::from_utf8(code).ok()?, seen.clone()?);
         for op in step.writes().filter(|op| !matches!(op.name(), "LIFE" | "PUBLISH" | "XADD")) {
             let writes = |key: std::result::Result<Key, _>| match key {
@@ -144,7 +149,7 @@ impl Rooms {
         R: FnMut(&Desk<'_>) -> Result<Decision<T>> + Send + 'static,
     {
         let (rooms, name, caller) = (self.clone(), code.to_owned(), OwnCaller::of(caller));
-        let decide = move |seen: &Option<Seen>| {
+        let decide = move |seen: &Option<RoomTexts>| {
             rooms
                 .decide(&name, seen.as_ref(), parts, &caller.lend(), &mut rule)
                 .unwrap_or_else(|error| kernel::Decision::Leave(Err(error)))
@@ -164,7 +169,7 @@ impl Rooms {
     fn decide<T: 'static>(
         &self,
         code: &str,
-        seen: Option<&Seen>,
+        seen: Option<&RoomTexts>,
         parts: Parts,
         caller: &Caller<'_>,
         rule: &mut impl FnMut(&Desk<'_>) -> Result<Decision<T>>,
@@ -186,7 +191,12 @@ impl Rooms {
     }
 
     /// Reads what is asked for, all of one moment.
-    pub(super) async fn look(&self, code: &str, parts: Parts, caller: &Caller<'_>) -> Result<Seen> {
+    pub(super) async fn look(
+        &self,
+        code: &str,
+        parts: Parts,
+        caller: &Caller<'_>,
+    ) -> Result<RoomTexts> {
         let look = Look { keys: self.keys, clock: Arc::clone(&self.clock) };
         let by = Deadline::after(PATIENCE);
         let seen = look.look(&*self.store, code.as_bytes(), &[parts], by).await;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{Decision, Desk, Done};
-use crate::command::Place;
+use crate::command::RoundItem;
 use crate::document;
 use crate::error::{Refused, Result, word};
 use crate::model::{Ballot, Phase, Round, Status};
@@ -147,7 +147,7 @@ impl Desk<'_> {
         Ok(Decision::Step(Box::new(step), Done::default()))
     }
 
-    pub(super) fn reel_opened(&self, place: &Place) -> Result<Decision> {
+    pub(super) fn reel_opened(&self, place: &RoundItem) -> Result<Decision> {
         self.in_phase(&[Phase::Game])?;
         self.in_status(Status::Idle)?;
         let current = self.room.item().filter(|(round, _, item)| {
@@ -195,7 +195,7 @@ impl Desk<'_> {
         Ok(Decision::Step(Box::new(step), Done::default()))
     }
 
-    pub(super) fn end_item(&self, place: &Place) -> Result<Decision> {
+    pub(super) fn end_item(&self, place: &RoundItem) -> Result<Decision> {
         self.in_phase(&[Phase::Game])?;
         self.in_status(Status::RevealWait)?;
         let ballot =
@@ -236,7 +236,7 @@ impl Desk<'_> {
     }
 
     /// To each phone what it guessed, to the others only who it was.
-    fn tell_results(&self, step: &mut RoomStep, place: &Place) {
+    fn tell_results(&self, step: &mut RoomStep, place: &RoundItem) {
         let Some(results) = self.room.results() else { return };
         let scores = self.room.scores_of(false);
         let result = |mine| ItemResult {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::game::text;
 use super::{Caller, Decision, Desk, Done, Rooms};
-use crate::command::Place;
+use crate::command::RoundItem;
 use crate::error::{Refused, Result, RoomError, word};
 use crate::events::Fact;
 use crate::model::{Phase, Status, Vote};
@@ -96,15 +96,15 @@ struct Forced<'a> {
 }
 
 impl Desk<'_> {
-    fn ack(&self, place: &Place, reason: Option<&str>) -> Done {
-        let Place { round_id, item_id } = place;
+    fn ack(&self, place: &RoundItem, reason: Option<&str>) -> Done {
+        let RoundItem { round_id, item_id } = place;
         let ack = Ack { code: self.code, round_id, item_id, accepted: reason.is_none(), reason };
         Done::reply(Reply::new("VOTE_ACK", &ack))
     }
 
     pub(super) fn vote(
         &self,
-        place: &Place,
+        place: &RoundItem,
         named: Option<&str>,
         selections: &[String],
     ) -> Result<Decision> {
@@ -119,7 +119,7 @@ impl Desk<'_> {
     /// Why a vote does not count, in the order of the rules.
     fn vote_reason(
         &self,
-        place: &Place,
+        place: &RoundItem,
         named: Option<&str>,
         selections: &[String],
         device: &str,
@@ -148,7 +148,7 @@ impl Desk<'_> {
     }
 
     /// Hands the vote to the script.
-    fn cast(&self, place: &Place, device: &str, selections: &[String]) -> Result<Decision> {
+    fn cast(&self, place: &RoundItem, device: &str, selections: &[String]) -> Result<Decision> {
         let vote = text(&Vote { selections: selections.to_vec(), ts: self.now_ms });
         let player_id = self.room.player_of(device).unwrap_or_default();
         let call = self.vote_call(Cause::Vote(player_id, device, &vote))?;
@@ -180,7 +180,7 @@ impl Desk<'_> {
         }))))
     }
 
-    pub(super) fn force_close(&self, place: &Place, delay_ms: u64) -> Result<Decision> {
+    pub(super) fn force_close(&self, place: &RoundItem, delay_ms: u64) -> Result<Decision> {
         self.in_phase(&[Phase::Game])?;
         self.in_status(Status::Vote)?;
         let ballot = self.room.game.vote.as_ref();
@@ -222,7 +222,7 @@ impl Desk<'_> {
 }
 
 /// A timer for each deadline: bringing it forward arms another, and the later one finds nothing to do.
-fn timer_name(code: &str, place: &Place, at_ms: u64) -> String {
+fn timer_name(code: &str, place: &RoundItem, at_ms: u64) -> String {
     format!("{code}:{}:{}:{at_ms}", place.round_id, place.item_id)
 }
 
@@ -232,7 +232,7 @@ impl Rooms {
     pub(super) async fn arm_ahead(
         &self,
         code: &str,
-        place: &Place,
+        place: &RoundItem,
         delay_ms: u64,
     ) -> std::result::Result<(), Fault> {
         if self.events_in_step().is_some() {

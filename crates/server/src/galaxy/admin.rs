@@ -246,8 +246,7 @@ pub(crate) async fn reset(
     let epoch = gateway::options(&app, true).create.unwrap_or_default();
     gateway.order(&app, &Asker::operator(), Order::ResetWorld { epoch }).await?;
     let seen = gateway.look(&app).await?;
-    let count =
-        |seen: &galaxy::Seen| json!({ "ships": seen.ships.len(), "stations": seen.stations.len() });
+    let count = |seen: &galaxy::WorldView| json!({ "ships": seen.ships.len(), "stations": seen.stations.len() });
     record(&app, &caller, "reset", "game", count(&before), count(&seen)).await;
     game_status(&app, &seen).await.map(Json)
 }

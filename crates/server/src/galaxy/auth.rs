@@ -14,8 +14,8 @@ use crate::caller::{Caller, bearer};
 use crate::extract::Body;
 use crate::galaxy::accounts::{account, fleet};
 use crate::galaxy::{errors, gateway};
+use crate::limits::shared;
 use crate::reply::{self, Refusal};
-use crate::tries;
 
 /// Who wants in.
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -62,7 +62,7 @@ impl<'a> Guard<'a> {
         spend(app, caller).await?;
         let account = format!("galaxy account {username}");
         let most = app.settings.galaxy.wrong_passwords_per_minute;
-        if let Err(wait_s) = tries::take(app.store(), &account, most).await? {
+        if let Err(wait_s) = shared::take(app.store(), &account, most).await? {
             let why = "too many wrong passwords for this account; wait a minute";
             return Err(Refusal::new(errors::TOO_OFTEN, why).retry_after(wait_s));
         }
@@ -72,7 +72,7 @@ impl<'a> Guard<'a> {
     /// Gives the account's try back unless the password was wrong.
     async fn settle<T>(self, outcome: Result<T, FleetError>) -> Result<T, Refusal> {
         if !matches!(outcome, Err(FleetError::Account(AccountError::Credentials))) {
-            tries::give_back(self.app.store(), &self.account, self.most).await?;
+            shared::give_back(self.app.store(), &self.account, self.most).await?;
         }
         outcome.map_err(fleet)
     }
@@ -82,7 +82,7 @@ impl<'a> Guard<'a> {
 async fn spend(app: &App, caller: &Caller) -> Result<(), Refusal> {
     let most = app.settings.galaxy.logins_per_minute;
     let address = format!("galaxy address {}", caller.address);
-    let spent = tries::take(app.store(), &address, most).await?;
+    let spent = shared::take(app.store(), &address, most).await?;
     spent.map_err(|wait_s| Refusal::from(errors::TOO_OFTEN).retry_after(wait_s))
 }
 

@@ -1,14 +1,14 @@
 //! Refusals of the galaxy as HTTP answers and socket errors: numbers where the protocol has them, words elsewhere.
 
-use galaxy::{OrderError, Told};
+use galaxy::{OrderError, OrderRefusal};
 
 use crate::reply::{self, ErrorDef, Refusal};
 
 pub(crate) use galaxy::refusal::*;
 
 /// The refusal of a code that travelled.
-pub(crate) fn refusal(told: Told) -> Refusal {
-    let Told { code, message, field } = told;
+pub(crate) fn refusal(told: OrderRefusal) -> Refusal {
+    let OrderRefusal { code, message, field } = told;
     let known = REFUSALS.iter().find(|def| def.code == code);
     let def = known.map_or_else(
         || match code.as_str() {
@@ -30,7 +30,7 @@ pub(crate) fn refusal(told: Told) -> Refusal {
 /// The same for an order that was refused here.
 #[allow(clippy::needless_pass_by_value)] // as `map_err` hands it over
 pub(crate) fn refused(why: OrderError) -> Refusal {
-    refusal(Told::from(&why))
+    refusal(OrderRefusal::from(&why))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use galaxy::{Seen, text};
+use galaxy::{WorldView, text};
 use metrics::{Counter, Histogram};
 use serde::Serialize;
 use uuid::Uuid;
@@ -38,7 +38,7 @@ impl Meters {
 
 /// One tick for sockets.
 pub(crate) struct Frame {
-    pub(crate) seen: Arc<Seen>,
+    pub(crate) seen: Arc<WorldView>,
     /// When the tick was done, or read here; monotonic.
     at: Duration,
     /// How long after that the last socket so far had it queued, microseconds.
@@ -68,7 +68,7 @@ struct Parts {
 }
 
 impl Frame {
-    pub(crate) fn new(seen: Arc<Seen>, now: Duration, meters: Meters) -> Self {
+    pub(crate) fn new(seen: Arc<WorldView>, now: Duration, meters: Meters) -> Self {
         let at = if seen.leads { seen.done } else { now };
         Frame { seen, at, slowest_us: AtomicU64::new(0), meters, parts: OnceLock::new() }
     }
@@ -116,7 +116,7 @@ impl Frame {
 }
 
 impl Parts {
-    fn of(seen: &Seen) -> Self {
+    fn of(seen: &WorldView) -> Self {
         let mut text = Vec::with_capacity(10_000 + seen.ships.len() * 400);
         let time = text::time(seen.time_ns);
         let _ = write!(text, r#"{{"type":"state","tick":{},"game_time":"{time}","#, seen.tick);
@@ -159,7 +159,7 @@ fn push<T: Serialize>(out: &mut Vec<u8>, item: &T) {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use galaxy::ShipSeen;
+    use galaxy::ShipView;
     use galaxy::physics::solar::SOL;
     use galaxy::physics::{Hull, ShipClass, Vec3};
     use serde_json::Value;
@@ -176,7 +176,7 @@ pub(super) mod tests {
         let bodies = SOL.at_j2000();
         let now = bodies.now();
         #[allow(clippy::cast_precision_loss)]
-        let ships = (0..ships).map(|n| ShipSeen {
+        let ships = (0..ships).map(|n| ShipView {
             id: Uuid::from_u128(n as u128 + 1),
             player_id: "npc".into(),
             name: format!("ship \"{n}\""),
@@ -191,11 +191,11 @@ pub(super) mod tests {
             rules: Arc::default(),
             maneuver: None,
         });
-        let seen = Arc::new(Seen {
+        let seen = Arc::new(WorldView {
             bodies: now.position.iter().copied().zip(now.velocity.iter().copied()).collect(),
             ships: ships.collect(),
             tick,
-            ..Seen::default()
+            ..WorldView::default()
         });
         Arc::new(Frame::new(seen, Duration::ZERO, Meters::new()))
     }
@@ -241,9 +241,9 @@ pub(super) mod tests {
                 (Some(900), 1),
             ] {
                 let own = ship.and_then(|id| seen.ship(Uuid::from_u128(id)));
-                let mut near: Vec<&ShipSeen> = seen.ships.iter().collect();
+                let mut near: Vec<&ShipView> = seen.ships.iter().collect();
                 if let Some(own) = own {
-                    let far = |ship: &ShipSeen| (ship.position - own.position).length();
+                    let far = |ship: &ShipView| (ship.position - own.position).length();
                     near.sort_by(|a, b| far(a).total_cmp(&far(b)));
                 }
                 near.truncate(most);

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use galaxy::keys::Keys;
 use galaxy::physics::solar::SOL;
 use galaxy::{
-    Engine, Fleets, Handle, Online, Options, Orders, Placement, Seen, Snapshots, Standing, refusal,
+    Engine, EngineState, Fleets, Handle, Online, Options, Orders, Placement, Snapshots, WorldView,
+    refusal,
 };
 use kernel::{Clock, Kind};
 use parking_lot::Mutex;
@@ -141,7 +142,7 @@ impl Gateway {
     }
 
     /// The world: from the engine here, or as the store has it.
-    pub(crate) async fn look(&self, app: &App) -> Result<Arc<Seen>, Refusal> {
+    pub(crate) async fn look(&self, app: &App) -> Result<Arc<WorldView>, Refusal> {
         let here = Arc::clone(&self.engine.seen().borrow());
         if here.leads {
             return Ok(here);
@@ -151,11 +152,11 @@ impl Gateway {
                 .details(serde_json::json!({ "outcome": "not_sent" }))
         };
         let alarm = here.standing.alarm();
-        if let (Standing::Foreign, Some(alarm)) = (here.standing, alarm) {
+        if let (EngineState::Foreign, Some(alarm)) = (here.standing, alarm) {
             return Err(lost(alarm));
         }
         // A restore brings it back before the engine has looked again.
-        match Seen::read(&app.shared_store(), self.keys, &SOL).await? {
+        match WorldView::read(&app.shared_store(), self.keys, &SOL).await? {
             Some(seen) => Ok(Arc::new(seen)),
             None => Err(alarm.map_or_else(|| refusal::NO_WORLD.into(), lost)),
         }
@@ -175,13 +176,13 @@ impl Gateway {
     }
 
     /// Puts a new look at the world before the sockets: first everybody's state is chosen, then they are told.
-    pub(crate) async fn show(&self, seen: Arc<Seen>) {
+    pub(crate) async fn show(&self, seen: Arc<WorldView>) {
         let frame = self.framed(seen);
         self.viewers.serve(&frame, &self.clock).await;
         self.tell_sockets(&frame);
     }
 
-    fn framed(&self, seen: Arc<Seen>) -> Arc<Frame> {
+    fn framed(&self, seen: Arc<WorldView>) -> Arc<Frame> {
         Arc::new(Frame::new(seen, self.clock.monotonic(), self.meters.clone()))
     }
 

@@ -1,7 +1,6 @@
 //! Messages of a pilot's socket: `auth` first, then orders for the own ship. Inputs are clamped by the engine; what is
 //! malformed is answered, and three of it within ten seconds end the socket. Silence of a minute ends it too.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,14 +20,12 @@ use crate::galaxy::frame::SHIPS_MOST;
 use crate::galaxy::gateway::Gateway;
 use crate::galaxy::orders::Asker;
 use crate::galaxy::viewers::Viewer;
+use crate::limits::{Malformed, MessageRate, Taken};
 use crate::reply::{self, Refusal};
-use crate::rooms::rates::{Bucket, Taken};
 use crate::socket::{End, Incoming, Outbox, Utf8Bytes};
 
 /// Silence that ends a socket.
 const IDLE: Duration = Duration::from_mins(1);
-/// So many malformed messages within that time end it.
-const MALFORMED: (usize, Duration) = (3, Duration::from_secs(10));
 /// Orders of one socket that may wait for the engine.
 const ORDERS: usize = 128;
 /// How long to wait before another try to renew a token, and how often.
@@ -42,8 +39,8 @@ pub(super) struct Inbound<'a> {
     pilot: &'a Pilot,
     viewer: &'a Viewer,
     outbox: Outbox,
-    bucket: Bucket,
-    malformed: VecDeque<Duration>,
+    rate: MessageRate,
+    malformed: Malformed,
     heard: Duration,
     token: String,
     ends_ms: u64,
@@ -69,8 +66,8 @@ impl<'a> Inbound<'a> {
             pilot,
             viewer,
             outbox,
-            bucket: Bucket::new(per_second, now),
-            malformed: VecDeque::new(),
+            rate: MessageRate::new(per_second, now),
+            malformed: Malformed::default(),
             heard: now,
             token: pilot.token.clone(),
             ends_ms: pilot.ends_ms,
@@ -122,21 +119,17 @@ impl<'a> Inbound<'a> {
 
     /// Something that is no message of the protocol.
     fn bad(&mut self, why: &str) -> Result<(), End> {
-        let now = self.app.clock.monotonic();
-        self.malformed.push_back(now);
-        while self.malformed.front().is_some_and(|at| now.saturating_sub(*at) > MALFORMED.1) {
-            self.malformed.pop_front();
-        }
+        let enough = self.malformed.add(self.app.clock.monotonic());
         metrics::counter!("worldkeep_galaxy_malformed_total").increment(1);
         self.say(error(&Refusal::new(reply::BAD_REQUEST, why), None))?;
-        if self.malformed.len() >= MALFORMED.0 {
+        if enough {
             return Err(End(code::POLICY, "too many malformed messages"));
         }
         Ok(())
     }
 
     fn hear(&mut self, text: &str, pending: &mut Pending<'a>) -> Result<(), End> {
-        match self.bucket.take(self.app.clock.monotonic()) {
+        match self.rate.take(self.app.clock.monotonic()) {
             Taken::Yes => {}
             Taken::Dropped(wait) => {
                 let mut refusal = Refusal::from(reply::TOO_MANY_REQUESTS);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use galaxy::Seen;
+use galaxy::WorldView;
 use galaxy::physics::solar::SOL;
 use kernel::{Deadline, Message, Topic};
 use tokio::sync::broadcast::error::RecvError;
@@ -97,7 +97,7 @@ async fn read(app: &App, gateway: &Gateway) {
     if gateway.leads() || *gateway.sockets.borrow() == 0 {
         return;
     }
-    match Seen::read(&app.shared_store(), gateway.keys, &SOL).await {
+    match WorldView::read(&app.shared_store(), gateway.keys, &SOL).await {
         Ok(Some(seen)) => gateway.show(Arc::new(seen)).await,
         Ok(None) => {}
         Err(fault) => tracing::debug!(%fault, "a tick of another server could not be read"),
@@ -171,7 +171,7 @@ pub(crate) async fn notices(app: State, stop: CancellationToken) {
 
 /// Numbers of the tick for `/metrics`.
 #[allow(clippy::cast_precision_loss)] // A gauge is a float by its format.
-fn measure(seen: &Seen) {
+fn measure(seen: &WorldView) {
     let numbers = &seen.numbers;
     metrics::histogram!("worldkeep_galaxy_tick_seconds").record(numbers.took.as_secs_f64());
     metrics::counter!("worldkeep_galaxy_ticks_total").absolute(seen.tick);

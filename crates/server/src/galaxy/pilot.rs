@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use galaxy::{Claims, Fleet, Player, Seen, text};
+use galaxy::{Claims, Fleet, Player, WorldView, text};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -38,7 +38,7 @@ pub(super) fn view(pilot: &Pilot) -> View {
 }
 
 /// The first message after `auth`.
-pub(super) fn welcome(app: &App, pilot: &Pilot, seen: &Seen) -> Value {
+pub(super) fn welcome(app: &App, pilot: &Pilot, seen: &WorldView) -> Value {
     let ships: Vec<_> = pilot
         .fleet
         .ships

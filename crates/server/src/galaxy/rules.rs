@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use galaxy::physics::solar::SOL;
-use galaxy::{Order, Rule, RuleDraft, Seen, ShipSeen};
+use galaxy::{Order, Rule, RuleDraft, ShipView, WorldView};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -29,7 +29,7 @@ fn line(ship: Uuid, rule: &Rule) -> Value {
 }
 
 /// The maneuver as its hash spells it.
-fn maneuver(ship: &ShipSeen) -> Value {
+fn maneuver(ship: &ShipView) -> Value {
     let Some(maneuver) = &ship.maneuver else { return Value::Null };
     let fields = maneuver.write(|body| SOL.body(body).name);
     let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
@@ -40,7 +40,11 @@ fn maneuver(ship: &ShipSeen) -> Value {
 }
 
 /// The ship, if whoever asks may: its owner, or an operator.
-fn own<'a>(seen: &'a Seen, id: Uuid, player: Option<&Player>) -> Result<&'a ShipSeen, Refusal> {
+fn own<'a>(
+    seen: &'a WorldView,
+    id: Uuid,
+    player: Option<&Player>,
+) -> Result<&'a ShipView, Refusal> {
     let ship = seen.ship(id).ok_or_else(|| Refusal::from(errors::NO_SHIP))?;
     match player {
         Some(player) if ship.player_id != player.id.to_string() => Err(errors::NO_SHIP.into()),
@@ -48,7 +52,7 @@ fn own<'a>(seen: &'a Seen, id: Uuid, player: Option<&Player>) -> Result<&'a Ship
     }
 }
 
-fn rule_of(ship: &ShipSeen, id: Uuid) -> Result<Value, Refusal> {
+fn rule_of(ship: &ShipView, id: Uuid) -> Result<Value, Refusal> {
     let found = ship.rules.iter().find(|rule| rule.id == id);
     let missing = || Refusal::new(reply::NOT_FOUND, "there is no such rule");
     found.map(|rule| line(ship.id, rule)).ok_or_else(missing)

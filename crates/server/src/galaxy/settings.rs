@@ -36,7 +36,7 @@ settings! {
             "tries to log in or to register from one address, counted by all servers together; 0 is no limit";
         wrong_passwords_per_minute: u64 = "5",
             "wrong passwords for one account, from wherever they come, counted by all servers together; 0 is no limit";
-        messages_per_second: u64 = "30", "messages of a socket, with a burst of twice that; 0 is no limit";
+        messages_per_second: usize = "30", "messages of a socket, with a burst of twice that; 0 is no limit";
         sockets_per_address: usize = "50", "sockets of one address; 0 is no limit";
         sockets_per_player: usize = "10", "sockets of one player; 0 is no limit";
     }

@@ -3,7 +3,7 @@
 
 use galaxy::physics::solar::{Body, SOL};
 use galaxy::physics::{Quat, Vec3};
-use galaxy::{Seen, ShipSeen, StationSeen};
+use galaxy::{ShipView, StationView, WorldView};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -50,8 +50,8 @@ pub(crate) struct ShipLine<'a> {
     thrust_level: f64,
 }
 
-impl<'a> From<&'a ShipSeen> for ShipLine<'a> {
-    fn from(ship: &'a ShipSeen) -> Self {
+impl<'a> From<&'a ShipView> for ShipLine<'a> {
+    fn from(ship: &'a ShipView) -> Self {
         ShipLine {
             ship_id: ship.id,
             name: &ship.name,
@@ -92,8 +92,8 @@ pub(crate) struct ShipFull<'a> {
     is_npc: bool,
 }
 
-impl<'a> From<&'a ShipSeen> for ShipFull<'a> {
-    fn from(ship: &'a ShipSeen) -> Self {
+impl<'a> From<&'a ShipView> for ShipFull<'a> {
+    fn from(ship: &'a ShipView) -> Self {
         let hull = &ship.hull;
         ShipFull {
             line: ship.into(),
@@ -176,7 +176,7 @@ pub(crate) struct BodyFull {
 }
 
 /// All bodies, for sockets.
-pub(crate) fn body_lines(seen: &Seen) -> impl Iterator<Item = BodyLine<'static>> {
+pub(crate) fn body_lines(seen: &WorldView) -> impl Iterator<Item = BodyLine<'static>> {
     SOL.bodies().iter().zip(&seen.bodies).map(|(body, (position, velocity))| BodyLine {
         name: body.name,
         position: (*position).into(),
@@ -190,7 +190,7 @@ pub(crate) fn body_facts() -> Vec<BodyFacts> {
 }
 
 /// All bodies, for lists.
-pub(crate) fn bodies(seen: &Seen) -> Vec<BodyFull> {
+pub(crate) fn bodies(seen: &WorldView) -> Vec<BodyFull> {
     let all = SOL.bodies().iter().zip(&seen.bodies);
     all.map(|(body, (position, velocity))| BodyFull {
         facts: body.into(),
@@ -218,10 +218,10 @@ pub(crate) struct StationLine<'a> {
     radius: f64,
 }
 
-impl<'a> From<&'a StationSeen> for StationLine<'a> {
-    fn from(station: &'a StationSeen) -> Self {
+impl<'a> From<&'a StationView> for StationLine<'a> {
+    fn from(station: &'a StationView) -> Self {
         use galaxy::StationKind::{Jumpgate, Station};
-        let StationSeen { id, kind, record } = station;
+        let StationView { id, kind, record } = station;
         StationLine {
             station_id: (*kind == Station).then_some(*id),
             jumpgate_id: (*kind == Jumpgate).then_some(*id),

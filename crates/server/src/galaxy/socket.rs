@@ -16,7 +16,7 @@ use crate::galaxy::gateway::{self, Gateway};
 use crate::galaxy::notices::{JOINED, LEFT};
 use crate::galaxy::viewers::Viewer;
 use crate::reply::{self, Refusal};
-use crate::socket::{End, Limits, Outbox, OutboxWriter, Upgrade};
+use crate::socket::{End, Outbox, OutboxWriter, QueueLimits, Upgrade};
 
 /// Close codes of the protocol.
 pub(super) mod code {
@@ -50,7 +50,7 @@ pub(crate) async fn open(
     let held = held.ok_or_else(|| Refusal::from(reply::TOO_MANY_SOCKETS).retry_after(5))?;
     let open = metrics::gauge!("worldkeep_galaxy_sockets");
     Ok(upgrade.answer(FRAME_MOST, open, held, move |socket| async move {
-        let limits = Limits { messages: ANSWERS, bytes: usize::MAX, too_slow: TOO_SLOW };
+        let limits = QueueLimits { messages: ANSWERS, bytes: usize::MAX, too_slow: TOO_SLOW };
         let (outbox, mut writer) = Outbox::new(socket, limits);
         let end = if origin.is_some() {
             End(code::ORIGIN, "this origin may not play here")

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use galaxy::physics::solar::SOL;
-use galaxy::{Seen, ShipSeen, StationKind, text};
+use galaxy::{ShipView, StationKind, WorldView, text};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ pub(crate) struct GameStatus {
     online: u64,
 }
 
-pub(super) async fn game_status(app: &App, seen: &Seen) -> Result<GameStatus, Refusal> {
+pub(super) async fn game_status(app: &App, seen: &WorldView) -> Result<GameStatus, Refusal> {
     let keys = gateway::of(app).keys;
     let open = wire::call(app.store(), &["GET", keys.registration_open().as_str()]).await?;
     let online = wire::call(app.store(), &["SCARD", keys.online().as_str()]).await?;
@@ -140,7 +140,7 @@ pub(crate) async fn bodies(
     page(&query, seen.tick, &all, |(at, _)| *at, |(_, body)| value(body))
 }
 
-fn built(seen: &Seen, kind: StationKind, query: &PageQuery) -> Result<Response, Refusal> {
+fn built(seen: &WorldView, kind: StationKind, query: &PageQuery) -> Result<Response, Refusal> {
     let all: Vec<_> = seen.stations.iter().filter(|station| station.kind == kind).collect();
     page(query, seen.tick, &all, |one| one.id, |one| value(&StationLine::from(*one)))
 }
@@ -175,7 +175,7 @@ pub(crate) async fn ships(
     Query(query): Query<PageQuery>,
 ) -> Result<Response, Refusal> {
     let seen = gateway::of(&app).look(&app).await?;
-    let line = |ship: &ShipSeen| {
+    let line = |ship: &ShipView| {
         value(&ShipListed {
             line: ShipLine::from(ship),
             player_id: &ship.player_id,

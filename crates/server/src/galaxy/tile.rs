@@ -1,6 +1,6 @@
 //! The galaxy on the front page: how many ships fly, and what deserves a look.
 
-use galaxy::{ALARM_AFTER, Seen, text};
+use galaxy::{ALARM_AFTER, WorldView, text};
 
 use crate::galaxy::{errors, gateway};
 use crate::modules::State;
@@ -34,14 +34,14 @@ fn made(number: u64, sentence: String, looks: Vec<Look>) -> Tile {
     Tile { module: "galaxy", number, unit: unit.into(), sentence, link: "/galaxy".into(), looks }
 }
 
-fn sentence(seen: &Seen) -> String {
+fn sentence(seen: &WorldView) -> String {
     let state = if seen.pace.paused { "paused" } else { "ticking" };
     let time = text::time(seen.time_ns);
     let time = time.split('.').next().unwrap_or_default().trim_end_matches('Z');
     format!("{state} at {} Hz, tick {}, {time}Z", seen.pace.rate, seen.tick)
 }
 
-fn looks(seen: &Seen) -> Vec<Look> {
+fn looks(seen: &WorldView) -> Vec<Look> {
     let mut looks = Vec::new();
     let mut add = |level: &'static str, sentence: String| {
         looks.push(Look { level, module: "galaxy".into(), sentence, link: "/galaxy".into() });
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_paused_world_deserves_a_look() {
-        let mut seen = Seen::default();
+        let mut seen = WorldView::default();
         assert!(looks(&seen).is_empty());
         seen.pace.paused = true;
         seen.drift_s = 90.0;

@@ -9,7 +9,6 @@ use axum::response::{IntoResponse, Response};
 use field::{Field, Point, Tenant};
 use monsters::{Monster, Monsters};
 use serde::Serialize;
-use serde_json::json;
 
 use super::attributes::{
     self, AppliedAttributes, BlowAttributes, CancelledAttributes, MonsterAttributes, NewAttack,
@@ -364,14 +363,6 @@ impl<S: Send + Sync> FromRequest<S> for Hidden {
 #[utoipa::path(get, path = "/api/monsters/templates", tag = "monsters",
     responses((status = 200, description = "`data` as the catalogue's files have it, by id")))]
 pub(crate) async fn templates(State(app): State<modules::State>) -> Result<Response, Refusal> {
-    let data: Vec<_> = handle(&app)?
-        .templates()
-        .all()
-        .iter()
-        .map(|template| {
-            let id = template.id.to_string();
-            json!({ "type": "monster-templates", "id": id, "attributes": **template })
-        })
-        .collect();
-    Ok(document::answer(StatusCode::OK, &json!({ "data": data })))
+    let all = handle(&app)?.templates().all();
+    Ok(document::templates("monster-templates", all.iter().map(|one| (one.id, &**one))))
 }

@@ -188,14 +188,6 @@ pub(crate) async fn drop_item(
 #[utoipa::path(get, path = "/api/reactors/templates", tag = "reactors",
     responses((status = 200, description = "`data` as the catalogue's files have it, by classification")))]
 pub(crate) async fn templates(State(app): State<modules::State>) -> Result<Response, Refusal> {
-    let data: Vec<_> = handle(&app)?
-        .templates()
-        .all()
-        .iter()
-        .map(|template| {
-            let id = template.classification.to_string();
-            json!({ "type": "reactor-templates", "id": id, "attributes": **template })
-        })
-        .collect();
-    Ok(document::answer(StatusCode::OK, &json!({ "data": data })))
+    let all = handle(&app)?.templates().all();
+    Ok(document::templates("reactor-templates", all.iter().map(|one| (one.classification, &**one))))
 }

@@ -106,7 +106,7 @@ pub(super) async fn presence(app: State, stop: CancellationToken) {
     }
 }
 
-/// Each second: rooms that end. Each twenty: leases. Each minute: what the limits remember.
+/// Each second: rooms that end. Each twenty: leases.
 pub(super) async fn upkeep(app: State, stop: CancellationToken) {
     let gateway = gateway::of(&app);
     let mut tick: u32 = 0;
@@ -122,9 +122,6 @@ pub(super) async fn upkeep(app: State, stop: CancellationToken) {
             if let Err(error) = gateway.rooms.renew(&gateway.server, &here).await {
                 tracing::debug!(%error, "renewing presence");
             }
-        }
-        if tick.is_multiple_of(60) {
-            gateway.rates.sweep(app.clock.monotonic());
         }
     }
 }

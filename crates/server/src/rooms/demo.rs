@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kernel::{Deadline, Lease};
 use rand::RngExt as _;
-use rooms::{Caller, Command, Place, Proof, Rooms, Setup};
+use rooms::{Caller, Command, Proof, Rooms, RoundItem, Setup};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -123,7 +123,7 @@ impl<'a> Bots<'a> {
         for round in 0..2 {
             for item in 0..ITEMS {
                 let (round_id, item_id) = (format!("r{round}"), format!("i{item}"));
-                let place = Place { round_id, item_id };
+                let place = RoundItem { round_id, item_id };
                 self.as_master(Command::ReelOpened(place.clone())).await?;
                 self.vote(&place).await?;
                 self.as_master(Command::EndItem(place)).await?;
@@ -135,7 +135,7 @@ impl<'a> Bots<'a> {
     }
 
     /// Everybody guesses; now and then somebody sleeps and the Master closes the vote.
-    async fn vote(&self, place: &Place) -> rooms::Result<()> {
+    async fn vote(&self, place: &RoundItem) -> rooms::Result<()> {
         let sleeper = rand::rng().random_range(0..PLAYERS.len() * 4);
         for player in (0..PLAYERS.len()).filter(|player| *player != sleeper) {
             let guess = rand::rng().random_range(0..PLAYERS.len());

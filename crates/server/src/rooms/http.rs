@@ -64,7 +64,7 @@ async fn known<T>(
     let counts = caller.role.is_none();
     if counts {
         codes
-            .look(&caller.address, now)
+            .check(&caller.address, now)
             .map_err(|wait| refusal(too_fast(word::TOO_MANY_CODES, wait)))?;
     }
     let found = look.await;
@@ -159,7 +159,7 @@ pub(crate) async fn create(
     let setup = Setup::read(text).map_err(refusal)?;
     let gateway = gateway::of(&app);
     if caller.role.is_none() {
-        let spent = gateway.rates.created.spend(caller.address, app.clock.monotonic());
+        let spent = gateway.rates.created.take(caller.address, app.clock.monotonic());
         spent.map_err(|wait| refusal(too_fast(word::TOO_MANY_ROOMS, wait)))?;
     }
     let mut created = gateway.rooms.create(&setup).await.map_err(failed)?;

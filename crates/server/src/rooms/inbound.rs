@@ -13,9 +13,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::gateway::{Gateway, code};
-use super::rates::{Bucket, Taken, too_fast};
+use super::rates::too_fast;
 use super::room_sockets::RoomSockets;
 use crate::app::App;
+use crate::limits::{MessageRate, Taken};
 use crate::socket::{End, Outbox};
 
 /// A wrong key is answered so much later.
@@ -32,7 +33,7 @@ pub(super) struct Inbound {
     base: String,
     outbox: Outbox,
     number: u64,
-    bucket: Bucket,
+    rate: MessageRate,
     wrong_keys: u64,
     bound: Option<Bound>,
 }
@@ -82,7 +83,7 @@ impl Inbound {
     ) -> Self {
         let per_second = app.settings.rooms.messages_per_second;
         Inbound {
-            bucket: Bucket::new(per_second, app.clock.monotonic()),
+            rate: MessageRate::new(per_second, app.clock.monotonic()),
             number: gateway.number(),
             app,
             gateway,
@@ -115,7 +116,7 @@ impl Inbound {
 
     /// Answers to a text.
     pub(super) async fn hear(&mut self, text: &str) -> Answer {
-        match self.bucket.take(self.app.clock.monotonic()) {
+        match self.rate.take(self.app.clock.monotonic()) {
             Taken::Yes => {}
             Taken::Dropped(wait) => {
                 return Answer::one(self.error(&too_fast(word::TOO_MANY_MESSAGES, wait), None));
@@ -191,7 +192,7 @@ impl Inbound {
     async fn create(&mut self, ask: &Ask, payload: &str) -> Result<Answer, RoomError> {
         let setup = Setup::read(payload)?;
         let now = self.app.clock.monotonic();
-        let spent = self.gateway.rates.created.spend(self.address, now);
+        let spent = self.gateway.rates.created.take(self.address, now);
         spent.map_err(|wait| too_fast(word::TOO_MANY_ROOMS, wait))?;
         self.wait_for_bus().await;
         let mut created = self.gateway.rooms.create(&setup).await?;
@@ -209,7 +210,7 @@ impl Inbound {
         let code = ask.code.as_deref().unwrap_or_default();
         let now = self.app.clock.monotonic();
         let codes = &self.gateway.rates.unknown_codes;
-        codes.look(&self.address, now).map_err(|wait| too_fast(word::TOO_MANY_CODES, wait))?;
+        codes.check(&self.address, now).map_err(|wait| too_fast(word::TOO_MANY_CODES, wait))?;
         self.wait_for_bus().await;
         let device: Option<Arc<str>> = ask.device_id.as_deref().map(Arc::from);
         let known = self.bound.as_ref().filter(|bound| bound.room.code == code);
@@ -358,7 +359,7 @@ impl Inbound {
             _ => return Ok(()),
         };
         let key = device.unwrap_or_default().to_owned();
-        rate.spend(key, self.app.clock.monotonic()).map_err(|wait| too_fast(word, wait))
+        rate.take(key, self.app.clock.monotonic()).map_err(|wait| too_fast(word, wait))
     }
 
     /// The bus was lost for a while: the whole state again.

@@ -19,7 +19,7 @@ settings! {
         sockets_per_room: usize = "256", "sockets of a room on one server; 0 is no limit";
         queue_messages: usize = "256", "messages that may wait for a slow phone";
         queue_bytes: usize = "8388608", "bytes that may wait for a slow phone";
-        messages_per_second: u64 = "20", "messages of a socket, with a burst of twice that; 0 is no limit";
+        messages_per_second: usize = "20", "messages of a socket, with a burst of twice that; 0 is no limit";
         avatars_per_minute: usize = "6", "photos of a device; 0 is no limit";
         renames_per_minute: usize = "20", "new names of a device; 0 is no limit";
         created_per_hour: usize = "30", "rooms made from one address; 0 is no limit";

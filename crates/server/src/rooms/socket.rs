@@ -15,7 +15,7 @@ use super::inbound::{Answer, Inbound};
 use crate::app::App;
 use crate::caller::Caller;
 use crate::reply::{self, Refusal};
-use crate::socket::{End, Incoming, Limits, Outbox, OutboxWriter, Socket, Upgrade};
+use crate::socket::{End, Incoming, Outbox, OutboxWriter, QueueLimits, Socket, Upgrade};
 
 const PING_EVERY: Duration = Duration::from_secs(25);
 const SILENCE: Duration = Duration::from_mins(1);
@@ -31,12 +31,12 @@ pub(crate) async fn open(
 ) -> Result<Response, Refusal> {
     let upgrade = upgrade?;
     let gateway = gateway::of(&app);
-    let spent = gateway.rates.sockets.spend(caller.address, app.clock.monotonic());
+    let spent = gateway.rates.sockets.take(caller.address, app.clock.monotonic());
     spent.map_err(|wait| Refusal::from(reply::TOO_MANY_SOCKETS).retry_after(wait.as_secs() + 1))?;
     let held = gateway.rates.open_sockets.take(caller.address);
     let held = held.ok_or_else(|| Refusal::from(reply::TOO_MANY_SOCKETS).retry_after(5))?;
     let base = base_url(&app, &headers);
-    let limits = Limits {
+    let limits = QueueLimits {
         messages: app.settings.rooms.queue_messages,
         bytes: app.settings.rooms.queue_bytes,
         too_slow: End(code::AWAY, "too slow: come again"),

@@ -21,14 +21,13 @@ use crate::app::App;
 use crate::caller::{self, Caller, Who};
 use crate::extract::{Query, page_limit};
 use crate::hub::{News, Places};
+use crate::limits::Malformed;
 use crate::reply::{self, Refusal};
-use crate::socket::{End, Incoming, Limits, Outbox, Socket, Upgrade};
+use crate::socket::{End, Incoming, Outbox, QueueLimits, Socket, Upgrade};
 use crate::{keyspace, sessions, wire};
 
 /// Server pings keep proxies and phones from closing a quiet socket.
 const PING_EVERY: Duration = Duration::from_secs(20);
-/// Bad messages within ten seconds that close a socket.
-const BAD_MESSAGES: usize = 3;
 const TOO_SLOW: End = End(1013, "too slow: events were waiting");
 /// Streams one subscription may resume.
 const MAX_AFTER: usize = 10_000;
@@ -60,7 +59,7 @@ pub(crate) async fn socket(
     let caller = admit(&app, caller, query.ticket.as_deref()).await?;
     let upgrade = upgrade?;
     let held = app.limits.socket(&caller)?;
-    let limits = Limits {
+    let limits = QueueLimits {
         messages: app.settings.limits.socket_queue_messages,
         bytes: app.settings.limits.socket_queue_bytes,
         too_slow: TOO_SLOW,
@@ -136,14 +135,14 @@ struct Subscriber {
     /// Up to here each stream was delivered while catching up.
     delivered: Places,
     heard: Instant,
-    bad: Vec<Instant>,
+    malformed: Malformed,
 }
 
 impl Subscriber {
     fn new(app: Arc<App>, caller: Caller, out: Outbox) -> Self {
         let (filter, live, delivered) = (None, None, Places::new());
-        let (heard, bad) = (Instant::now(), Vec::new());
-        Subscriber { app, caller, out, filter, live, delivered, heard, bad }
+        let (heard, malformed) = (Instant::now(), Malformed::default());
+        Subscriber { app, caller, out, filter, live, delivered, heard, malformed }
     }
 
     async fn listen(&mut self, socket: &Socket) -> End {
@@ -196,11 +195,10 @@ impl Subscriber {
     }
 
     async fn complain(&mut self, message: &str) -> Result<(), End> {
-        self.bad.retain(|at| at.elapsed() < Duration::from_secs(10));
-        self.bad.push(Instant::now());
+        let enough = self.malformed.add(self.app.clock.monotonic());
         let error = json!({ "type": "error", "code": "bad_message", "message": message });
         self.say(&error).await?;
-        if self.bad.len() >= BAD_MESSAGES {
+        if enough {
             return Err(End(code::POLICY, "too many messages that make no sense"));
         }
         Ok(())
@@ -354,7 +352,7 @@ fn may_hear(caller: &Caller, module: &str, scope: Option<&str>) -> bool {
     match (module, scope) {
         ("reactors" | "monsters", Some(tenant)) => caller.may_tenant(tenant),
         ("jobs", Some(namespace)) => caller.may_namespace(namespace),
-        _ => !caller.reach.is_limited(),
+        _ => !caller.scopes.is_limited(),
     }
 }
 

@@ -109,7 +109,7 @@ pub(crate) async fn keys(
 }
 
 async fn tree(app: &App, caller: &Caller, module: Option<&str>) -> Result<Tree, Refusal> {
-    let limited = caller.reach.is_limited();
+    let limited = caller.scopes.is_limited();
     let census = if limited {
         Arc::new(Census { done: true, ..Census::default() })
     } else {

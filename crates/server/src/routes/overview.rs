@@ -51,7 +51,7 @@ pub(crate) struct ModuleLine {
 /// every tenant and namespace.
 #[utoipa::path(get, path = "/api/overview", tag = "server", responses((status = 200, body = Overview)))]
 pub(crate) async fn overview(State(app): State<Arc<App>>, caller: Caller) -> Json<Overview> {
-    let limited = caller.reach.is_limited();
+    let limited = caller.scopes.is_limited();
     let up = app.store().status().up;
     let tiles = if up && !limited { tiles(&app).await } else { Vec::new() };
     let store = if limited { in_short(&app.store().status()) } else { app.store().status() };

@@ -21,7 +21,7 @@ const SLOW: Duration = Duration::from_secs(2);
 
 /// What may wait, and how a socket ends for which more comes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct QueueLimits {
     pub(crate) messages: usize,
     pub(crate) bytes: usize,
     pub(crate) too_slow: End,
@@ -33,7 +33,7 @@ pub(crate) struct Outbox(Arc<Shared>);
 
 struct Shared {
     socket: Socket,
-    limits: Limits,
+    limits: QueueLimits,
     queue: Mutex<Queue>,
     /// Something was written.
     room: Notify,
@@ -66,7 +66,7 @@ pub(crate) struct Batch {
 }
 
 impl Outbox {
-    pub(crate) fn new(socket: Socket, limits: Limits) -> (Self, OutboxWriter) {
+    pub(crate) fn new(socket: Socket, limits: QueueLimits) -> (Self, OutboxWriter) {
         let (queue, room) = (Mutex::default(), Notify::new());
         let shared = Arc::new(Shared { socket, limits, queue, room });
         (Outbox(Arc::clone(&shared)), OutboxWriter { shared, spare: Vec::new() })
@@ -107,7 +107,7 @@ impl Outbox {
         self.change(|queue, _| queue.close = queue.close.or(Some(end)));
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Queue, &Limits) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut Queue, &QueueLimits) -> T) -> T {
         let mut queue = self.0.queue.lock();
         let changed = change(&mut queue, &self.0.limits);
         queue.wake();
@@ -151,7 +151,7 @@ impl Outbox {
 }
 
 impl Queue {
-    fn push(&mut self, text: Utf8Bytes, limits: &Limits) -> bool {
+    fn push(&mut self, text: Utf8Bytes, limits: &QueueLimits) -> bool {
         let fits = self.fits(text.len(), limits);
         if self.close.is_some() {
             // Nothing follows a goodbye.
@@ -170,7 +170,7 @@ impl Queue {
         }
     }
 
-    fn fits(&self, size: usize, limits: &Limits) -> bool {
+    fn fits(&self, size: usize, limits: &QueueLimits) -> bool {
         let (messages, bytes) = (self.waiting.len() + self.taken.0, self.bytes + self.taken.1);
         // One message always fits into an empty queue, however large it is.
         messages < limits.messages.max(1) && (bytes == 0 || bytes + size <= limits.bytes)
@@ -283,7 +283,8 @@ pub(super) mod tests {
         bytes: usize,
     ) -> (Outbox, OutboxWriter, Client) {
         let (socket, client) = pair().await;
-        let (outbox, writer) = Outbox::new(socket, Limits { messages, bytes, too_slow: TOO_SLOW });
+        let (outbox, writer) =
+            Outbox::new(socket, QueueLimits { messages, bytes, too_slow: TOO_SLOW });
         (outbox, writer, client)
     }
 

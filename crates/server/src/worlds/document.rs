@@ -88,6 +88,17 @@ pub(crate) fn taken() -> Response {
     StatusCode::ACCEPTED.into_response()
 }
 
+/// The templates of a catalogue, each with its id.
+pub(crate) fn templates<'a, T: Serialize + 'a>(
+    kind: &str,
+    all: impl Iterator<Item = (impl ToString, &'a T)>,
+) -> Response {
+    let data: Vec<_> = all
+        .map(|(id, one)| json!({ "type": kind, "id": id.to_string(), "attributes": one }))
+        .collect();
+    answer(StatusCode::OK, &json!({ "data": data }))
+}
+
 /// Any document, with the media type.
 pub(crate) fn answer<T: Serialize>(status: StatusCode, document: &T) -> Response {
     match serde_json::to_vec(document) {

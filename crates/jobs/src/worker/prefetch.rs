@@ -31,7 +31,7 @@ struct Behind<F: Future> {
 
 impl Shared {
     /// Runs jobs until one takes long, no more come, or the worker stops. Gives what is still to be written.
-    pub(super) async fn ahead(&self, done: Vec<Done>) -> Vec<Done> {
+    pub(super) async fn prefetch(&self, done: Vec<Done>) -> Vec<Done> {
         let mut behind = Behind { work: VecDeque::new(), calls: FuturesOrdered::new() };
         behind.calls.push_back(self.call(done, HELD));
         let mut quick = true;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kernel::{Fault, Store};
 use uuid::Uuid;
 
-use super::standing::Standing;
+use super::engine_state::EngineState;
 use crate::keys::Keys;
 use crate::maneuver::Maneuver;
 use crate::model::{StationKind, StationRecord, Target};
@@ -48,7 +48,7 @@ pub struct Numbers {
 /// A ship to look at.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the fields of the hash")]
-pub struct ShipSeen {
+pub struct ShipView {
     pub id: Uuid,
     pub player_id: String,
     pub name: String,
@@ -71,7 +71,7 @@ pub struct ShipSeen {
 /// A station or gate to look at.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the fields of the hash")]
-pub struct StationSeen {
+pub struct StationView {
     pub id: Uuid,
     pub kind: StationKind,
     /// As stored, with the motion of this tick.
@@ -80,11 +80,11 @@ pub struct StationSeen {
 
 /// The world after a tick.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
+pub struct WorldView {
     /// Whether this process ticks it.
     pub leads: bool,
     /// How the engine of this process stands to it.
-    pub standing: Standing,
+    pub standing: EngineState,
     /// The tick.
     pub tick: u64,
     /// Game time, Unix nanoseconds.
@@ -96,37 +96,37 @@ pub struct Seen {
     /// Place and velocity of each body, in the system's order.
     pub bodies: Vec<(Vec3, Vec3)>,
     /// By id.
-    pub ships: Vec<ShipSeen>,
+    pub ships: Vec<ShipView>,
     /// By id.
-    pub stations: Vec<StationSeen>,
+    pub stations: Vec<StationView>,
     /// How the engine is doing.
     pub numbers: Numbers,
     /// When the tick was done, by the monotonic clock of the engine; zero where there is none.
     pub done: Duration,
 }
 
-impl Seen {
+impl WorldView {
     /// The world as the store has it, for servers that do not tick it; `None` when there is none.
     pub async fn read(
         store: &Arc<dyn Store>,
         keys: Keys,
         system: &'static System,
-    ) -> Result<Option<Seen>, Fault> {
+    ) -> Result<Option<WorldView>, Fault> {
         let Some(loaded) = load(store, keys, system).await? else { return Ok(None) };
-        let mut seen = Seen::default();
+        let mut seen = WorldView::default();
         seen.fill(&loaded.world, &Numbers::default());
-        Ok(Some(Seen { leads: false, standing: Standing::Off, ..seen }))
+        Ok(Some(WorldView { leads: false, standing: EngineState::Off, ..seen }))
     }
 
     /// One ship.
-    pub fn ship(&self, id: Uuid) -> Option<&ShipSeen> {
+    pub fn ship(&self, id: Uuid) -> Option<&ShipView> {
         let at = self.ships.binary_search_by_key(&id, |ship| ship.id).ok()?;
         self.ships.get(at)
     }
 
     /// Becomes what the world is now. Ships that were seen before keep their memory.
     pub(super) fn fill(&mut self, world: &World, numbers: &Numbers) {
-        (self.leads, self.standing) = (true, Standing::Leads);
+        (self.leads, self.standing) = (true, EngineState::Leads);
         (self.tick, self.time_ns, self.drift_s) = (world.tick, world.time_ns, world.drift_s);
         self.pace.clone_from(&world.pace);
         self.numbers.clone_from(numbers);
@@ -138,7 +138,7 @@ impl Seen {
         self.stations.extend(world.stations.iter().filter_map(|(id, station)| {
             let (position, velocity) = world.motion(station.craft)?;
             let record = StationRecord { position, velocity, ..station.record.clone() };
-            Some(StationSeen { id: *id, kind: station.kind, record })
+            Some(StationView { id: *id, kind: station.kind, record })
         }));
     }
 
@@ -152,16 +152,16 @@ impl Seen {
                 .all(|(seen, ship)| seen.change(world, ship).is_some());
         if !alike {
             seen.clear();
-            seen.extend(world.ships.iter().filter_map(|(id, ship)| ShipSeen::of(world, *id, ship)));
+            seen.extend(world.ships.iter().filter_map(|(id, ship)| ShipView::of(world, *id, ship)));
         }
     }
 }
 
-impl ShipSeen {
+impl ShipView {
     fn of(world: &World, id: Uuid, ship: &Ship) -> Option<Self> {
         let craft = world.fleet.craft(ship.craft)?;
         let (position, velocity) = craft.absolute(world.bodies.now());
-        Some(ShipSeen {
+        Some(ShipView {
             id,
             player_id: ship.player_id.clone(),
             name: ship.name.clone(),

@@ -9,7 +9,7 @@ use super::Engine;
 
 /// How an engine stands to the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Standing {
+pub enum EngineState {
     /// It does not run.
     #[default]
     Off,
@@ -29,17 +29,17 @@ pub enum Standing {
     Fails,
 }
 
-impl Standing {
+impl EngineState {
     /// The alarm for an operator, with what to do, when the world cannot be ticked for a reason
     /// that does not pass.
     pub fn alarm(self) -> Option<&'static str> {
         match self {
-            Standing::Emptied => Some(
+            EngineState::Emptied => Some(
                 "the store has lost the world; nothing is ticked or written. If it is the same store, \
                  put the last snapshot back (`worldkeep galaxy snapshot list`, then `restore ID`) or set \
                  galaxy.restore = auto; if it is another one, start with a --data of its own",
             ),
-            Standing::Foreign => Some(
+            EngineState::Foreign => Some(
                 "the store belongs to another database of accounts; nothing is ticked or written. Start \
                  with the --data or the galaxy.database_url that belongs to this store",
             ),
@@ -50,24 +50,24 @@ impl Standing {
 
 impl Engine {
     /// Says how it stands, when that is new.
-    pub(super) fn stand(&self, standing: Standing, fault: Option<&Fault>) {
+    pub(super) fn stand(&self, standing: EngineState, fault: Option<&Fault>) {
         let before = self.seen.borrow().standing;
         if before == standing {
             return;
         }
         match (standing, fault) {
-            (Standing::Looks, _) if before == Standing::Leads => {
+            (EngineState::Looks, _) if before == EngineState::Leads => {
                 tracing::warn!("the lock of the engine was lost; it looks for the world again");
             }
-            (Standing::Follows, _) => tracing::info!("another engine ticks this world"),
-            (Standing::NoWorld, _) => {
+            (EngineState::Follows, _) => tracing::info!("another engine ticks this world"),
+            (EngineState::NoWorld, _) => {
                 tracing::warn!(
                     "there is no world in this store; make one: `worldkeep galaxy init`"
                 );
             }
-            (Standing::Fails, Some(fault)) => tracing::warn!(%fault, "the engine starts over"),
+            (EngineState::Fails, Some(fault)) => tracing::warn!(%fault, "the engine starts over"),
             // The first look at the world, which follows, shows that it leads.
-            (Standing::Leads, _) => return tracing::info!("this engine ticks the world"),
+            (EngineState::Leads, _) => return tracing::info!("this engine ticks the world"),
             _ => {}
         }
         if let Some(alarm) = standing.alarm() {
@@ -75,7 +75,7 @@ impl Engine {
         }
         self.seen.send_modify(|seen| {
             let seen = Arc::make_mut(seen);
-            (seen.standing, seen.leads) = (standing, standing == Standing::Leads);
+            (seen.standing, seen.leads) = (standing, standing == EngineState::Leads);
         });
     }
 }

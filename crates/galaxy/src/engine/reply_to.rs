@@ -7,15 +7,15 @@ use crate::error::OrderError;
 use crate::world::orders::Effect;
 
 /// The outcome of an order.
-pub(super) type Outcome = Result<Effect, OrderError>;
+pub(super) type OrderOutcome = Result<Effect, OrderError>;
 
 /// Somebody who gave an order and waits.
-pub(super) enum Asker {
+pub(super) enum ReplyTo {
     /// In this process.
-    Here(oneshot::Sender<Outcome>),
+    Here(oneshot::Sender<OrderOutcome>),
     /// On another server, under this name.
     There(String),
 }
 
 /// Askers that are to be told, each with its outcome.
-pub(super) type Told = Vec<(Asker, Outcome)>;
+pub(super) type Replies = Vec<(ReplyTo, OrderOutcome)>;

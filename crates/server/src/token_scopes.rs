@@ -3,7 +3,7 @@
 
 /// Where a token is good.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Reach {
+pub enum TokenScopes {
     /// All tenants, all namespaces, and what belongs to neither.
     #[default]
     Everywhere,
@@ -16,19 +16,19 @@ pub enum Reach {
     },
 }
 
-impl Reach {
+impl TokenScopes {
     /// From the two lists of a token, each absent or not.
     pub fn of(tenants: Option<&[String]>, namespaces: Option<&[String]>) -> Self {
         if tenants.is_none() && namespaces.is_none() {
-            return Reach::Everywhere;
+            return TokenScopes::Everywhere;
         }
         let list = |names: Option<&[String]>| names.unwrap_or_default().to_vec();
-        Reach::Only { tenants: list(tenants), namespaces: list(namespaces) }
+        TokenScopes::Only { tenants: list(tenants), namespaces: list(namespaces) }
     }
 
     /// Whether it ends somewhere.
     pub fn is_limited(&self) -> bool {
-        *self != Reach::Everywhere
+        *self != TokenScopes::Everywhere
     }
 
     /// Whether this tenant is within it.
@@ -44,25 +44,25 @@ impl Reach {
     /// Its tenants; all when `None`.
     pub fn tenants(&self) -> Option<&[String]> {
         match self {
-            Reach::Everywhere => None,
-            Reach::Only { tenants, .. } => Some(tenants),
+            TokenScopes::Everywhere => None,
+            TokenScopes::Only { tenants, .. } => Some(tenants),
         }
     }
 
     /// Its job namespaces; all when `None`.
     pub fn namespaces(&self) -> Option<&[String]> {
         match self {
-            Reach::Everywhere => None,
-            Reach::Only { namespaces, .. } => Some(namespaces),
+            TokenScopes::Everywhere => None,
+            TokenScopes::Only { namespaces, .. } => Some(namespaces),
         }
     }
 
     /// The list of `other` that goes beyond this, if one does.
-    pub fn exceeded_by(&self, other: &Reach) -> Option<&'static str> {
+    pub fn exceeded_by(&self, other: &TokenScopes) -> Option<&'static str> {
         match (self, other) {
-            (Reach::Everywhere, _) => None,
-            (Reach::Only { .. }, Reach::Everywhere) => Some("tenants"),
-            (Reach::Only { .. }, Reach::Only { tenants, namespaces }) => {
+            (TokenScopes::Everywhere, _) => None,
+            (TokenScopes::Only { .. }, TokenScopes::Everywhere) => Some("tenants"),
+            (TokenScopes::Only { .. }, TokenScopes::Only { tenants, namespaces }) => {
                 if !tenants.iter().all(|tenant| self.has_tenant(tenant)) {
                     return Some("tenants");
                 }
@@ -77,39 +77,39 @@ impl Reach {
 mod tests {
     use super::*;
 
-    fn reach(tenants: Option<&[&str]>, namespaces: Option<&[&str]>) -> Reach {
+    fn scopes(tenants: Option<&[&str]>, namespaces: Option<&[&str]>) -> TokenScopes {
         let list = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
-        Reach::of(tenants.map(list).as_deref(), namespaces.map(list).as_deref())
+        TokenScopes::of(tenants.map(list).as_deref(), namespaces.map(list).as_deref())
     }
 
     #[test]
     fn a_limit_of_one_kind_holds_nothing_of_the_other() {
-        let tenant = reach(Some(&["a"]), None);
+        let tenant = scopes(Some(&["a"]), None);
         assert!(tenant.has_tenant("a") && !tenant.has_tenant("b"));
         assert!(!tenant.has_namespace("bridge"));
-        let namespace = reach(None, Some(&["bridge"]));
+        let namespace = scopes(None, Some(&["bridge"]));
         assert!(namespace.has_namespace("bridge") && !namespace.has_tenant("a"));
-        let all = reach(None, None);
+        let all = scopes(None, None);
         assert!(all.has_tenant("a") && all.has_namespace("bridge") && !all.is_limited());
     }
 
     #[test]
     fn nothing_within_a_limit_goes_beyond_it() {
-        let own = reach(Some(&["a", "b"]), Some(&["bridge"]));
+        let own = scopes(Some(&["a", "b"]), Some(&["bridge"]));
         for within in [
-            reach(Some(&["a"]), None),
-            reach(None, Some(&["bridge"])),
-            reach(Some(&["b", "a"]), Some(&["bridge"])),
+            scopes(Some(&["a"]), None),
+            scopes(None, Some(&["bridge"])),
+            scopes(Some(&["b", "a"]), Some(&["bridge"])),
         ] {
             assert_eq!(own.exceeded_by(&within), None, "{within:?}");
         }
         for (beyond, field) in [
-            (reach(None, None), "tenants"),
-            (reach(Some(&["a", "c"]), None), "tenants"),
-            (reach(None, Some(&["other"])), "namespaces"),
+            (scopes(None, None), "tenants"),
+            (scopes(Some(&["a", "c"]), None), "tenants"),
+            (scopes(None, Some(&["other"])), "namespaces"),
         ] {
             assert_eq!(own.exceeded_by(&beyond), Some(field), "{beyond:?}");
-            assert_eq!(Reach::Everywhere.exceeded_by(&beyond), None);
+            assert_eq!(TokenScopes::Everywhere.exceeded_by(&beyond), None);
         }
     }
 }
