@@ -8,7 +8,7 @@ use crate::engine::OrderRefusal;
 use crate::model::Unusable;
 use crate::store::database::DatabaseError;
 
-/// What a caller may hear, with what to do about it: numbers where the protocol has them, words elsewhere.
+/// The refusals that a caller may hear, with what to do: numbers where the protocol has them, words elsewhere.
 pub mod refusal {
     kernel::refusals! {
         NO_WORLD = "no_world", Missing, "there is no world in this store yet; make one with `worldkeep galaxy init`";

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use kernel::{Fault, Params, RefusalDef, RefusalKind, Refuses, params};
 
-/// What a caller of the queue may hear, with what to do about it.
+/// The refusals that a caller of the queue may hear, with what to do.
 pub mod refusal {
     kernel::refusals! {
         INVALID_BODY = "invalid_body", Invalid, "the body is not a job; `/docs` shows the fields";

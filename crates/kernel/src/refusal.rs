@@ -4,10 +4,10 @@
 
 use serde_json::{Map, Value};
 
-/// What kind of no it is.
+/// The kind of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RefusalKind {
-    /// What was sent cannot be taken.
+    /// The request cannot be taken as it was sent.
     Invalid,
     /// Nobody knows who asks.
     Unauthorized,
@@ -25,7 +25,7 @@ pub enum RefusalKind {
     Busy,
     /// It cannot be done as the server is set up.
     Unavailable,
-    /// What is stored is not what it should be.
+    /// A stored value is not as it should be.
     Broken,
 }
 
@@ -34,7 +34,7 @@ pub enum RefusalKind {
 pub struct RefusalDef {
     /// Stable word or number; clients compare it.
     pub code: &'static str,
-    /// What kind of no it is.
+    /// The kind of the refusal.
     pub kind: RefusalKind,
     /// One sentence: lower case, no full stop, when it is answered and what to do.
     pub says: &'static str,
@@ -53,7 +53,7 @@ pub trait Refuses: std::error::Error {
         None
     }
 
-    /// What the sentence names, for programs.
+    /// The values that the sentence names, for programs.
     fn params(&self) -> Params {
         Params::new()
     }
@@ -75,7 +75,7 @@ macro_rules! refusals {
             kind: $crate::RefusalKind::$kind,
             says: $says,
         };)*
-        /// What this module refuses.
+        /// The refusals of this module.
         pub const REFUSALS: &[$crate::RefusalDef] = &[$($name),*];
     };
 }

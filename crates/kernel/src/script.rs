@@ -1,5 +1,5 @@
 //! Lua scripts as files: one each, with a header that a test reads and holds against body, tables and slots.
-//! What several scripts share is a named part: `--- @include "close_job"` stands for its text.
+//! Parts that several scripts share have names: `--- @include "close_job"` stands for the part's text.
 
 mod include;
 

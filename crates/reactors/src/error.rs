@@ -2,7 +2,7 @@
 
 use kernel::{Fault, RefusalDef, RefusalKind, Refuses};
 
-/// What a caller may hear, with what to do about it.
+/// The refusals that a caller may hear, with what to do.
 pub mod refusal {
     kernel::refusals! {
         NO_REACTOR = "reactor_not_found", Missing, "this tenant has no such reactor, or it stands in another field";

@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use axum::body::HttpBody as _;
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
@@ -16,6 +17,9 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Longest path and query that are looked at.
 const MAX_URI: usize = 8 * 1024;
+
+/// The longest body that has surely arrived when its request is refused unread.
+const SHORT_BODY: u64 = 16 * 1024;
 
 /// The id of one request, in errors and logs.
 #[derive(Debug, Clone, Default)]
@@ -73,6 +77,7 @@ pub(crate) async fn outer(mut request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let uri_len = request.uri().path_and_query().map_or(0, |whole| whole.as_str().len());
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
+    let long_body = request.body().size_hint().upper().is_none_or(|bytes| bytes > SHORT_BODY);
     request.extensions_mut().insert(id.clone());
     let mut response = if uri_len > MAX_URI {
         Refusal::from(reply::URI_TOO_LONG).into_response()
@@ -98,6 +103,10 @@ pub(crate) async fn outer(mut request: Request, next: Next) -> Response {
         tracing::error!(request_id = id.0, %method, path, status = status.as_u16(), "request failed");
     }
     dress(&mut response, &path, &id);
+    if long_body && !status.is_success() {
+        // The rest of a refused body is not read, and the connection ends: the client must not use it again.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     response
 }
 

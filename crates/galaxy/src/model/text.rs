@@ -29,7 +29,7 @@ macro_rules! words {
                 }
             }
 
-            /// What a stored word means.
+            /// The meaning of a stored word.
             pub fn read(word: &str) -> Option<Self> {
                 Self::WORDS.iter().find(|(_, known)| *known == word).map(|(one, _)| *one)
             }

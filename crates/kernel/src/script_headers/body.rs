@@ -174,7 +174,7 @@ impl Body {
         found
     }
 
-    /// What the calls of a function pass for one of its parameters; `head` is `name(a, b)`.
+    /// The values that calls of a function pass for one of its parameters; `head` is `name(a, b)`.
     fn passed(&self, head: &str, parameter: &str) -> Vec<&str> {
         let Some((function, parameters)) = head.split_once('(') else { return Vec::new() };
         let parameters = parameters.split_once(')').map_or("", |(inside, _)| inside);

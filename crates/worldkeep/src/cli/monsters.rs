@@ -40,7 +40,7 @@ pub enum Monsters {
         #[arg(required = true)]
         damages: Vec<u32>,
         /// Who attacks
-        #[arg(long, default_value_t = 0)]
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
         character: u32,
         /// 0 melee, 1 ranged, 2 magic, 3 energy
         #[arg(long, default_value_t = 0)]

@@ -58,11 +58,17 @@ impl std::str::FromStr for Place {
 #[derive(Debug, Subcommand)]
 pub enum TemplateVerb {
     /// Read files of templates and say what is wrong with them, with file, line and member
+    #[command(after_help = "Examples:\n  \
+        worldkeep monsters templates check forest.json caves/\n  \
+        worldkeep reactors templates check forest.json --json")]
     Check {
         /// Files or directories
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<PathBuf>,
     },
     /// Print the JSON Schema of such files, for editors
+    #[command(
+        after_help = "Example:\n  worldkeep monsters templates schema > monsters.schema.json"
+    )]
     Schema,
 }

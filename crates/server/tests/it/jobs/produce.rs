@@ -85,9 +85,13 @@ testkit::on_every_store!(large_and_deep_bodies_are_refused, |store| {
     let (status, answer) =
         queue.post("/api/jobs", json!({ "type": "t", "payload": "x".repeat(1200) })).await;
     assert_eq!((status, &answer["error"]["field"]), (413, &json!("payload")));
-    let (status, _) =
-        queue.post("/api/jobs", json!({ "type": "t", "payload": "x".repeat(400_000) })).await;
-    assert_eq!(status, 413);
+    // Refused before its body was read: the connection ends, and the client hears of it instead of using it again.
+    let long = json!({ "type": "t", "payload": "x".repeat(400_000) });
+    let answer = queue.running.ask(Method::POST, "/api/jobs").json(&long).send().await.unwrap();
+    assert_eq!(
+        (answer.status().as_u16(), &answer.headers()["connection"]),
+        (413, &"close".parse().unwrap())
+    );
     let deep = format!(r#"{{"type":"t","payload":{}{}}}"#, "[".repeat(150), "]".repeat(150));
     let request = queue.running.ask(Method::POST, "/api/jobs");
     let answer =
