@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::caller::Caller;
+use crate::pages;
 use crate::reply::{self, Refusal};
 use crate::settings::Settings;
 
@@ -247,12 +248,14 @@ impl Limits {
         }
     }
 
-    /// Takes one request from the caller's bucket. Health answers are free: a probe must not be refused.
+    /// Takes one request from the caller's bucket. Health answers are free: a probe must not be refused. Files of the
+    /// pages have the rate of an account: ten phones behind one address open forty of them each, at once.
     pub(crate) fn spend(&self, caller: &Caller, path: &str) -> Result<(), Refusal> {
         if matches!(path, "/healthz" | "/readyz") {
             return Ok(());
         }
-        let limiter = if caller.role.is_some() { &self.account } else { &self.anonymous };
+        let known = caller.role.is_some() || pages::is_page(path);
+        let limiter = if known { &self.account } else { &self.anonymous };
         self.take(limiter, caller.account())
     }
 

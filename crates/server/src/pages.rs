@@ -23,14 +23,20 @@ const PARTY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'se
 #[exclude = "*.md"]
 struct Web;
 
+/// Roots of what is no page.
+const RESERVED: [&str; 7] =
+    ["/api", "/ws", "/metrics", "/healthz", "/readyz", "/version", "/openapi.json"];
+
+/// Whether a path is a page's or a file's of one.
+pub(crate) fn is_page(path: &str) -> bool {
+    let under = |root| path.strip_prefix(root).is_some_and(|r| r.is_empty() || r.starts_with('/'));
+    !RESERVED.into_iter().any(under)
+}
+
 /// What the router answers when no route matched: a file, a page of the party game, the dashboard's shell, or 404.
 pub(crate) async fn fallback(State(app): State<Arc<App>>, request: Request) -> Response {
     let path = request.uri().path();
-    let reserved = ["/api", "/ws", "/metrics", "/healthz", "/readyz", "/version"];
-    if reserved
-        .iter()
-        .any(|root| path.strip_prefix(root).is_some_and(|r| r.is_empty() || r.starts_with('/')))
-    {
+    if !is_page(path) {
         return Refusal::from(reply::NOT_FOUND).into_response();
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {

@@ -277,9 +277,10 @@ settings! {
             "longest time a client may take nothing of what it is sent, over HTTP, sockets and RESP";
         connections: usize = "20000", "open connections; 0 is no limit";
         connections_per_address: usize = "1024", "open connections from one address; 0 is no limit";
-        requests_per_second: usize = "2000", "requests of one account, with a burst of twice that; 0 is no limit";
+        requests_per_second: usize = "2000",
+            "requests of one account, and for files of the pages of one address, with a burst of twice that; 0 is no limit";
         anonymous_per_second: usize = "100",
-            "requests of one address without login, with a burst of twice that; 0 is no limit";
+            "other requests of one address without login, with a burst of twice that; 0 is no limit";
         logins_per_minute: usize = "5", "tries to log in from one address; 0 is no limit";
         sockets_per_account: usize = "10", "sockets of one account; 0 is no limit";
         sockets_per_address: usize = "50", "sockets of one address; 0 is no limit";

@@ -56,3 +56,16 @@ testkit::on_every_store!(the_api_pages_load_nothing_from_elsewhere, |store| {
     assert_eq!(running.status("/docs/docs.js").await, 200);
     assert_eq!(running.status("/docs/other.js").await, 404);
 });
+
+// A party's phones share the address of their router, and each opens forty files at once: these were refused.
+testkit::on_every_store!(files_of_pages_have_the_rate_of_an_account, |store| {
+    let running = start(store, &[("limits.anonymous_per_second", "1")]).await;
+    for _ in 0..300 {
+        assert_eq!(running.status("/party/play.js").await, 200);
+    }
+    let mut asked = 0;
+    while running.status("/openapi.json").await != 429 {
+        asked += 1;
+        assert!(asked < 300, "anything else has the rate of strangers");
+    }
+});

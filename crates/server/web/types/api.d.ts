@@ -622,6 +622,8 @@ declare namespace Api {
     fh: number;
     hp: number;
     instance: string;
+    /** How often its id was given out: with the id it names this monster and no heir. The first life goes without saying. */
+    life?: number | null;
     mapId: number;
     maxHp: number;
     maxMp: number;
@@ -650,6 +652,8 @@ declare namespace Api {
     damage?: number | null;
     /** Each hit; or one as `damage`. */
     damages?: Array<number> | null;
+    /** The life it is aimed at, as the monster was shown: an heir of the id is not hit, and the answer is 404. */
+    life?: number | null;
   };
 
   /** A body for a drop. */
@@ -1117,6 +1121,8 @@ declare namespace Api {
       fh: number;
       hp: number;
       instance: string;
+      /** How often its id was given out: with the id it names this monster and no heir. The first life goes without saying. */
+      life?: number | null;
       mapId: number;
       maxHp: number;
       maxMp: number;
