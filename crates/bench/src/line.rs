@@ -114,7 +114,12 @@ impl Line {
                 match kind {
                     TEXT | BINARY => return Ok(look(&self.buffer[range])),
                     PING => self.send(PONG, b"").await?,
-                    CLOSE => return Err(broken("the server said goodbye")),
+                    CLOSE => {
+                        // A close code of two bytes, then its reason.
+                        let said = self.buffer[range].get(2..).unwrap_or_default();
+                        let said = String::from_utf8_lossy(said);
+                        return Err(broken(&format!("the server said goodbye: {said}")));
+                    }
                     _ => {}
                 }
             }

@@ -31,6 +31,7 @@ const OFF: &[&str] = &[
     "LIMITS_REQUESTS_PER_SECOND",
     "ROOMS_SOCKETS_PER_ROOM",
     "ROOMS_SOCKETS_PER_MINUTE",
+    "ROOMS_SOCKETS_PER_ADDRESS",
     "ROOMS_MESSAGES_PER_SECOND",
     "ROOMS_RENAMES_PER_MINUTE",
     "ROOMS_CREATED_PER_HOUR",
@@ -91,10 +92,10 @@ impl OwnServer {
         command.env_remove("WORLDKEEP_BIN");
         command.args(["serve", "--modules", module, "--no-demo", "--quiet", "--log", "error"]);
         command.arg("--http").arg(format!("127.0.0.1:{port}"));
-        match redis {
-            Some(url) => command.arg("--redis").arg(url).env("XDG_DATA_HOME", data.path()),
-            None => command.arg("--data").arg(place(data.path())),
-        };
+        command.arg("--data").arg(place(data.path()));
+        if let Some(url) = redis {
+            command.arg("--redis").arg(url);
+        }
         for name in OFF {
             command.env(format!("WORLDKEEP_{name}"), "0");
         }
