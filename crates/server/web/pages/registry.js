@@ -27,7 +27,7 @@ export const nav = [
     path: '/',
     chord: 'o',
     phone: 0,
-    words: ['events'],
+    words: ['events', 'said', 'tour'],
     routes: [['/', () => import('./overview.js')]],
   },
   {

@@ -91,21 +91,21 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     let mut status = status;
     status.warnings.extend(exposed(global, &settings, &status));
     // Only what really listens is announced: everything that can be refused was refused before.
-    let announce = |listener: Option<&TcpListener>| {
+    let announce = |listener: Option<&TcpListener>, demo: bool| {
         if !global.quiet {
-            announce(listener, door.as_ref(), &status);
+            announce(listener, door.as_ref(), &status, demo);
         }
         notify("READY=1");
     };
     let Some(listener) = listener else {
-        announce(None);
+        announce(None, false);
         tracing::info!(place = status.address, "the engine alone listens");
         stop.cancelled().await;
         return Ok(());
     };
     check_exposure(&settings, &listener, &*store).await?;
     let app = prepare(settings, store).await?;
-    announce(Some(&listener));
+    announce(Some(&listener), app.demo());
     tracing::info!("started");
     run_server(&app, listener, stop).await
 }
@@ -234,7 +234,12 @@ async fn check_exposure(
 }
 
 /// Prints the store's facts, its warnings, and the addresses to use.
-fn announce(listener: Option<&TcpListener>, door: Option<&link::RespListener>, status: &Status) {
+fn announce(
+    listener: Option<&TcpListener>,
+    door: Option<&link::RespListener>,
+    status: &Status,
+    demo: bool,
+) {
     let kind = match status.kind {
         Kind::Embedded => "embedded engine",
         Kind::Standalone => "standalone",
@@ -263,6 +268,11 @@ fn announce(listener: Option<&TcpListener>, door: Option<&link::RespListener>, s
         };
         print::line(format!("Dashboard  http://{shown}/"));
         print::line(format!("API        http://{shown}/api  (described at http://{shown}/docs/)"));
+    }
+    if demo {
+        print::line(
+            "Demo       a small live world to look at; the dashboard shows you around, --no-demo leaves it out",
+        );
     }
     print::line("Stop       Ctrl-C, or SIGTERM; a second one stops at once");
 }

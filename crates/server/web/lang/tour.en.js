@@ -1,0 +1,21 @@
+// The first run on the front page.
+export default {
+  'tour.title': 'You are looking at the demo world',
+  'tour.off': 'Without it:',
+  'tour.say': 'Everything here is live and may be broken: it comes back. Six steps show what Worldkeep does.',
+  'tour.hide': 'Hide the tour',
+  'tour.show': 'Show the tour',
+  'tour.done': 'done',
+  'tour.job': 'Run a job',
+  'tour.job.say': 'New job, then watch it start and end.',
+  'tour.reactor': 'Break a reactor',
+  'tour.reactor.say': 'Choose a barrel on the field and hit it.',
+  'tour.fly': 'Fly',
+  'tour.fly.say': 'Take a ship around the Earth.',
+  'tour.party': 'Start a party',
+  'tour.party.say': 'Phones join by a code; you are the host.',
+  'tour.key': 'Look at a key',
+  'tour.key.say': 'Every key with its meaning, its end and its neighbours.',
+  'tour.check': 'Check the store',
+  'tour.check.say': 'Finds what is wrong and mends it.',
+};

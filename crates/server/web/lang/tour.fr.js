@@ -1,0 +1,21 @@
+// La première visite, sur la vue d’ensemble.
+export default {
+  'tour.title': 'Vous regardez le monde de démonstration',
+  'tour.off': 'Sans lui :',
+  'tour.say': 'Tout ici est vivant et peut être cassé : cela revient. Six étapes montrent ce que fait Worldkeep.',
+  'tour.hide': 'Masquer la visite',
+  'tour.show': 'Montrer la visite',
+  'tour.done': 'fait',
+  'tour.job': 'Lancer une tâche',
+  'tour.job.say': 'Nouvelle tâche, puis regardez-la commencer et finir.',
+  'tour.reactor': 'Casser un réacteur',
+  'tour.reactor.say': 'Choisissez un tonneau sur le terrain et frappez-le.',
+  'tour.fly': 'Voler',
+  'tour.fly.say': 'Menez un vaisseau autour de la Terre.',
+  'tour.party': 'Lancer une soirée',
+  'tour.party.say': 'Les téléphones entrent par un code ; vous menez le jeu.',
+  'tour.key': 'Regarder une clé',
+  'tour.key.say': 'Chaque clé avec son sens, sa fin et ses voisines.',
+  'tour.check': 'Contrôler la base',
+  'tour.check.say': 'Trouve ce qui ne va pas et le répare.',
+};
