@@ -1,26 +1,10 @@
 // The search field of the head: pages, commands and key patterns, which this page knows, and jobs, rooms, ships, players,
 // monsters, reactors and keys, which the server finds. `/` goes there, arrows choose, Enter opens.
 
-import { nav } from '../pages/registry.js';
 import { get } from './api.js';
 import { define, fill, h, icon, square, uid } from './dom.js';
 import { t } from './i18n.js';
-import * as keys from './keys.js';
 import { go } from './router.js';
-
-let patterns = null; // asked once per page load, on first use
-
-/** Every known pattern, flat. */
-async function known() {
-  if (patterns) return patterns;
-  try {
-    const tree = await get('/api/keys');
-    patterns = (tree.modules || []).flatMap((m) => (m.patterns || []).map((p) => ({ ...p, module: m.module })));
-  } catch {
-    return [];
-  }
-  return patterns;
-}
 
 /** Order of the kinds in the list. */
 const KINDS = [
@@ -37,75 +21,6 @@ const KINDS = [
   'pattern',
   'text',
 ];
-/** Kinds whose label is an id. */
-const MONO = ['job', 'key', 'room'];
-
-/** @typedef {{kind: string, label: string, href?: string, run?: () => unknown, end?: string, glyph?: string,
- *    module?: string, mono?: boolean}} Found */
-
-/** What this page knows: pages, commands, key patterns.
- *  @param {string} typed @returns {Promise<Found[]>} */
-async function here(typed) {
-  const all = await known();
-  const words = typed.toLowerCase().split(/\s+/);
-  const hit = (text) => words.every((w) => text.toLowerCase().includes(w));
-  const pages = nav
-    .filter((n) => hit(t(n.label)))
-    .map((n) => ({ kind: 'page', glyph: n.icon, label: t(n.label), href: n.path, end: `g ${n.chord}` }));
-  const commands = keys
-    .list()
-    .plain.filter((one) => one.label !== 'keys.close' && hit(t(one.label)))
-    .map((one) => ({ kind: 'command', glyph: 'play', label: t(one.label), run: one.run, end: one.key }));
-  const theme = window.wkTheme.current() === 'dark' ? 'theme.light' : 'theme.dark';
-  if (hit(t(theme)))
-    commands.push({ kind: 'command', glyph: 'moon', label: t(theme), run: () => window.wkTheme.toggle(), end: '' });
-  const patterns = all.filter((x) => hit(`${x.pattern} ${x.says || ''}`)).slice(0, 5);
-  return [
-    ...pages,
-    ...commands.slice(0, 4),
-    ...patterns.map((p) => ({
-      kind: 'pattern',
-      module: p.module,
-      label: p.pattern,
-      mono: true,
-      href: `/keys?pattern=${encodeURIComponent(p.name)}`,
-      end: t('search.keys', { n: p.keys ?? 0 }),
-    })),
-  ];
-}
-
-/** What the server found, and two ways on that always work.
- *  @param {string} typed @param {Api.Hit[]} hits @returns {Found[]} */
-function there(typed, hits) {
-  const ways = [
-    {
-      kind: 'text',
-      glyph: 'jobs',
-      label: t('search.text', { text: typed }),
-      href: `/jobs?text=${encodeURIComponent(typed)}`,
-    },
-  ];
-  const key = {
-    kind: 'key',
-    glyph: 'keys',
-    label: typed,
-    mono: true,
-    href: `/keys?key=${encodeURIComponent(typed)}`,
-    end: t('search.key'),
-  };
-  const whole = typed.includes(':') && !hits.some((one) => one.kind === 'key' && one.label === typed);
-  const found = hits.map((one) => ({
-    kind: one.kind,
-    module: one.module || undefined,
-    glyph: 'keys',
-    label: one.label,
-    mono: MONO.includes(one.kind),
-    href: one.link,
-    end: one.note,
-  }));
-  return [...found, ...(whole ? [key] : []), ...ways];
-}
-
 export class Search extends HTMLElement {
   connectedCallback() {
     if (this.input) return;
@@ -148,6 +63,7 @@ export class Search extends HTMLElement {
       return;
     }
     // What this page knows is there at once; what the server finds comes after it.
+    const { here, there } = await import('./find.js');
     const own = await here(typed);
     if (typed !== this.input.value.trim()) return;
     this.show([...own, ...there(typed, [])]);

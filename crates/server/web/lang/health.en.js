@@ -51,4 +51,12 @@ export default {
   'health.line.tick': 'tick',
   'health.line.memory': 'memory',
   'health.line.requests': 'requests',
+  'kept.append-only log, synced at every write': 'append-only log, synced at every write',
+  'kept.append-only log, synced every second': 'append-only log, synced every second',
+  'kept.append-only log, synced when the system likes': 'append-only log, synced when the system likes',
+  'kept.append-only log': 'append-only log',
+  'kept.none': 'none',
+  'kept.snapshots only': 'snapshots only',
+  'kept.no append-only log': 'no append-only log',
+  'kept.unknown': 'unknown',
 };

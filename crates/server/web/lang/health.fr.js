@@ -51,4 +51,12 @@ export default {
   'health.line.tick': 'pas',
   'health.line.memory': 'mémoire',
   'health.line.requests': 'requêtes',
+  'kept.append-only log, synced at every write': 'journal, écrit sur disque à chaque fois',
+  'kept.append-only log, synced every second': 'journal, écrit sur disque chaque seconde',
+  'kept.append-only log, synced when the system likes': 'journal, écrit quand le système le veut',
+  'kept.append-only log': 'journal',
+  'kept.none': 'aucune',
+  'kept.snapshots only': 'instantanés seulement',
+  'kept.no append-only log': 'pas de journal',
+  'kept.unknown': 'inconnue',
 };

@@ -35,7 +35,7 @@ function keep(now) {
 
 /** The card; `draw(demo, running)` shows or hides it. */
 export function tour() {
-  const card = h('section.card.tour', { 'aria-labelledby': 'o-tour', hidden: true });
+  const card = h('section.card.tour', { hidden: true });
   let was = '';
   function draw(demo, running) {
     const state = kept();
@@ -64,6 +64,7 @@ export function tour() {
         ),
       );
     };
+    card.setAttribute('aria-labelledby', 'o-tour');
     fill(
       card,
       h(

@@ -1,4 +1,4 @@
-// La première visite, sur la vue d’ensemble.
+// La vue d’ensemble : la première visite, et ce que comptent les tuiles.
 export default {
   'tour.title': 'Vous regardez le monde de démonstration',
   'tour.off': 'Sans lui :',
@@ -18,4 +18,19 @@ export default {
   'tour.key.say': 'Chaque clé avec son sens, sa fin et ses voisines.',
   'tour.check': 'Contrôler la base',
   'tour.check.say': 'Trouve ce qui ne va pas et le répare.',
+  'tile.unit.jobs': ['tâche en attente', 'tâches en attente'],
+  'tile.unit.rooms': ['salon ouvert', 'salons ouverts'],
+  'tile.unit.monsters': ['monstre', 'monstres'],
+  'tile.unit.reactors': ['réacteur', 'réacteurs'],
+  'tile.unit.galaxy': ['vaisseau en vol', 'vaisseaux en vol'],
+  'tile.counting': 'comptage en cours : au moins autant',
+  'tile.counted': 'compté il y a {age}',
+  'overview.rate': 'Événements par seconde',
+  'overview.bymodule': 'par module, tous serveurs',
+  'overview.look': 'À regarder',
+  'overview.well': 'Tout va bien',
+  'overview.wellsay': 'Ce qui mérite votre attention apparaît ici, avec ce qu’il faut faire.',
+  'overview.see': 'Voir',
+  'overview.latest': 'Derniers événements',
+  'overview.memory': 'Clés par module',
 };

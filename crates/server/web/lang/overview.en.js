@@ -1,4 +1,4 @@
-// The first run on the front page.
+// The front page: its first run, and what its tiles count.
 export default {
   'tour.title': 'You are looking at the demo world',
   'tour.off': 'Without it:',
@@ -18,4 +18,19 @@ export default {
   'tour.key.say': 'Every key with its meaning, its end and its neighbours.',
   'tour.check': 'Check the store',
   'tour.check.say': 'Finds what is wrong and mends it.',
+  'tile.unit.jobs': ['job waiting', 'jobs waiting'],
+  'tile.unit.rooms': ['room is open', 'rooms are open'],
+  'tile.unit.monsters': ['monster', 'monsters'],
+  'tile.unit.reactors': ['reactor', 'reactors'],
+  'tile.unit.galaxy': ['ship flies', 'ships fly'],
+  'tile.counting': 'still counting: at least so many',
+  'tile.counted': 'counted {age} ago',
+  'overview.rate': 'Events per second',
+  'overview.bymodule': 'by module, of all servers',
+  'overview.look': 'Needs a look',
+  'overview.well': 'All is well',
+  'overview.wellsay': 'What deserves a look shows here, with what to do about it.',
+  'overview.see': 'See it',
+  'overview.latest': 'Latest events',
+  'overview.memory': 'Keyspace by module',
 };
