@@ -25,6 +25,8 @@ export class Chores {
   /** @type {import('ioredis').Redis | undefined} */
   #listener;
   #reclaimAt = 0;
+  /** @type {Set<Promise<unknown>>} */
+  #underWay = new Set();
 
   /** @param {import('./worker.js').Worker} worker */
   constructor(worker) {
@@ -74,6 +76,8 @@ export class Chores {
     this.#isOver = true;
     for (const timer of this.#timers) clearTimeout(timer);
     if (this.#listener) this.jobs.store.drop(this.#listener);
+    // A sign of life that is under way must not enter the worker again after it has left.
+    await Promise.allSettled(this.#underWay);
     const { worker, jobs } = this;
     try {
       await this.#flushCounts();
@@ -97,13 +101,21 @@ export class Chores {
       this.#timers.delete(timer);
       let next = AGAIN_MS;
       try {
-        next = await act();
+        next = await this.#track(act());
       } catch (error) {
         this.worker.tell(error);
       }
       this.#repeat(next, act);
     }, ms);
     this.#timers.add(timer);
+  }
+
+  /** @template T @param {Promise<T>} work */
+  #track(work) {
+    this.#underWay.add(work);
+    const forget = () => this.#underWay.delete(work);
+    work.then(forget, forget);
+    return work;
   }
 
   /** Renews all leases; false when the store did not answer for some. */
@@ -147,7 +159,7 @@ export class Chores {
     }
     const [, asked, isKnown] = await this.jobs.pipeline(commands);
     // A store that lost its data has lost the registry too.
-    if (isKnown !== 1 && !renewsEntry) await this.#beat(true);
+    if (isKnown !== 1 && !renewsEntry && !this.#isOver) await this.#beat(true);
     this.#obey(asked);
   }
 
@@ -178,8 +190,9 @@ export class Chores {
       try {
         await listener.subscribe(wake, cancel, control);
         this.worker.wake();
-        await this.#beat(false);
-        await this.#renewAll();
+        if (this.#isOver) return;
+        await this.#track(this.#beat(false));
+        await this.#track(this.#renewAll());
       } catch (error) {
         if (!this.#isOver) this.worker.tell(error);
       }
