@@ -51,7 +51,7 @@ pub struct App {
     pub checks: Checks,
     /// Events for sockets.
     pub hub: Arc<Hub>,
-    /// What the charts begin with.
+    /// Histories for the charts.
     pub(crate) histories: Histories,
     /// This server among those that share the store.
     pub server_id: String,
@@ -93,9 +93,6 @@ impl App {
         let admin_token = settings.server.admin_token.clone();
         if let Some(token) = &admin_token {
             check_admin_token(token)?;
-        }
-        if modules.iter().any(|module| module.name == "jobs") {
-            crate::jobs::check_settings(&settings)?;
         }
         let (_, api) = api_router(&modules).split_for_parts();
         let rows = || ACCESS.iter().chain(modules.iter().flat_map(|module| module.access));
@@ -184,7 +181,7 @@ impl App {
         }
     }
 
-    /// What a module keeps as long as the server lives: handles, rings, counters. One per type, made at the
+    /// A value that a module keeps as long as the server lives: handles, rings, counters. One per type, made at the
     /// first use; `make` must be quick and must not ask for another.
     pub fn kept<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let mut kept = self.kept.lock();

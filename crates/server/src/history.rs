@@ -29,13 +29,13 @@ pub(crate) const MINUTES: Grain = Grain { every_ms: 5_000, points: 60 };
 /// A day by five minutes.
 pub(crate) const DAY: Grain = Grain { every_ms: 300_000, points: 288 };
 
-/// What a series counts.
+/// The unit of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Unit {
-    /// So many in each second.
+    /// A number per second.
     PerSecond,
-    /// So many at that time.
+    /// A number at that time.
     Count,
     /// Milliseconds; of several measurements the longest counts.
     Ms,
@@ -43,7 +43,7 @@ pub(crate) enum Unit {
     Bytes,
 }
 
-/// Whose number it is.
+/// The owner of a number: the store or one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Whose {

@@ -12,17 +12,17 @@ pub struct Tile {
     pub module: &'static str,
     /// The number that matters most.
     pub number: u64,
-    /// What it counts, such as `jobs waiting`.
+    /// The things it counts, such as `jobs waiting`.
     pub unit: String,
     /// One line about it, in English.
     pub sentence: String,
     /// The same line for pages, which word it in their reader's language.
     pub said: Said,
-    /// Where the number comes from a walk over the keys: when that was. Null where it was read just now.
+    /// The walk over the keys that the number comes from; null when it was read just now.
     pub counted: Option<Counted>,
     /// Page of the dashboard that the tile opens.
     pub link: String,
-    /// What deserves a look.
+    /// The things that deserve a look.
     pub looks: Vec<Look>,
 }
 
@@ -47,9 +47,9 @@ impl Counted {
 pub struct Look {
     /// `warn` or `bad`.
     pub level: &'static str,
-    /// Where it comes from: a module's name, or `store`.
+    /// The origin: a module's name, or `store`.
     pub module: String,
-    /// What is the matter, in English.
+    /// The trouble in one English sentence.
     pub sentence: String,
     /// The same for pages; null where the words are the store's own.
     pub said: Option<Said>,

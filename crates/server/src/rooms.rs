@@ -30,7 +30,7 @@ use crate::said::Said;
 use crate::search::{self, Found, Hit};
 use crate::wire;
 
-/// What rooms adds to the server.
+/// The rooms' part of the server.
 pub(crate) const MODULE: Module = Module {
     streams: Streams::Fixed(&[&def::events]),
     timers: Some((&def::due, &def::due_data)),

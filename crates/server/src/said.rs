@@ -15,14 +15,14 @@ use serde_json::Value;
 pub struct Said {
     /// Such as `jobs.dead`; the pages' catalogues know it as `said.jobs.dead`.
     pub code: &'static str,
-    /// What the sentence has holes for.
+    /// The values for the holes of the sentence.
     #[schema(value_type = Object)]
     pub params: BTreeMap<&'static str, Value>,
 }
 
 /// One sentence of the table: for one, and for many where that differs.
 pub struct Wording {
-    /// Its code.
+    /// The code, such as `jobs.dead`.
     pub code: &'static str,
     /// When `n` is one.
     pub one: &'static str,

@@ -1,4 +1,4 @@
-//! What the search field of the dashboard finds: each module looks where it has an index or something in memory, the server
+//! The search field of the dashboard: each module looks where it has an index or something in memory, the server
 //! among the keys. Every look is bounded in count and time, and a look that stopped early says so.
 
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ pub(crate) struct Hit {
     pub(crate) kind: &'static str,
     /// Module it belongs to; empty for keys of others.
     pub(crate) module: &'static str,
-    /// Its name, or its id.
+    /// The name, or the id where there is none.
     pub(crate) label: String,
     /// Beside the name: an id, a state, a place.
     pub(crate) note: String,
@@ -37,7 +37,7 @@ pub(crate) struct Hit {
     pub(crate) link: String,
 }
 
-/// What was found, and whether everything was looked at.
+/// The hits of a look, and whether it saw everything.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) hits: Vec<Hit>,
@@ -45,7 +45,7 @@ pub(crate) struct Found {
     pub(crate) bounded: bool,
 }
 
-/// A module's look: the words as typed.
+/// A module finds things by the words as typed.
 pub(crate) type Finder =
     fn(State, String) -> BoxFuture<'static, Result<Found, crate::reply::Refusal>>;
 

@@ -57,7 +57,7 @@ pub(crate) async fn keep(app: Arc<App>) {
     }
 }
 
-/// What this server knows of itself and its modules without asking the store.
+/// Measurements of this server and its modules that need no call to the store.
 #[allow(clippy::cast_precision_loss)] // A chart has no use for the last digits.
 fn here(app: &App, over_ms: u64) -> Vec<Sample> {
     let mut found = Vec::new();

@@ -14,7 +14,7 @@ use crate::search::{self, Hit};
 /// Longest words that are looked for.
 const LONGEST: usize = 512;
 
-/// What to look for.
+/// The words to look for.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
@@ -23,7 +23,7 @@ pub(crate) struct SearchQuery {
     q: String,
 }
 
-/// What was found.
+/// The hits of a search.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct SearchAnswer {
     /// At most six of each kind.
