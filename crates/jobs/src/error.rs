@@ -103,8 +103,17 @@ pub enum Error {
         verb: &'static str,
     },
     /// A living worker has this id.
-    #[error("serverId {0} is in use by another process; give this worker an id of its own")]
-    WorkerInUse(String),
+    #[error(
+        "serverId {id} is in use by process {pid} on {hostname}; give this worker an id of its own"
+    )]
+    WorkerInUse {
+        /// The id that was asked for.
+        id: String,
+        /// The host of the worker that has it.
+        hostname: String,
+        /// The process id of that worker.
+        pid: i64,
+    },
     /// A key holds another type of value than its definition says. Nothing was changed.
     #[error("{key} holds a {found}, which is not what belongs there; nothing was changed")]
     WrongType {
@@ -148,7 +157,7 @@ impl Error {
             Error::Full { .. } => "queue_full",
             Error::Missing { .. } => "not_found",
             Error::WrongState { .. } => "wrong_state",
-            Error::WorkerInUse(_) => "worker_in_use",
+            Error::WorkerInUse { .. } => "worker_in_use",
             Error::WrongType { .. } => "wrong_type",
             Error::NeedsTag(_) => "needs_tag",
             Error::Fault(_) => "store",
@@ -180,7 +189,7 @@ impl Refuses for Error {
             Error::WrongType { .. } => refusal::WRONG_TYPE,
             Error::NeedsTag(_) => refusal::NEEDS_TAG,
             // Options that a program sets have words of their own, which no route answers.
-            Error::Invalid { .. } | Error::TooLarge { .. } | Error::WorkerInUse(_) => {
+            Error::Invalid { .. } | Error::TooLarge { .. } | Error::WorkerInUse { .. } => {
                 let code = self.code();
                 let known = refusal::REFUSALS.iter().find(|def| def.code == code).copied();
                 known.unwrap_or(RefusalDef { code, kind: RefusalKind::Invalid, says: "" })

@@ -138,6 +138,11 @@ impl Scheduler {
                 let part = self.reclaim().await;
                 self.note("reclaim", part);
             }
+            // Ended jobs go when their time is over, also while nobody uses the queue.
+            if !unused || self.rounds.index.is_due(&self.jobs) {
+                let part = self.jobs.trim_index().await;
+                self.note("index", part);
+            }
             let part = self.jobs.flush_counts().await;
             self.note("counts", part);
         }

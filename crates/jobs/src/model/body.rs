@@ -237,6 +237,7 @@ fn extras(raw: &RawValue) -> Read<Extras> {
             "exclude" => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
             "limiter" => value == "sliding",
             "onDependencyFailed" => value == "ignore" || value == "fail",
+            "overlap" => value == "skip" || value == "queue",
             other => return Err(unknown(&format!("x.{other}"))),
         };
         if !right {

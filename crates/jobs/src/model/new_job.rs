@@ -124,6 +124,13 @@ impl NewJob {
         self
     }
 
+    /// Lets firings of a definition queue up while the one before is not over; otherwise they are dropped.
+    #[must_use]
+    pub fn queue_overlaps(mut self) -> Self {
+        self.x.overlap = Some("queue".to_owned());
+        self
+    }
+
     /// Sets the rules after a failure.
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Self {

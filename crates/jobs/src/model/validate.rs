@@ -220,5 +220,8 @@ fn extras(job: &NewJob) -> Check {
             return refuse("x.batch", "x.batch must be 1 to 128 of A-Z, a-z, 0-9, ., _ and -");
         }
     }
+    if job.x.overlap.is_some() && job.schedule.cron.is_none() {
+        return refuse("x.overlap", "x.overlap has a meaning with schedule.cron only");
+    }
     names("invalid_x", "x.exclude", &job.x.exclude)
 }
