@@ -26,6 +26,8 @@ pub mod refusal {
         INVALID_DEPENDENCY = "invalid_dependency", Invalid, "dependsOn is a list of up to 1000 job ids";
         UNKNOWN_DEPENDENCY = "unknown_dependency", Invalid, "a job named in dependsOn does not exist";
         INVALID_UNIQUE = "invalid_unique", Invalid, "unique has a key of 1 to 512 bytes and a window in milliseconds";
+        INVALID_DEBOUNCE = "invalid_debounce", Invalid, "debounce has a key of 1 to 500 bytes and waitMs from 1, and takes no schedule beside it";
+        INVALID_THROTTLE = "invalid_throttle", Invalid, "throttle has a key of 1 to 500 bytes and windowMs from 1";
         INVALID_X = "invalid_x", Invalid, "a member of `x` is of the wrong kind; `field` names it";
         INVALID_METADATA = "invalid_metadata", Invalid, "metadata is an object";
         INVALID_NAMESPACE = "invalid_namespace", Invalid, "a namespace cannot be spelled so";

@@ -143,7 +143,7 @@ kernel::keyspace! {
     /// Definitions whose last firing failed for good, as an alarm: field = job id, value Unix ms.
     own cron_failed(ns: Namespace) = "{ns}:x:cron_failed", Hash, Life::None,
         index = Some(jobs(Held::Fields, Named::Any));
-    /// All jobs in the order of their dispatch, for lists: `n` is the time in Unix ms, `j` holds ids, one per line.
+    /// All jobs in the order of their dispatch, for lists: `at` is the time in Unix ms, `ids` has one per line.
     own index(ns: Namespace) = "{ns}:x:index", Stream, Life::None;
     /// How far the index was looked through for jobs that are gone: entry, Unix ms of the next look, jobs found alive.
     own index_trim(ns: Namespace) = "{ns}:x:index:trim", String, Life::Secs(3600);

@@ -2,6 +2,6 @@
 local function index_jobs(ids)
   for from = 1, #ids, 64 do
     local lines = table.concat(ids, '\n', from, math.min(from + 63, #ids))
-    redis.pcall('XADD', ns .. 'x:index', '*', 'n', now, 'j', lines)
+    redis.pcall('XADD', ns .. 'x:index', '*', 'at', now, 'ids', lines)
   end
 end

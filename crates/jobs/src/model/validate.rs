@@ -4,7 +4,7 @@
 use kernel::json;
 use serde_json::value::RawValue;
 
-use super::new_job::NewJob;
+use super::new_job::{NewJob, OnConflict};
 use super::parts::Schedule;
 use super::raw::depth;
 use super::rules::{RateLimit, Retry, Target};
@@ -205,6 +205,10 @@ fn unique(job: &NewJob) -> Check {
     }
     if job.schedule.cron.is_some() {
         return refuse("unique", "a cron definition is unique by its id");
+    }
+    let is_timed = matches!(unique.on_conflict, OnConflict::Debounce | OnConflict::Throttle);
+    if is_timed && !job.depends_on.is_empty() {
+        return refuse("dependsOn", "a job with debounce or throttle cannot depend on others");
     }
     Ok(())
 }

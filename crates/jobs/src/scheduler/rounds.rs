@@ -80,8 +80,7 @@ impl Default for Rounds {
 impl Scheduler {
     pub(super) async fn lead(&mut self) {
         if self.rounds.adopt.is_due(&self.jobs) {
-            let part = self.jobs.adopt_foreign(&mut self.rounds.known).await.map(drop);
-            self.note("jobs of other programs", part);
+            self.adopt().await;
         }
         if self.rounds.correct.is_due(&self.jobs) {
             let part = self.jobs.correct_crons(&mut self.rounds.right).await.map(drop);
@@ -119,6 +118,12 @@ impl Scheduler {
             let part = self.tidy().await;
             self.note("tidy", part);
         }
+    }
+
+    /// Enters jobs of other programs into the index of lists.
+    pub(super) async fn adopt(&mut self) {
+        let part = self.jobs.adopt_foreign(&mut self.rounds.known).await.map(drop);
+        self.note("jobs of other programs", part);
     }
 
     /// Fires what is due. A time that is no occurrence is put right and not fired.

@@ -1,5 +1,5 @@
-//! The index of lists: a stream with the ids of all jobs in the order of their dispatch. Each entry has `n`, the time of
-//! the dispatch in Unix milliseconds, and `j`, the ids of that step, one per line. A dispatch appends to it in its own
+//! The index of lists: a stream with the ids of all jobs in the order of their dispatch. Each entry has `at`, the time of
+//! the dispatch in Unix milliseconds, and `ids`, those of that step, one per line. A dispatch appends to it in its own
 //! step. The end of a job does not touch it: entries whose jobs are all gone are dropped by the next look at them, once
 //! they are as old as ended jobs are kept. Jobs of programs that know no index are found by the leader.
 
@@ -44,8 +44,8 @@ pub(crate) fn entries(value: &Value) -> Vec<Entry> {
             let mut pairs = fields.chunks_exact(2);
             pairs.find(|pair| pair[0] == name).map(|pair| pair[1].as_str())
         };
-        let ids = of("j").unwrap_or_default().lines().map(str::to_owned).collect();
-        let dispatched_ms = of("n").and_then(|ms| ms.parse().ok()).unwrap_or(0);
+        let ids = of("ids").unwrap_or_default().lines().map(str::to_owned).collect();
+        let dispatched_ms = of("at").and_then(|ms| ms.parse().ok()).unwrap_or(0);
         Some(Entry { at: reply::text(at)?.to_owned(), dispatched_ms, ids })
     };
     all.filter_map(read).collect()
@@ -146,7 +146,11 @@ impl Jobs {
             let newest = chunk.iter().map(|(at, _)| u64::try_from(*at).unwrap_or(0)).max();
             let lines: Vec<&str> = chunk.iter().map(|(_, id)| *id).collect();
             let mut add = cmd("XADD", self.space().index.as_str());
-            add.arg("*").arg("n").arg(newest.unwrap_or(0).max(now)).arg("j").arg(lines.join("\n"));
+            add.arg("*")
+                .arg("at")
+                .arg(newest.unwrap_or(0).max(now))
+                .arg("ids")
+                .arg(lines.join("\n"));
             add
         };
         let adds: Vec<Cmd> = found.chunks(ENTRY_MAX).map(entry).collect();

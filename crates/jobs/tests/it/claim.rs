@@ -173,8 +173,11 @@ on_every_store!(what_nobody_can_read_blocks_nobody, |store| {
 
 on_every_store!(a_job_that_only_looks_sound_is_buried_by_whoever_claims_it, |store| {
     let bed = bed(store);
-    let text = r#"{"jobId":"bad","type":"t","payload":{oops},"target":{},"attempts":0}"#;
-    raw(&bed, "bad", text).await;
+    // So long that the claim leaves it to its worker to read it.
+    let long = "o".repeat(20_000);
+    let text =
+        format!(r#"{{"jobId":"bad","type":"t","payload":{{{long}}},"target":{{}},"attempts":0}}"#);
+    raw(&bed, "bad", &text).await;
     bed.put(job("t", "good")).await;
     let claims = bed.jobs.claim(&worker("w"), 2).await.unwrap();
     assert_eq!(claims.jobs.len(), 1);

@@ -28,6 +28,7 @@ pub enum JobsVerb {
         worldkeep jobs dispatch email '{\"to\":\"a@b.c\"}'\n  \
         worldkeep jobs dispatch report --delay 5m --priority 8 --capability gpu\n  \
         worldkeep jobs dispatch digest --at 2030-01-01T18:00:00Z --unique digest:42\n  \
+        worldkeep jobs dispatch reindex --debounce shop-7:5s\n  \
         echo '{\"to\":\"a@b.c\"}' | worldkeep jobs dispatch email -\n  \
         worldkeep jobs dispatch --file jobs.ndjson        # one job per line, as the API takes them")]
     Dispatch(Box<Dispatch>),
