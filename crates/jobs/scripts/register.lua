@@ -1,4 +1,4 @@
--- register: enter a worker into the registry. A living one of the same id is never overwritten; one that the caller found dead is.
+-- register: enter a worker into the registry. A living one of the same id is never overwritten.
 -- KEYS 1  waiting  {ns}:jobs:waiting
 -- ARGV 1  now
 -- ARGV 2  opts
@@ -6,7 +6,6 @@
 -- ARGV 4  pid
 -- ARGV 5  hostname
 -- ARGV 6  text
--- ARGV 7  predecessor
 -- BUILDS {ns}:workers:{serverId} {ns}:workers:heartbeat:{serverId} {ns}:workers:active {ns}:events:stream
 -- BUILDS {ns}:x:asked
 -- GIVES `done`; or `in_use`, then the entry and the sign of life of the one that has the id
@@ -22,7 +21,7 @@ redis.call('HLEN', ns .. 'x:asked')
 redis.call('XLEN', ns .. 'events:stream')
 local text, seen = redis.call('GET', entry), redis.call('GET', beat)
 local is_other = not is_same_process(text, pid, hostname)
-if is_other and seen and text ~= ARGV[7] then return { 'in_use', text, seen } end
+if is_other and seen then return { 'in_use', text, seen } end
 redis.call('SET', entry, ARGV[6])
 redis.call('SET', beat, now, 'EX', 30)
 redis.call('SADD', all, worker)

@@ -89,7 +89,6 @@ impl Jobs {
             ('b', job.x.batch.is_some()),
             ('r', is_retry),
             ('h', is_retry && job.is_high()),
-            ('a', dead_firing && letter.is_none()),
         ]
         .into_iter()
         .filter_map(|(letter, is_so)| is_so.then_some(letter))

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kernel::reply;
+use kernel::{Step, reply};
 
 use crate::error::Error;
 use crate::model::{Registration, Worker, WorkerFacts};
@@ -27,33 +27,31 @@ impl Jobs {
     /// Enters a worker, with its first sign of life. Refused while another process lives under its id; jobs of one
     /// whose process is over wait again at once.
     pub async fn register(&self, facts: &WorkerFacts, entry: &Registration) -> Result<(), Error> {
-        let Some(holder) = self.enter(facts, entry, "").await? else { return Ok(()) };
+        let Some(mut holder) = self.enter(facts, entry).await? else { return Ok(()) };
         let is_gone = holder.worker.is_gone();
-        if is_gone {
-            self.free_jobs_of(&facts.server_id).await?;
+        if (is_gone || self.is_silent(&holder).await?) && self.retire(&holder).await? {
+            if is_gone {
+                self.free_jobs_of(&facts.server_id).await?;
+            }
+            let Some(other) = self.enter(facts, entry).await? else { return Ok(()) };
+            holder = other;
         }
-        let left = if is_gone || self.is_silent(&holder).await? {
-            self.enter(facts, entry, &holder.text).await?
-        } else {
-            Some(holder)
-        };
-        let Some(Holder { worker, .. }) = left else { return Ok(()) };
+        let worker = holder.worker;
         let (id, hostname, pid) = (facts.server_id.clone(), worker.hostname, worker.pid);
         Err(Error::WorkerInUse { id, hostname, pid })
     }
 
-    /// Enters a worker, in place of one whose entry is `predecessor`; gives who has the id, if it is another.
+    /// Enters a worker; gives who has the id, if it is another.
     async fn enter(
         &self,
         facts: &WorkerFacts,
         entry: &Registration,
-        predecessor: &str,
     ) -> Result<Option<Holder>, Error> {
         let now_ms = self.now_ms();
         let (now, opts, pid) = (now_ms.to_string(), self.opts(), entry.pid.to_string());
         let text = entry.text(facts, now_ms);
         let id = facts.server_id.as_str();
-        let args: [&str; 7] = [&now, &opts, id, &pid, &entry.hostname, &text, predecessor];
+        let args: [&str; 6] = [&now, &opts, id, &pid, &entry.hostname, &text];
         let reply = self.script(&REGISTER, &args.map(str::as_bytes), self.by()).await?;
         let Some(parts) = reply::list(&reply) else { return Ok(None) };
         let part = |at: usize| parts.get(at).and_then(reply::text).unwrap_or_default().to_owned();
@@ -80,10 +78,17 @@ impl Jobs {
         Ok(true)
     }
 
+    /// Ends the sign of life of a worker that was found dead; `false` when somebody was quicker.
+    async fn retire(&self, holder: &Holder) -> Result<bool, Error> {
+        let (space, id) = (self.space(), &holder.worker.server_id);
+        let beat = Step::new(space.heartbeat(id)).expect(&holder.seen).delete();
+        let step = beat.while_text(space.worker(id), &holder.text);
+        Ok(self.store().step(&step, self.by()).await?.is_done())
+    }
+
     /// Takes back the jobs of a worker whose process is over, without waiting for its locks.
     async fn free_jobs_of(&self, server_id: &str) -> Result<(), Error> {
         let held = self.held_by_worker().await?.remove(server_id).unwrap_or_default();
-        self.call(&cmd("DEL", self.space().heartbeat(server_id))).await?;
         let due = held.into_iter().map(|id| (id, server_id.to_owned())).collect();
         self.recover_active(due).await.map(drop)
     }
