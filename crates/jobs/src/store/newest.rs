@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use kernel::reply;
 
-use crate::error::Error;
+use crate::error::{Error, refusal};
 use crate::model::{Job, Status};
 use crate::store::index::entries;
 use crate::store::list::{LOOKED_AT, ListQuery, Page};
@@ -39,7 +39,9 @@ enum Start {
 impl Start {
     fn read(cursor: Option<&str>) -> Result<Start, Error> {
         let Some(cursor) = cursor else { return Ok(Start::Newest) };
-        let bad = || Error::invalid("invalid_cursor", "cursor", "cursor is not one of ours");
+        let bad = || {
+            Error::invalid(refusal::program::INVALID_CURSOR, "cursor", "cursor is not one of ours")
+        };
         let mut parts = cursor.splitn(3, '.');
         let (part, at) = (parts.next(), parts.next().ok_or_else(bad)?);
         let rest = parts.next().ok_or_else(bad)?;

@@ -35,7 +35,7 @@ pub(crate) struct Numbers {
     pub(crate) paused: Vec<String>,
     /// Recurring jobs whose last firing failed for good, as far as that is no dead letter (jobs.cron_failed).
     pub(crate) cron_failed: Vec<String>,
-    /// Who leads the scheduling: `id`, `host`, `pid`, `since`.
+    /// The leader of the scheduling: `id`, `host`, `pid`, `since`.
     #[schema(value_type = Option<Object>)]
     pub(crate) leader: Option<Value>,
     /// Jobs that completed, ever.
