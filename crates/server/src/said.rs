@@ -55,6 +55,11 @@ pub const WORDINGS: &[Wording] = &[
     same("jobs.noleader", "No scheduler holds the lead{in}; cron waits."),
     same("jobs.old", "The job at the head{in} waits for {age_ms}."),
     both("jobs.dead", "One job{in} is a dead letter.", "{n} jobs{in} are dead letters."),
+    both(
+        "jobs.cronfailed",
+        "The last firing of {id}{in} failed for good.",
+        "The last firings of {n} recurring jobs{in} failed for good.",
+    ),
     same("jobs.allpaused", "Every type is paused{in}."),
     both("jobs.paused", "{types} is paused{in}.", "{types} are paused{in}."),
     same("rooms.nobody", "Nobody is connected to this server."),

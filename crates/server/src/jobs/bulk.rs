@@ -3,7 +3,7 @@
 
 use axum::Json;
 use futures_util::StreamExt as _;
-use jobs::{Error, Jobs, ListQuery, Status};
+use jobs::{Error, Jobs, ListQuery, Order, Page, Status};
 use serde::{Deserialize, Serialize};
 
 use super::handle::{Here, refuse};
@@ -138,11 +138,13 @@ async fn ids(here: &Here, body: BulkBody) -> Result<(Vec<String>, bool), Refusal
         text: body.text.filter(|text| !text.is_empty()),
         limit: 500,
         cursor: None,
+        // Every job that is there, whether or not a list shows it.
+        order: Order::Place,
     };
     let mut ids = Vec::new();
     loop {
-        let (found, cursor) = find(here, query.clone()).await?;
-        let fitting = found.into_iter().filter(|one| action.fits(one.status.as_deref()));
+        let Page { items, cursor, .. } = find(here, query.clone()).await?;
+        let fitting = items.into_iter().filter(|one| action.fits(one.status.as_deref()));
         ids.extend(fitting.map(|one| one.id));
         if ids.len() >= MOST || cursor.is_none() {
             let more = ids.len() > MOST || cursor.is_some();

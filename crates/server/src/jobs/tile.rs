@@ -63,6 +63,10 @@ fn looks(one: &Numbers, several: bool, scheduler: bool) -> Vec<Look> {
     if one.dead > 0 {
         add("warn", said("jobs.dead").with("n", one.dead), "/jobs/dead");
     }
+    if let Some(id) = one.cron_failed.first() {
+        let failed = said("jobs.cronfailed").with("n", one.cron_failed.len());
+        add("bad", failed.with("id", id.as_str()), "/jobs/cron");
+    }
     if one.paused.iter().any(|kind| kind == "*") {
         add("warn", said("jobs.allpaused"), "/jobs/types");
     } else if !one.paused.is_empty() {
@@ -103,11 +107,13 @@ mod tests {
             cron: 1,
             dead: 2,
             paused: vec!["email".into()],
+            cron_failed: vec!["digest".into()],
             ..numbers()
         };
         let told: Vec<_> = looks(&sick, true, true).into_iter().map(|look| look.sentence).collect();
         assert_eq!(told[0], "3 jobs wait in bridge and no worker is alive.");
         assert!(told.contains(&"email is paused in bridge.".to_owned()), "{told:?}");
-        assert_eq!(told.len(), 4);
+        assert!(told.contains(&"The last firing of digest in bridge failed for good.".to_owned()));
+        assert_eq!(told.len(), 5);
     }
 }

@@ -10,6 +10,10 @@ export default {
   'said.jobs.noleader': 'No scheduler holds the lead{in}; cron waits.',
   'said.jobs.old': 'The job at the head{in} waits for {age_ms}.',
   'said.jobs.dead': ['One job{in} is a dead letter.', '{n} jobs{in} are dead letters.'],
+  'said.jobs.cronfailed': [
+    'The last firing of {id}{in} failed for good.',
+    'The last firings of {n} recurring jobs{in} failed for good.',
+  ],
   'said.jobs.allpaused': 'Every type is paused{in}.',
   'said.jobs.paused': ['{types} is paused{in}.', '{types} are paused{in}.'],
   'said.rooms.nobody': 'Nobody is connected to this server.',

@@ -13,6 +13,10 @@ export default {
   'said.jobs.noleader': 'Aucun planificateur ne mène{in} ; cron attend.',
   'said.jobs.old': 'La tâche en tête{in} attend depuis {age_ms}.',
   'said.jobs.dead': ['Une tâche{in} est une lettre morte ({n}).', '{n} tâches{in} sont des lettres mortes.'],
+  'said.jobs.cronfailed': [
+    'Le dernier déclenchement de {id}{in} a échoué pour de bon.',
+    'Les derniers déclenchements de {n} tâches récurrentes{in} ont échoué pour de bon.',
+  ],
   'said.jobs.allpaused': 'Tous les types sont en pause{in}.',
   'said.jobs.paused': ['{types} est en pause{in}.', '{types} sont en pause{in}.'],
   'said.rooms.nobody': 'Personne n’est connecté à ce serveur.',
