@@ -4,8 +4,8 @@
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use std::time::Instant;
 
@@ -60,6 +60,8 @@ pub struct App {
     pub started_at: u64,
     /// Set at the stop: whether no other server shares the store any more.
     pub was_last: AtomicBool,
+    /// Where guests of the party reach this server, when it has a listener for them.
+    pub party_url: OnceLock<String>,
     pub(crate) started: Instant,
     pub(crate) access: Table,
     paths: HashSet<String>,
@@ -119,6 +121,7 @@ impl App {
             started_at: clock.now_ms(),
             clock,
             was_last: AtomicBool::new(false),
+            party_url: OnceLock::new(),
             started: Instant::now(),
             paths: rows().map(|row| row.path.to_owned()).collect(),
             access,
