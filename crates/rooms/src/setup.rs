@@ -423,7 +423,7 @@ mod tests {
             (json!({"vote_ms": 4999}), "rules_invalid"),
             (json!({"vote_ms": 600_001}), "rules_invalid"),
             (json!({"vote_ms": -1}), "invalid_field"),
-            (json!([]), "invalid_field"),
+            (json!("x"), "invalid_field"),
         ] {
             let mut setup = good();
             setup["rules"] = rules;
