@@ -90,6 +90,7 @@ export default {
   'setup.shared': ['{n} sent by several people', '{n} sent by several people'],
   'setup.why.played': 'already played',
   'setup.create': 'Create room',
+  'setup.alone': 'Not this time',
   'setup.along': 'The phones of {code} come along: seats, names and photos.',
   'setup.replay': 'Use played reels again',
   'setup.replayed': 'Played reels are back in.',

@@ -91,6 +91,7 @@ export default {
   'setup.shared': ['{n} envoyé par plusieurs personnes', '{n} envoyés par plusieurs personnes'],
   'setup.why.played': 'déjà joués',
   'setup.create': 'Créer le salon',
+  'setup.alone': 'Pas cette fois',
   'setup.along': 'Les téléphones de {code} suivent : places, noms et photos.',
   'setup.replay': 'Rejouer les reels déjà vus',
   'setup.replayed': 'Les reels déjà vus sont de retour.',

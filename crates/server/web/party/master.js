@@ -111,8 +111,8 @@ function direct(code, { push = true } = {}) {
 
 /** The people went on to another room, perhaps by another screen: the same key directs it. */
 function follow(next) {
-  const { key, seats } = masters()[client.code] || {};
-  if (!masters()[next]) keepMaster(next, { key, seats });
+  const { key } = masters()[client.code] || {};
+  if (!masters()[next]) keepMaster(next, { key });
   direct(next);
 }
 

@@ -234,15 +234,17 @@ export function podium(ctx) {
 function again(ctx) {
   const { state, code } = ctx.client;
   const { urls = [], seats = {} } = ctx.facts();
-  const had = read('setup');
-  if (had) {
-    const people = had.people.map((p) => {
-      const name = playerOf(state, seats[p.id])?.name;
-      return name && name !== p.name ? { ...p, name, aliases: [...(p.aliases || []), p.name] } : p;
-    });
-    const { vote_ms, latecomers } = state.rules;
-    const rules = { vote_ms: vote_ms || 0, latecomers };
-    keep('setup', { ...had, people, rules, from: code, played: [...new Set([...(had.played || []), ...urls])] });
-  }
+  const had = read('setup') || {};
+  // A screen that took the room over knows its people, not their reels.
+  const known = had.people?.length
+    ? had.people
+    : state.senders.map((x) => ({ id: x.sender_id, name: x.name, aliases: [], active: x.active, urls: [] }));
+  const people = known.map((p) => {
+    const name = playerOf(state, seats[p.id])?.name;
+    return name && name !== p.name ? { ...p, name, aliases: [...(p.aliases || []), p.name] } : p;
+  });
+  const { vote_ms, latecomers } = state.rules;
+  const played = [...new Set([...(had.played || []), ...urls])];
+  keep('setup', { ...had, people, rules: { vote_ms: vote_ms || 0, latecomers }, from: code, played });
   ctx.go('setup');
 }

@@ -131,7 +131,8 @@ function roundsSide(ctx, get, change) {
     const body = { ...roomBody(model.people, built.rounds), rules: model.rules };
     const before = masters()[model.from];
     if (!before) return api.post('/api/rooms', body);
-    const seats = carriedSeats(model.people, before.seats);
+    // A screen that took the room over does not know who sat where: then the same name is the same person.
+    const seats = before.seats && carriedSeats(model.people, before.seats);
     return api.post(
       `/api/rooms/${model.from}/next`,
       { ...body, seats },
@@ -217,9 +218,15 @@ function roundsSide(ctx, get, change) {
     again.hidden = !model.played.length;
     const goesOn = !!masters()[model.from];
     along.hidden = !goesOn;
-    if (goesOn) text(along.lastChild, t('setup.along', { code: showCode(model.from) }));
+    if (goesOn) text(along.children[1], t('setup.along', { code: showCode(model.from) }));
   }
-  const along = h('p.along', {}, icon('phone'), h('span'));
+  const along = h(
+    'p.along',
+    {},
+    icon('phone'),
+    h('span'),
+    button({ label: t('setup.alone'), kind: 'quiet', small: true, run: () => change({ from: null }) }),
+  );
   const again = button({
     label: t('setup.replay'),
     small: true,
