@@ -263,7 +263,7 @@ pub fn router(app: &Arc<App>) -> Router {
         .with_state(Arc::clone(app));
     routed
         .fallback_service(pages)
-        .method_not_allowed_fallback(|| async { Refusal::from(reply::METHOD_NOT_ALLOWED) })
+        .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(app.settings.limits.body_bytes))
         .layer(from_fn_with_state(Arc::clone(app), caller::identify))
         .layer(from_fn_with_state(Arc::clone(app), time_limit))
@@ -271,6 +271,12 @@ pub fn router(app: &Arc<App>) -> Router {
         .layer(from_fn(reply::speak))
         .layer(from_fn(guard::outer))
         .with_state(Arc::clone(app))
+}
+
+/// Guests do not learn which paths there are.
+async fn wrong_method(request: Request) -> Refusal {
+    let is_guest = crate::party::is_guest(request.extensions());
+    Refusal::from(if is_guest { reply::NOT_FOUND } else { reply::METHOD_NOT_ALLOWED })
 }
 
 /// No request takes longer than the setting. A check walks the whole store instead.
