@@ -3,6 +3,7 @@
 //! bytes, and what other clients get, stay as they are.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use super::{Caller, Rooms};
 use crate::error::Result;
@@ -41,7 +42,7 @@ pub fn with_links<'a>(message: &'a str, code: &str) -> Cow<'a, str> {
         let end =
             rest.find('"').filter(|end| rest.starts_with(DATA) && !rest[..*end].contains('\\'));
         if let Some(end) = end {
-            out.push_str(&format!("/api/rooms/{code}/photos/{}", hash(&rest[..end])));
+            let _ = write!(out, "/api/rooms/{code}/photos/{}", hash(&rest[..end]));
             rest = &rest[end..];
         }
     }
