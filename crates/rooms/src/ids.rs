@@ -44,7 +44,7 @@ pub fn draw_master_key() -> String {
     URL_SAFE_NO_PAD.encode(random::<24>())
 }
 
-/// What is stored of a master key.
+/// The stored digest of a master key.
 pub fn hash_master_key(key: &str) -> String {
     let digest = Sha256::digest(key.as_bytes());
     digest.iter().fold(HASH_PREFIX.to_owned(), |mut hash, byte| {
@@ -113,7 +113,7 @@ fn is_hidden(c: char) -> bool {
     matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// What two names are compared by: case does not count.
+/// The form by which two names are compared: case does not count.
 pub fn fold_name(name: &str) -> String {
     // Upper case first joins what only one case tells apart (ß and ss, the three sigmas).
     name.nfc().collect::<String>().to_uppercase().to_lowercase()
@@ -126,7 +126,7 @@ const PICTURES: [(&str, &[&[u8]]); 3] = [
     ("data:image/webp;base64,", &[b"RIFF"]),
 ];
 
-/// What a data URL is not, of all that a picture we keep must be; `None` when it is one: JPEG, PNG or WebP, strict
+/// The reason why a data URL is no picture that we keep; `None` when it is one: JPEG, PNG or WebP, strict
 /// base64, the bytes of the type it says.
 pub fn avatar_fault(url: &str, most_chars: usize) -> Option<&'static str> {
     if url.len() > most_chars {

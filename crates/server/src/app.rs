@@ -60,7 +60,7 @@ pub struct App {
     pub started_at: u64,
     /// Set at the stop: whether no other server shares the store any more.
     pub was_last: AtomicBool,
-    /// Where guests of the party reach this server, when it has a listener for them.
+    /// The address where guests of the party reach this server, when it has a listener for them.
     pub party_url: OnceLock<String>,
     pub(crate) started: Instant,
     pub(crate) access: Table,
@@ -92,9 +92,6 @@ impl App {
         let admin_token = settings.server.admin_token.clone();
         if let Some(token) = &admin_token {
             check_admin_token(token)?;
-        }
-        if modules.iter().any(|module| module.name == "jobs") {
-            crate::jobs::check_settings(&settings)?;
         }
         let (_, api) = api_router(&modules).split_for_parts();
         let rows = || ACCESS.iter().chain(modules.iter().flat_map(|module| module.access));
@@ -183,7 +180,7 @@ impl App {
         }
     }
 
-    /// What a module keeps as long as the server lives: handles, rings, counters. One per type, made at the
+    /// A value that a module keeps as long as the server lives: handles, rings, counters. One per type, made at the
     /// first use; `make` must be quick and must not ask for another.
     pub fn kept<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let mut kept = self.kept.lock();

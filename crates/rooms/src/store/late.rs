@@ -14,7 +14,7 @@ use crate::seen::corrupt;
 use crate::setup;
 
 impl Desk<'_> {
-    /// What is left out stays as it is. An open vote keeps the end it has.
+    /// Changes the rules; a rule that is left out stays as it is. An open vote keeps the end it has.
     pub(super) fn set_rules(
         &self,
         vote_ms: Option<u64>,

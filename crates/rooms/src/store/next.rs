@@ -16,7 +16,7 @@ use crate::push::Audience;
 use crate::seen::{Parts, Room, RoomTexts, bad_id, sha};
 use crate::setup::{Plan, Setup, refuse};
 
-/// What goes along.
+/// The parts of a room that go along.
 const CARRIED: Parts = Parts("pscux");
 
 impl Rooms {

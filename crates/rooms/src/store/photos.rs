@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::ids;
 use crate::seen::{Parts, Room};
 
-/// What stands before a photo in every message. Inside a JSON text its quotes would be escaped.
+/// The text before a photo in every message. Inside a JSON text its quotes would be escaped.
 const MEMBER: &str = r#""avatar_url":""#;
 const DATA: &str = "data:image/";
 
@@ -38,7 +38,7 @@ pub fn with_links<'a>(message: &'a str, code: &str) -> Cow<'a, str> {
         let (before, after) = rest.split_at(at + MEMBER.len());
         out.push_str(before);
         rest = after;
-        // What a foreign writer escaped is left as it is.
+        // A photo that a foreign writer escaped is left as it is.
         let end =
             rest.find('"').filter(|end| rest.starts_with(DATA) && !rest[..*end].contains('\\'));
         if let Some(end) = end {

@@ -21,7 +21,7 @@ use crate::caller::Caller;
 use crate::extract::{Query, pack_cursor, page_limit, unpack_cursor};
 use crate::reply::{self, Refusal};
 
-/// Where phones reach this server: as set, by the party's listener, or as whoever asks reached it.
+/// The address where phones reach this server: as set, by the party's listener, or as whoever asks reached it.
 pub(super) fn base_url(app: &App, headers: &HeaderMap) -> String {
     let known = app.settings.rooms.public_url.as_deref();
     if let Some(url) = known.or(app.party_url.get().map(String::as_str)) {
