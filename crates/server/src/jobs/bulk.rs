@@ -3,7 +3,7 @@
 
 use axum::Json;
 use futures_util::StreamExt as _;
-use jobs::{Error, Jobs, ListQuery};
+use jobs::{Error, Jobs, ListQuery, Order, Page};
 use serde::{Deserialize, Serialize};
 
 use super::handle::{Here, refuse};
@@ -114,11 +114,13 @@ async fn ids(here: &Here, body: BulkBody) -> Result<(Vec<String>, bool), Refusal
         text: body.text.filter(|text| !text.is_empty()),
         limit: 500,
         cursor: None,
+        // Every job that is there, whether or not a list shows it.
+        order: Order::Place,
     };
     let mut ids = Vec::new();
     loop {
-        let (found, cursor) = find(here, query.clone()).await?;
-        ids.extend(found.into_iter().map(|one| one.id));
+        let Page { items, cursor, .. } = find(here, query.clone()).await?;
+        ids.extend(items.into_iter().map(|one| one.id));
         if ids.len() >= MOST || cursor.is_none() {
             let more = ids.len() > MOST || cursor.is_some();
             ids.truncate(MOST);
