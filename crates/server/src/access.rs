@@ -65,11 +65,20 @@ pub struct Access {
     pub need: Need,
     /// Whose data it is about.
     pub scope: Scope,
+    /// Whether the party's listener serves it too; see `party.rs`.
+    pub at_party: bool,
+}
+
+impl Access {
+    /// A part of the party game: guests on the local network may ask for it.
+    pub const fn at_party(self) -> Self {
+        Access { at_party: true, ..self }
+    }
 }
 
 /// A row, short to write.
 pub const fn row(method: &'static str, path: &'static str, need: Need, scope: Scope) -> Access {
-    Access { method, path, need, scope }
+    Access { method, path, need, scope, at_party: false }
 }
 
 /// A row for anybody, about nobody's data.

@@ -25,6 +25,7 @@ mod monsters;
 pub mod orphans;
 pub mod overview;
 mod pages;
+pub mod party;
 pub mod presence;
 mod reactors;
 pub mod reply;
@@ -43,4 +44,4 @@ mod wire;
 pub mod worlds;
 
 pub use app::App;
-pub use serve::serve;
+pub use serve::{serve, serve_with_party};

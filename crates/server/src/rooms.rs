@@ -7,7 +7,8 @@ mod errors;
 mod gateway;
 mod http;
 mod inbound;
-mod qr;
+mod photos;
+pub(crate) mod qr;
 mod rates;
 mod room_sockets;
 pub(crate) mod settings;
@@ -59,12 +60,14 @@ pub(crate) const MODULE: Module = Module {
 // A room's own credentials are its key and the devices' ids; the handlers look at them, and at an operator's token.
 const ACCESS: &[Access] = &[
     server("GET", "/api/rooms", Role::Reader),
-    row("POST", "/api/rooms", Need::Open, Scope::Server),
-    row("GET", "/api/rooms/{code}", Need::Open, Scope::Server),
-    row("DELETE", "/api/rooms/{code}", Need::Open, Scope::Server),
-    row("GET", "/api/rooms/{code}/state", Need::Open, Scope::Server),
-    row("GET", "/api/rooms/{code}/qr.svg", Need::Open, Scope::Server),
-    row("GET", "/ws/rooms", Need::Open, Scope::Server),
+    row("POST", "/api/rooms", Need::Open, Scope::Server).at_party(),
+    row("GET", "/api/rooms/{code}", Need::Open, Scope::Server).at_party(),
+    row("DELETE", "/api/rooms/{code}", Need::Open, Scope::Server).at_party(),
+    row("GET", "/api/rooms/{code}/state", Need::Open, Scope::Server).at_party(),
+    row("GET", "/api/rooms/{code}/qr.svg", Need::Open, Scope::Server).at_party(),
+    row("GET", "/api/rooms/{code}/photos/{hash}", Need::Open, Scope::Server).at_party(),
+    row("POST", "/api/rooms/{code}/next", Need::Open, Scope::Server).at_party(),
+    row("GET", "/ws/rooms", Need::Open, Scope::Server).at_party(),
 ];
 
 fn router() -> OpenApiRouter<State> {
@@ -73,10 +76,12 @@ fn router() -> OpenApiRouter<State> {
         .routes(routes!(http::show, http::close))
         .routes(routes!(http::state))
         .routes(routes!(http::qr))
+        .routes(routes!(photos::photo))
+        .routes(routes!(http::next))
         .routes(routes!(socket::open))
 }
 
-/// The rooms there are, and a forced close that nobody served.
+/// The rooms there are, and votes whose end nobody served.
 async fn tile(app: State) -> Result<Tile, Refusal> {
     let census = app.keyspace.census(app.shared_store(), Arc::clone(&app.clock)).await;
     let number = census.by_def.get(&("rooms", "meta")).map_or(0, |count| count.keys);
@@ -120,7 +125,7 @@ fn samples(app: &App) -> Vec<Sample> {
     vec![Sample::server("rooms", "sockets", Unit::Count, sockets as f64)]
 }
 
-/// Forced closes that should have happened ten seconds ago.
+/// Votes that should have been closed ten seconds ago.
 async fn overdue(app: &App) -> Result<i64, Refusal> {
     let due = rooms::keys::Keys::new(app.keyspace.layout).due();
     let before = app.now_ms().saturating_sub(10_000).to_string();

@@ -70,8 +70,8 @@ pub const WORDINGS: &[Wording] = &[
     ),
     both(
         "rooms.overdue",
-        "One vote waits for a forced close that is overdue.",
-        "{n} votes wait for a forced close that is overdue.",
+        "One vote waits for a close that is overdue.",
+        "{n} votes wait for a close that is overdue.",
     ),
     same("monsters.none", "no monster lives anywhere"),
     both("monsters.tile", "in one field, timers: {timers}", "in {n} fields, timers: {timers}"),

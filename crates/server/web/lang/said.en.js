@@ -21,10 +21,7 @@ export default {
     'One screen is connected to this server.',
     '{n} screens in {rooms} rooms are connected to this server.',
   ],
-  'said.rooms.overdue': [
-    'One vote waits for a forced close that is overdue.',
-    '{n} votes wait for a forced close that is overdue.',
-  ],
+  'said.rooms.overdue': ['One vote waits for a close that is overdue.', '{n} votes wait for a close that is overdue.'],
   'said.monsters.none': 'no monster lives anywhere',
   'said.monsters.tile': ['in one field, timers: {timers}', 'in {n} fields, timers: {timers}'],
   'said.reactors.none': 'no reactor stands anywhere',

@@ -24,10 +24,7 @@ export default {
     'Un écran est connecté à ce serveur.',
     '{n} écrans dans {rooms} salons sont connectés à ce serveur.',
   ],
-  'said.rooms.overdue': [
-    '{n} vote attend une clôture forcée en retard.',
-    '{n} votes attendent une clôture forcée en retard.',
-  ],
+  'said.rooms.overdue': ['{n} vote attend une clôture en retard.', '{n} votes attendent une clôture en retard.'],
   'said.monsters.none': 'aucun monstre nulle part',
   'said.monsters.tile': ['dans un terrain, minuteries : {timers}', 'dans {n} terrains, minuteries : {timers}'],
   'said.reactors.none': 'aucun réacteur nulle part',

@@ -627,6 +627,8 @@ declare namespace Api {
     name: string;
     /** Job namespaces it may see; all when null. */
     namespaces?: Array<string> | null;
+    /** Whether the party game is played here: the login offers it to guests. */
+    party: boolean;
     /** Whether it may see payloads and results. */
     payloads: boolean;
     role?: Role | null;
@@ -1682,6 +1684,7 @@ declare namespace Api {
     [`/api/ships/${string}/automation`, Free, Unsaid],
     [`/api/admin/players/${string}`, Free, Unsaid],
     [`/api/jobs/${string}/timeline`, Free, Timeline],
+    [`/api/rooms/${string}/photos/${string}`, Free, Unsaid],
     [`/api/jobs/${string}/explain`, Free, Explained],
     [`/api/rooms/${string}/qr.svg`, Free, string],
     [`/api/jobs/${string}/result`, Free, Free],
@@ -1743,6 +1746,7 @@ declare namespace Api {
     [`/api/jobs/${string}:cancel`, Free, Free],
     [`/api/jobs/${string}:runNow`, Free, Free],
     [`/api/jobs/${string}:retry`, Free, Free],
+    [`/api/rooms/${string}/next`, Free, Unsaid],
     [`/api/cron/${string}:fire`, Free, Free],
     [`/api/jobs/${string}:bury`, Free, Free],
     [`/api/dlq/${string}:edit`, EditBody, Free],
