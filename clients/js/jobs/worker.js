@@ -224,11 +224,13 @@ export class Worker extends EventEmitter {
   /** @param {Done[]} done @param {number} want */
   async #turn(done, want) {
     this.#claiming += want;
+    // A wake-up that comes while the store looks is about something that it may not have seen.
+    if (want > 0) this.#mayHaveMore = false;
     const { claimed, hasMore } = await this.exchange(done, want);
     this.#claiming -= want;
     if (want > 0) {
       this.#deeper = hasMore && claimed.length === 0 ? this.#deeper + 1 : 0;
-      this.#mayHaveMore = claimed.length === want || (hasMore && this.#deeper <= DEEPER_MAX);
+      if (claimed.length === want || (hasMore && this.#deeper <= DEEPER_MAX)) this.#mayHaveMore = true;
       // There may be more than this call could take.
       if (claimed.length === want) this.wake();
     }

@@ -205,13 +205,17 @@ class Worker:
 
     async def _turn(self, done: list[Done], want: int) -> None:
         self._claiming += want
+        if want > 0:
+            # A wake-up that comes while the store looks is about something that it may not have seen.
+            self._may_have_more = False
         try:
             claimed, has_more = await self._exchange(done, want)
         finally:
             self._claiming -= want
         if want > 0:
             self._deeper = self._deeper + 1 if has_more and not claimed else 0
-            self._may_have_more = len(claimed) == want or (has_more and self._deeper <= _DEEPER_MAX)
+            if len(claimed) == want or (has_more and self._deeper <= _DEEPER_MAX):
+                self._may_have_more = True
             if len(claimed) == want:
                 # There may be more than this call could take.
                 self._waker.set()
