@@ -103,6 +103,7 @@ async fn refused(jobs: &Jobs, case: &Json) {
 }
 
 /// The handler: it does what the payload asks for.
+#[allow(clippy::needless_pass_by_value)] // a handler owns its job and context
 async fn play(job: Job<Json>, cx: JobCx) -> Result<Option<Json>, JobError> {
     let payload = job.payload;
     let is_due = payload["times"].as_u64().is_none_or(|times| u64::from(cx.attempt()) < times);
@@ -181,7 +182,7 @@ async fn life(jobs: &Jobs, store: &dyn Store, case: &Json) {
         until("it runs", || async { crate::hands::status(jobs, id).await == "active" }).await;
         jobs.cancel(id).await.unwrap();
     }
-    for id in case["when"].as_object().into_iter().flat_map(|when| when.keys()) {
+    for id in case["when"].as_object().into_iter().flat_map(serde_json::Map::keys) {
         until("it was tried", || async {
             jobs.get(id).await.unwrap().unwrap().read().unwrap().attempts > 0
         })
@@ -243,34 +244,35 @@ fn a_leader_tells_the_digest_of_the_scripts_that_the_packages_hold() {
 }
 
 /// A worker in one of the three languages. Dropped, it is killed.
-enum Killed {
-    Crate(Process),
-    Package(Child),
+struct Killed {
+    /// A worker of the crate, which kills its process when it is dropped.
+    _own: Option<Process>,
+    package: Option<Child>,
 }
 
 impl Killed {
     fn start(url: &str, number: usize, slots: usize, ms: u64) -> Killed {
         let id = format!("w-{number}");
         let language = match number % 3 {
-            0 => return Killed::Crate(Process::start_with(url, &id, slots, ms, 1_000)),
+            0 => {
+                let own = Process::start_with(url, &id, slots, ms, 1_000);
+                return Killed { _own: Some(own), package: None };
+            }
             1 => "node",
             _ => "python",
         };
         let mut command = program(language, "worker");
         command.args([url, &id, &slots.to_string(), &ms.to_string()]);
-        Killed::Package(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        Killed { _own: None, package: Some(child) }
     }
 }
 
 impl Drop for Killed {
     fn drop(&mut self) {
-        match self {
-            // A process of the crate is killed when it is dropped.
-            Killed::Crate(_) => {}
-            Killed::Package(child) => {
-                let _ = child.kill();
-                let _ = child.wait();
-            }
+        if let Some(child) = &mut self.package {
+            let _ = child.kill();
+            let _ = child.wait();
         }
     }
 }
@@ -307,6 +309,7 @@ impl Completions {
 #[test]
 fn killed_workers_of_three_languages_lose_nothing() {
     const SLOTS: usize = 8;
+    const MS: u64 = 50;
     let (count, team) = (many(1_500, 30_000), if long() { 12 } else { 3 });
     let kills = if long() { usize::MAX } else { 6 };
     on_every_address("killed_workers_of_three_languages_lose_nothing", |url| {
@@ -318,23 +321,28 @@ fn killed_workers_of_three_languages_lose_nothing() {
             let watching = tokio::spawn(completions.clone().watch(jobs.clone()));
             let scheduler = Scheduler::new(&jobs, Arc::default()).run_until(std::future::pending());
             let scheduler = tokio::spawn(scheduler);
+            let mut workers: Vec<Killed> =
+                (0..team).map(|n| Killed::start(url, n, SLOTS, MS)).collect();
+            until("all workers are there", || async {
+                jobs.workers().await.unwrap().len() == team
+            })
+            .await;
             let all: Vec<NewJob> = (0..count).map(|n| NewJob::new("work", &n)).collect();
             for lot in all.chunks(500) {
                 jobs.dispatch_many(lot.to_vec()).await.unwrap();
             }
-            let mut workers: Vec<Killed> =
-                (0..team).map(|n| Killed::start(url, n, SLOTS, 10)).collect();
             let mut killed = 0;
-            // The next one to be killed has begun to work, so that each kill hits running jobs.
             while killed < kills && jobs.stats().await.unwrap().waiting > 0 {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                // The next one to be killed holds jobs, so that each kill hits some that run.
                 let doomed = format!("w-{killed}");
                 until("the next to be killed holds jobs, or all is done", || async {
-                    let held = jobs.workers().await.unwrap().into_iter();
-                    let held = held.filter(|one| one.server_id == doomed && !one.jobs.is_empty());
-                    held.count() > 0 || left(&jobs).await == 0
+                    let mut all = jobs.workers().await.unwrap().into_iter();
+                    all.any(|one| one.server_id == doomed && !one.jobs.is_empty())
+                        || left(&jobs).await == 0
                 })
                 .await;
-                let next = Killed::start(url, killed + team, SLOTS, 10);
+                let next = Killed::start(url, killed + team, SLOTS, MS);
                 // Dropping the old one is kill -9.
                 workers[killed % team] = next;
                 killed += 1;
@@ -365,7 +373,8 @@ fn killed_workers_of_three_languages_lose_nothing() {
             assert_eq!(*completions.gaps.lock(), 0, "every completion was read");
             assert_eq!(usize::try_from(effects).unwrap(), count, "nothing is lost");
             assert_eq!(doubled, 0, "no job was completed twice");
-            assert!(twice <= killed * SLOTS, "{twice} runs twice");
+            // Jobs that run, and those whose end is not written yet.
+            assert!(twice <= killed * SLOTS * 2, "{twice} runs twice");
             assert_eq!(jobs.stats().await.unwrap().dead, 0);
             assert_eq!(int(&*store, &["GET", &format!("{NS}:ratelimit:concurrent:work")]).await, 0);
             assert_eq!(int(&*store, &["HLEN", &format!("{NS}:x:claimed")]).await, 0);
