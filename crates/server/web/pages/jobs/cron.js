@@ -235,8 +235,14 @@ export function mount(root, ctx) {
         ),
         h('span.quiet', {}, ` ${x.type} `),
         x.status !== 'cron' && statusBadge(x.status),
-        h('div.line', {}, h('code', {}, x.cron), ' ', h('span.quiet', {}, `${x.timezone} · ${x.sentence}`),
-          x.overlap === 'queue' && h('span.quiet', {}, ` · ${t('jobs.cron.overlap.queue')}`)),
+        h(
+          'div.line',
+          {},
+          h('code', {}, x.cron),
+          ' ',
+          h('span.quiet', {}, `${x.timezone} · ${x.sentence}`),
+          x.overlap === 'queue' && h('span.quiet', {}, ` · ${t('jobs.cron.overlap.queue')}`),
+        ),
       ),
       h(
         'div.nextat',
