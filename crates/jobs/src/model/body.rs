@@ -35,10 +35,10 @@ pub(super) fn read(text: &str) -> Read<NewJob> {
             "rateLimit" => job.rate_limit = Some(rate_limit(raw)?),
             "unique" => job.unique = Some(unique(raw)?),
             "debounce" => {
-                debounce = Some(keyed(raw, refusal::INVALID_DEBOUNCE, "debounce", "waitMs")?)
+                debounce = Some(keyed(raw, refusal::INVALID_DEBOUNCE, "debounce", "waitMs")?);
             }
             "throttle" => {
-                throttle = Some(keyed(raw, refusal::INVALID_THROTTLE, "throttle", "windowMs")?)
+                throttle = Some(keyed(raw, refusal::INVALID_THROTTLE, "throttle", "windowMs")?);
             }
             "x" => job.x = extras(raw)?,
             // A job that was read and is sent again brings these along.
