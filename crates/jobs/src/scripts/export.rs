@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn scripts_of_the_seed_keep_their_headers() {
         for script in SEED_SCRIPTS {
-            let mut problems = kernel::script_headers::problems(script, &[&keys::TABLE]);
+            let mut problems = testkit::script_headers::problems(script, &[&keys::TABLE]);
             // The seed passes the prefix of the data as a key of this one, and its clients do so.
             if script.name() == "process_cron" {
                 problems.retain(|line| !line.contains("dataPrefix") && !line.contains(":data: "));
