@@ -41,7 +41,7 @@ pub use store::{Answer, Deadline, Kind, Message, Session, Status, Store, Topic};
 pub use timers::{Timer, TimerKeys, Timers, Verdict};
 pub use update::{Change, Tries, Updated, update, update_with};
 pub use writer::{
-    Call, Decision, Document, Documents, Source, Texts, Writer, WriterLimits, Written,
+    Call, Decision, Document, Documents, Mark, Source, Texts, Writer, WriterLimits, Written,
 };
 
 /// The scripts of the kernel itself.

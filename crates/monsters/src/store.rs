@@ -26,8 +26,8 @@ use std::time::Duration;
 use field::{Field, Tenant};
 use kernel::keyspace::{Key, Layout};
 use kernel::{
-    Clock, Deadline, Decision, Documents, Effects as _, Op, Pending, ScopeSet, Store, TimerKeys,
-    Writer,
+    Clock, Deadline, Decision, Documents, Effects as _, Mark, Op, Pending, ScopeSet, Store,
+    TimerKeys, Writer,
 };
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -45,6 +45,7 @@ pub use query::Listed;
 pub use remove::Cleared;
 pub use skills::Used;
 pub use spawn::Spawn;
+pub use status::{Applied, Cancelled};
 
 /// Keys of so many tenants are remembered; forgetting them costs writing them anew.
 const TENANTS: usize = 1_024;
@@ -90,8 +91,8 @@ pub struct Monsters {
     patience: Duration,
 }
 
-/// Where a character stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where a monster goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Move {
     /// To the right.
     pub x: i16,
@@ -101,6 +102,8 @@ pub struct Move {
     pub stance: u8,
     /// The foothold, when it is told.
     pub fh: Option<i16>,
+    /// The life it is meant for: an heir of the id is not moved. Without it, whoever has the id is.
+    pub life: Option<u64>,
 }
 
 impl Monsters {
@@ -202,6 +205,7 @@ impl Monsters {
         answers: Option<&Pending>,
     ) -> Result<Monster> {
         self.alter(tenant, id, answers, move |_, step, monster| {
+            monster.meant(to.life)?;
             monster.at = field::Point::new(to.x, to.y);
             monster.stance = to.stance;
             monster.fh = to.fh.unwrap_or(monster.fh);
@@ -261,6 +265,11 @@ impl TenantKeys {
     pub(crate) fn puppets(&self, field: Field) -> Result<Key> {
         let Field { world_id, channel_id, map_id, instance } = field;
         Ok(self.keys.puppets(self.tenant, world_id, channel_id, map_id, instance)?)
+    }
+
+    /// Where the life of a monster is kept.
+    pub(crate) fn mark(&self, id: u32) -> Mark {
+        Mark { hash: self.lives.as_bytes().to_vec(), field: id.to_string().into_bytes() }
     }
 
     /// The writes that move a monster's control from one character to another; 0 is nobody.

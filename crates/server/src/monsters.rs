@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use kernel::Fault;
 use kernel::check::Finding;
-use kernel::{Fault, RefusalDef};
 use monsters::keys::{TABLE, def};
 use monsters::{
     MonsterError, Monsters, Options, SHIPPED_SKILLS, SHIPPED_TEMPLATES, Skills, Templates, refusal,
@@ -27,7 +27,7 @@ use crate::access::{Access, Need, Role, Scope, row, server, tenant};
 use crate::app::App;
 use crate::modules::{Checking, Loop, Module, State, Streams};
 use crate::overview::Tile;
-use crate::reply::{self, Refusal};
+use crate::reply::Refusal;
 use crate::worlds;
 
 /// What monsters adds to the server.
@@ -93,26 +93,9 @@ const LOOPS: &[Loop] = &[
 
 impl From<MonsterError> for Refusal {
     fn from(error: MonsterError) -> Self {
-        let says = error.to_string();
-        let with = |def: RefusalDef| Refusal::new(def, says.clone());
         match error {
-            MonsterError::Fault(fault) => fault.into(),
-            MonsterError::NotFound => with(refusal::NO_MONSTER),
-            MonsterError::Dead => with(refusal::DEAD),
-            MonsterError::UnknownTemplate(_) => {
-                with(refusal::UNKNOWN_TEMPLATE).field("/data/attributes/monsterId")
-            }
-            MonsterError::Immune(_) => with(refusal::IMMUNE),
-            MonsterError::Skill(check) => {
-                with(refusal::SKILL_REFUSED).details(serde_json::json!({ "check": check.word() }))
-            }
-            MonsterError::ReflectStands => with(refusal::REFLECT_STANDS),
-            MonsterError::IdSpaceBusy => with(refusal::ID_SPACE_BUSY).retry_after(1),
-            MonsterError::Bad { field, .. } => {
-                Refusal::new(reply::BAD_FIELD, says).field(format!("/data/attributes/{field}"))
-            }
-            MonsterError::Contended => Refusal::new(reply::BUSY, says).retry_after(1),
-            _ => Refusal::new(reply::CONFLICT, says),
+            MonsterError::Fault(fault) => worlds::of_fault(fault),
+            refused => worlds::refused(&refused),
         }
     }
 }

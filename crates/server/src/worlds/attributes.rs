@@ -24,7 +24,7 @@ impl<S: Send + Sync> FromRequest<S> for Attributes {
     }
 }
 
-fn pointer(name: &str) -> String {
+pub(crate) fn pointer(name: &str) -> String {
     format!("/data/attributes/{name}")
 }
 
