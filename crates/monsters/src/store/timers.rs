@@ -38,6 +38,9 @@ pub(crate) const GRACE_MS: u64 = 2_000;
 /// than a second after a kill.
 const LEASE: Duration = Duration::from_millis(800);
 
+/// Tells why a text cannot be read.
+type CheckText = fn(&[u8]) -> std::result::Result<(), String>;
+
 /// What a timer's work makes of a monster: the step, and when to come again.
 type Turn = fn(&Context, Step, &mut Monster) -> (Step, Option<u64>);
 
@@ -119,7 +122,7 @@ impl Monsters {
     /// text, so that one that was mended meanwhile is looked at again at once.
     async fn put_off(&self, timer: &Timer, tenant: Uuid, id: u32, broken: &str) -> Result<Verdict> {
         let is_drop_timer = broken.starts_with(&self.of(tenant)?.drop_timers);
-        let (key, check): (_, fn(&[u8]) -> std::result::Result<(), String>) = if is_drop_timer {
+        let (key, check): (_, CheckText) = if is_drop_timer {
             (self.keys.drop_timer(tenant, id)?, check_drop_timer)
         } else {
             (self.keys.monster(tenant, id)?, check_monster)
