@@ -2,6 +2,7 @@
 //! its template, and its `body` says the rest. Behind it stand the monster's life and where it is, which upstream's
 //! readers pass over. Told in the step in which it happened.
 
+use field::Point;
 use kernel::Event;
 use kernel::numbers::{Dialect, to_json};
 use serde::Serialize;
@@ -9,6 +10,9 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::model::{Effect, Monster};
+
+/// The type of a move.
+pub const MOVED: &str = "MOVED";
 
 /// Damage per character as events tell it: `[{"characterId":7,"damage":30},…]`.
 fn sums_text(sums: &[(u32, u64)]) -> String {
@@ -64,6 +68,16 @@ fn with<T: Serialize>(monster: &Monster, kind: &str, at_ms: u64, body: &T) -> Ev
 /// The message that it has come, which the step that draws its id tells.
 pub(crate) fn created(monster: &Monster) -> String {
     message(monster, "CREATED", "{\"actorId\":0}")
+}
+
+/// A move, as the channel of moves carries it: when, whose, and the message. It stands in no stream: moves are many,
+/// and only the newest counts.
+pub(crate) fn moved(monster: &Monster, at_ms: u64, from: Point) -> String {
+    let body = format!(
+        "{{\"fromX\":{},\"fromY\":{},\"stance\":{},\"fh\":{}}}",
+        from.x, from.y, monster.stance, monster.fh
+    );
+    format!("{at_ms} {} {}", monster.unique_id, message(monster, MOVED, &body))
 }
 
 /// It is gone without being killed.

@@ -2,6 +2,7 @@
 //! monster, its template and the time, that the kernel's writer applies as one step with all that goes along.
 //! [`Monsters`] is cheap to share.
 
+mod bulk;
 mod change;
 mod commands;
 mod control;
@@ -34,10 +35,12 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::error::Result;
+use crate::events;
 use crate::keys::Keys;
 use crate::model::Monster;
 use crate::template::{Skill, Skills, Template, Templates};
 
+pub use bulk::MOST_AT_ONCE;
 pub use commands::{CommandError, EffectBody};
 pub use control::Entered;
 pub use later::Picked;
@@ -192,7 +195,7 @@ impl Monsters {
         Ok(keys)
     }
 
-    /// Moves a monster. No event: its controller's client tells the others.
+    /// Moves a monster. The move is told in passing, on the channel of moves; no event is kept of it.
     pub async fn movement(&self, tenant: &Tenant, id: u32, to: Move) -> Result<Monster> {
         self.movement_for(tenant.id, id, to, None).await
     }
@@ -204,11 +207,16 @@ impl Monsters {
         to: Move,
         answers: Option<&Pending>,
     ) -> Result<Monster> {
-        self.alter(tenant, id, answers, move |_, step, monster| {
+        self.alter(tenant, id, answers, move |context, mut step, monster| {
             monster.meant(to.life)?;
+            let (from, was) = (monster.at, (monster.at, monster.stance, monster.fh));
             monster.at = field::Point::new(to.x, to.y);
             monster.stance = to.stance;
             monster.fh = to.fh.unwrap_or(monster.fh);
+            if was != (monster.at, monster.stance, monster.fh) {
+                let told = events::moved(monster, context.now_ms, from);
+                step = step.publish(&context.keys.moves, told);
+            }
             Ok(Decision::Write(step, monster.clone()))
         })
         .await
@@ -220,6 +228,7 @@ pub(crate) struct TenantKeys {
     pub(crate) keys: Keys,
     pub(crate) tenant: Uuid,
     pub(crate) events: Key,
+    pub(crate) moves: Key,
     pub(crate) free: Key,
     pub(crate) next: Key,
     pub(crate) lives: Key,
@@ -237,6 +246,7 @@ impl TenantKeys {
             keys,
             tenant,
             events: keys.events(tenant)?,
+            moves: keys.moves(tenant)?,
             free: keys.ids_free(tenant)?,
             next: keys.ids_next(tenant)?,
             lives: keys.lives(tenant)?,

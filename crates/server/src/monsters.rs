@@ -4,6 +4,7 @@
 mod attributes;
 mod commands;
 mod demo;
+mod moves;
 mod routes;
 pub(crate) mod settings;
 
@@ -49,6 +50,8 @@ const IN_FIELD: &str =
     "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/monsters";
 const IN_RECT: &str =
     "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/monsters/in-rect";
+const BULK_IN_FIELD: &str =
+    "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/monsters/bulk";
 const CHARACTERS: &str =
     "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/characters/{character}";
 
@@ -66,6 +69,9 @@ const ACCESS: &[Access] = &[
     tenant("POST", IN_FIELD, Role::Operator),
     tenant("DELETE", IN_FIELD, Role::Operator),
     tenant("GET", IN_RECT, Role::Reader),
+    tenant("POST", BULK_IN_FIELD, Role::Operator),
+    tenant("POST", "/api/monsters/bulk/movement", Role::Operator),
+    tenant("POST", "/api/monsters/bulk/read", Role::Reader),
     tenant("PUT", CHARACTERS, Role::Operator),
     tenant("DELETE", CHARACTERS, Role::Operator),
 ];
@@ -81,12 +87,16 @@ fn router() -> OpenApiRouter<State> {
         .routes(paths!(routes::teardown))
         .routes(paths!(routes::list, routes::spawn, routes::clear))
         .routes(paths!(routes::in_rect))
+        .routes(paths!(routes::spawn_many))
+        .routes(paths!(routes::move_many))
+        .routes(paths!(routes::read_many))
         .routes(paths!(routes::enter, routes::leave))
 }
 
 const LOOPS: &[Loop] = &[
     Loop { name: "monster timers", run: timers },
     Loop { name: "monster commands", run: commands::serve },
+    Loop { name: "monster moves", run: moves::run },
     Loop { name: "monster catalogue", run: catalogue },
     Loop { name: "monsters of the demo field", run: demo::run },
 ];

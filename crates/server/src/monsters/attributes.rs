@@ -90,6 +90,24 @@ impl MonsterAttributes {
     }
 }
 
+/// Where a monster went.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct MovedAttributes {
+    x: i16,
+    y: i16,
+    fh: i16,
+    stance: u8,
+    /// The life of the monster that moved.
+    life: u64,
+}
+
+impl From<&Monster> for MovedAttributes {
+    fn from(monster: &Monster) -> Self {
+        let Monster { at, fh, stance, life, .. } = *monster;
+        MovedAttributes { x: at.x, y: at.y, fh, stance, life }
+    }
+}
+
 /// What an attack did.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct BlowAttributes {
@@ -168,6 +186,15 @@ pub(crate) struct UsedAttributes {
     pub(crate) mp: u32,
     /// The life of the monster that used it.
     pub(crate) life: u64,
+}
+
+/// A body about many monsters, for the API's description.
+#[derive(utoipa::ToSchema)]
+#[allow(dead_code)] // read by its derive
+pub(crate) struct NewItems {
+    /// At most 1000 items, each as the `data` of a call about one. `id` names a monster that is there already.
+    #[schema(value_type = Vec<Object>)]
+    data: Vec<serde_json::Value>,
 }
 
 /// A body for a new monster, for the API's description.

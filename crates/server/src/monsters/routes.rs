@@ -7,19 +7,20 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use field::Point;
-use monsters::{Monster, Used};
+use monsters::{Monster, MonsterError, Used};
 use serde::Serialize;
 
 use super::attributes::{
-    self, AppliedAttributes, BlowAttributes, CancelledAttributes, MonsterAttributes, NewAttack,
-    NewMonster, NewMovement, NewPresence, NewSkill, NewStatus, UsedAttributes,
+    self, AppliedAttributes, BlowAttributes, CancelledAttributes, MonsterAttributes,
+    MovedAttributes, NewAttack, NewItems, NewMonster, NewMovement, NewPresence, NewSkill,
+    NewStatus, UsedAttributes,
 };
 use super::handle;
 use crate::extract::Body;
 use crate::modules;
 use crate::reply::{self, Refusal};
-use crate::worlds::attributes::Attributes;
-use crate::worlds::document::{self, Many, One, Resource, TeardownAttributes};
+use crate::worlds::attributes::{Attributes, Items};
+use crate::worlds::document::{self, Bulk, Many, One, Resource, TeardownAttributes};
 use crate::worlds::paging::Paging;
 use crate::worlds::{At, FieldPath, Id, Of, PageQuery, TenantHeaders};
 
@@ -252,6 +253,101 @@ pub(crate) async fn spawn(
     let monster = handle(&app)?.spawn(&tenant, field, &spawn).await?;
     let (place, id) = (format!("/api/{KIND}"), monster.unique_id);
     Ok(document::created(&place, KIND, id, MonsterAttributes::of(&monster)))
+}
+
+/// Spawns many monsters of a field in one call. Each item is as the body of a spawn, and has its own answer.
+#[utoipa::path(post, path = "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/monsters/bulk",
+    tag = "monsters", params(FieldPath, TenantHeaders), request_body(content = NewItems),
+    responses((status = 200, body = Bulk<MonsterAttributes>), (status = 400)))]
+pub(crate) async fn spawn_many(
+    State(app): State<modules::State>,
+    Of(tenant): Of,
+    At(field): At,
+    Items(items): Items,
+) -> Result<Response, Refusal> {
+    let read = |item: Result<Attributes, Refusal>| attributes::new(&item?.of(KIND)?);
+    let bulk = Given::read(items, read);
+    let born = handle(&app)?.spawn_many(&tenant, field, &bulk.good).await?;
+    Ok(bulk.answer(born, |monster| resource(&monster)))
+}
+
+/// Moves many monsters in one call. Each item has the `id` of a monster and the attributes of a movement, and its own
+/// answer; moves of one monster take effect in their order.
+#[utoipa::path(post, path = "/api/monsters/bulk/movement", tag = "monsters", params(TenantHeaders),
+    request_body(content = NewItems),
+    responses((status = 200, body = Bulk<MovedAttributes>), (status = 400)))]
+pub(crate) async fn move_many(
+    State(app): State<modules::State>,
+    Of(tenant): Of,
+    Items(items): Items,
+) -> Result<Response, Refusal> {
+    let read = |item: Result<Attributes, Refusal>| {
+        let item = item?.of("movement")?;
+        Ok((item.id()?, attributes::movement(&item)?))
+    };
+    let bulk = Given::read(items, read);
+    let moved = handle(&app)?.move_all(&tenant, &bulk.good).await?;
+    Ok(bulk.answer(moved, |monster| {
+        let (kind, id) = ("movement", monster.unique_id.to_string());
+        Resource { kind, id, attributes: MovedAttributes::from(&monster) }
+    }))
+}
+
+/// Reads many monsters in one call. Each item is `{"id": …}` and has its own answer.
+#[utoipa::path(post, path = "/api/monsters/bulk/read", tag = "monsters", params(TenantHeaders),
+    request_body(content = NewItems),
+    responses((status = 200, body = Bulk<MonsterAttributes>), (status = 400)))]
+pub(crate) async fn read_many(
+    State(app): State<modules::State>,
+    Of(tenant): Of,
+    Items(items): Items,
+) -> Result<Response, Refusal> {
+    let bulk = Given::read(items, |item| item?.of(KIND)?.id());
+    let read = handle(&app)?.get_all(&tenant, &bulk.good).await?;
+    Ok(bulk.answer(read, |monster| resource(&monster)))
+}
+
+/// The items of a call about many: those that can be asked for, and what is wrong with each of the others.
+struct Given<T> {
+    good: Vec<T>,
+    /// For each item, what is wrong with it.
+    wrong: Vec<Option<Refusal>>,
+}
+
+impl<T> Given<T> {
+    fn read(
+        items: Vec<Result<Attributes, Refusal>>,
+        read: impl Fn(Result<Attributes, Refusal>) -> Result<T, Refusal>,
+    ) -> Self {
+        let mut given = Given { good: Vec::with_capacity(items.len()), wrong: Vec::new() };
+        for item in items {
+            given.wrong.push(match read(item) {
+                Ok(good) => {
+                    given.good.push(good);
+                    None
+                }
+                Err(wrong) => Some(wrong),
+            });
+        }
+        given
+    }
+
+    /// Puts the answers to the good ones in their places.
+    fn answer<A: Serialize>(
+        self,
+        answers: Vec<Result<Monster, MonsterError>>,
+        show: impl Fn(Monster) -> Resource<A>,
+    ) -> Response {
+        let mut answers = answers.into_iter();
+        let each = self.wrong.into_iter().map(|wrong| match wrong {
+            Some(wrong) => Err(wrong),
+            None => match answers.next() {
+                Some(answer) => answer.map(&show).map_err(Refusal::from),
+                None => Err(reply::INTERNAL.into()),
+            },
+        });
+        document::bulk(each.collect())
+    }
 }
 
 /// Takes away every monster of a field.

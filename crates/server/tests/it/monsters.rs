@@ -261,6 +261,64 @@ testkit::on_every_store!(a_garbage_counter_and_a_broken_monster_are_named_by_the
     assert_eq!((status, &told["errors"][0]["meta"]["key"]), (500, &json!(map)), "{told}");
 });
 
+testkit::on_every_store!(many_are_spawned_moved_and_read_in_one_call, |store| {
+    let running = start(store, &[("demo", "off")]).await;
+    let bulk = async |path: &str, items: Value| {
+        send(ask(&running, Method::POST, path).json(&json!({ "data": items }))).await
+    };
+    let at =
+        |monster: u32, x: i32| json!({ "attributes": { "monsterId": monster, "x": x, "y": 0 } });
+    let items = json!([at(9_300_018, 1), at(404, 2), at(9_300_018, 40_000), 7, at(9_300_018, 5)]);
+    let (status, told) = bulk(&format!("{FIELD}/monsters/bulk"), items).await;
+    assert_eq!((status, &told["meta"]), (200, &json!({ "done": 2, "refused": 3 })), "{told}");
+    let data = told["data"].as_array().unwrap();
+    let error =
+        |at: usize| (&data[at]["errors"][0]["code"], &data[at]["errors"][0]["source"]["pointer"]);
+    assert_eq!(error(1), (&json!("UNKNOWN_TEMPLATE"), &json!("/data/1/attributes/monsterId")));
+    assert_eq!(error(2), (&json!("BAD_FIELD"), &json!("/data/2/attributes/x")));
+    assert_eq!(error(3), (&json!("BAD_FIELD"), &json!("/data/3/attributes")));
+    let ids = [0, 4].map(|at: usize| data[at]["data"]["id"].as_str().unwrap().to_owned());
+    assert_eq!(data[4]["data"]["attributes"]["x"], 5);
+    // Moves: each has its own answer, a life is looked at, and one of two on one monster comes after the other.
+    let to = |id: &str, x: i32, life: u32| {
+        json!({ "id": id, "type": "movement",
+            "attributes": { "x": x, "y": 1, "stance": 2, "life": life } })
+    };
+    let items = json!([to(&ids[0], 11, 1), to("7", 1, 1), to(&ids[1], 1, 9), to(&ids[0], 12, 1), {"attributes": {}}]);
+    let (status, told) = bulk("/api/monsters/bulk/movement", items).await;
+    let data = told["data"].as_array().unwrap();
+    assert_eq!((status, data.len(), &told["meta"]["refused"]), (200, 5, &json!(3)), "{told}");
+    assert_eq!(
+        data[3]["data"],
+        json!({ "type": "movement", "id": ids[0],
+            "attributes": { "x": 12, "y": 1, "fh": 0, "stance": 2, "life": 1 } })
+    );
+    assert_eq!(
+        (&data[1]["errors"][0]["status"], &data[2]["errors"][0]["status"]),
+        (&json!("404"), &json!("404"))
+    );
+    assert_eq!(data[4]["errors"][0]["source"]["pointer"], "/data/4/id");
+    let (status, told) =
+        bulk("/api/monsters/bulk/read", json!([{ "id": ids[1] }, { "id": 3 }, { "id": ids[0] }]))
+            .await;
+    let data = told["data"].as_array().unwrap();
+    let x = |at: usize| &data[at]["data"]["attributes"]["x"];
+    assert_eq!((status, x(0), x(2)), (200, &json!(5), &json!(12)), "{told}");
+    assert_eq!(data[1]["errors"][0]["code"], "MONSTER_NOT_FOUND");
+    // A body that is no list, or a list that is too long, is refused as a whole.
+    let many = json!(vec![json!({ "id": 1 }); 1_001]);
+    for (items, path) in
+        [(json!({}), "bulk/read"), (many, "bulk/read"), (json!(null), "bulk/movement")]
+    {
+        let (status, told) = bulk(&format!("/api/monsters/{path}"), items).await;
+        assert_eq!(
+            (status, &told["errors"][0]["source"]["pointer"]),
+            (400, &json!("/data")),
+            "{told}"
+        );
+    }
+});
+
 testkit::on_every_store!(tenants_see_only_their_own, |store| {
     let running = start(store, &[("demo", "off")]).await;
     let id = spawn(&running, 9_300_018, 0).await;
