@@ -4,13 +4,12 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { contrastFaults, nameFaults } from './faults.mjs';
-import { launch, Server, shot, sideways, until, webFile } from './kit.mjs';
-
-const { path } = await import(webFile('party/qr.js'));
+import { launch, Server, shot, sideways, until } from './kit.mjs';
+import * as kit from './partykit.mjs';
+import { choose, createRoom, keyOf, seat, stateOf, tile, title, titled, vote } from './partykit.mjs';
 
 const NAMES = ['Camille', 'Nico', 'Comet', 'Pixel', 'Marble', 'Biscuit', 'Olive', 'Lemon'];
 const TV = { width: 1920, height: 1080 };
-const PHONE = { width: 390, height: 844 };
 
 let browser;
 before(async () => {
@@ -18,67 +17,7 @@ before(async () => {
 });
 after(() => browser?.close());
 
-/** A device: a context with one page that writes down what it must not do. `line` can be cut and given back. */
-async function device(
-  server,
-  at,
-  { size = PHONE, scheme = 'dark', lang = 'en-GB', motion = 'reduce', held = false } = {},
-) {
-  const context = await browser.newContext({
-    viewport: size,
-    colorScheme: scheme,
-    locale: lang,
-    reducedMotion: motion,
-  });
-  const page = await context.newPage();
-  const wrong = [];
-  // Reels open in tabs of their own; nobody looks at them here.
-  context.on('page', (p) => p !== page && p.close().catch(() => null));
-  page.on('console', (m) => {
-    if (['error', 'warning'].includes(m.type()) && !/WebSocket|ERR_CONNECTION_REFUSED|ERR_INTERNET/.test(m.text()))
-      wrong.push(`${m.type()}: ${m.text()}`);
-  });
-  page.on('pageerror', (e) => wrong.push(e.stack || e.message));
-  await page.addInitScript(() => {
-    window.wkViolations = [];
-    document.addEventListener('securitypolicyviolation', (e) =>
-      window.wkViolations.push(`${e.violatedDirective} ${e.blockedURI}`),
-    );
-  });
-  const line = { down: false, open: null };
-  if (held)
-    await page.routeWebSocket(/\/ws\/rooms$/, (ws) => {
-      if (line.down) {
-        ws.close({ code: 1001 });
-        return;
-      }
-      ws.connectToServer();
-      line.open = ws;
-    });
-  await page.goto(server.url + at);
-  await page.waitForSelector('h1:not(:empty)');
-  page.line = {
-    cut: async () => {
-      line.down = true;
-      await line.open.close({ code: 1001 });
-    },
-    back: () => {
-      line.down = false;
-    },
-  };
-  page.done = async () => {
-    const list = [...wrong, ...(await page.evaluate(() => window.wkViolations))];
-    await context.close();
-    return list;
-  };
-  return page;
-}
-
-const title = (page) => page.locator('h1').innerText();
-const titled = (page, words) =>
-  until(`"${words}" on ${page.url()}`, async () => (await title(page)).match(words)).catch(async (e) => {
-    throw new Error(`${e.message}; it says: ${(await page.locator('body').innerText()).slice(0, 300)}`);
-  });
+const device = (...how) => kit.device(browser, ...how);
 
 /** What must hold on any screen. */
 async function sound(page, name) {
@@ -96,49 +35,6 @@ async function sound(page, name) {
   assert.deepEqual(small, [], `${name}: targets`);
 }
 
-/** What guests are told leads them to the game, typed or scanned; the bare host would be the operators' login. */
-async function invites(master, code) {
-  const { host, origin } = new URL(master.url());
-  assert.equal(await master.locator('.scan b').innerText(), `${host}/play`);
-  assert.equal(await master.locator('.qr path').getAttribute('d'), path(`${origin}/r/${code}`).d);
-  for (const at of ['/play', `/r/${code}`]) assert.match(await (await fetch(origin + at)).text(), /\/party\/play\.js/);
-}
-
-/** Types the game into the setup of the big screen and creates the room; gives its code. */
-async function createRoom(master, lines) {
-  await master.locator('.btn', { hasText: 'New game' }).click();
-  await master.locator('textarea').fill(lines.join('\n'));
-  await master.locator('.btn', { hasText: 'Add these lines' }).click();
-  await master.locator('.peoplelist').waitFor();
-  return async (rounds) => {
-    const now = () => master.locator('.stepper .count').innerText().then(Number);
-    for (let n = await now(); n !== rounds; n = await now())
-      await master
-        .locator('.stepper .btn')
-        .nth(n < rounds ? 1 : 0)
-        .click();
-    await master.locator('.btn.primary', { hasText: 'Create room' }).click();
-    await master.waitForURL(/\/party\/[A-Z2-9]{8}$/);
-    await master.locator('.bigcode').waitFor();
-    const code = master.url().slice(-8);
-    await invites(master, code);
-    return code;
-  };
-}
-
-const seat = (page, name) => page.locator('.seats .seat', { hasText: name });
-const tile = (page, name) => page.locator('.grid .tile', { hasText: name });
-
-async function choose(page, names) {
-  await page.locator('.grid .tile').first().waitFor();
-  for (const name of names) await tile(page, name).click();
-}
-async function vote(page, names) {
-  await choose(page, names);
-  await page.locator('.foot .btn.primary').click();
-  const more = page.locator('dialog[open] .btn.primary');
-  if (await page.locator('dialog[open]').count()) await more.click();
-}
 /** A room of Camille and Nico with a reel of each, made over HTTP. */
 async function twoPlayers(server) {
   const senders = ['Camille', 'Nico'].map((name, i) => ({
@@ -160,14 +56,6 @@ async function twoPlayers(server) {
   assert.equal(made.status, 201);
   return made.json();
 }
-/** The state as a page sees it, from the server. */
-const stateOf = (server, code, key) =>
-  fetch(`${server.url}/api/rooms/${code}/state`, { headers: key ? { authorization: `Bearer ${key}` } : {} }).then((r) =>
-    r.json(),
-  );
-const keyOf = (master, code) =>
-  master.evaluate((c) => JSON.parse(localStorage.getItem('wk.party.masters'))[c].key, code);
-
 test('a whole game: eight phones, a reload, a lost connection, a forced close, the podium', {
   timeout: 240000,
 }, async (t) => {

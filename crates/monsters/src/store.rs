@@ -61,9 +61,9 @@ pub type Dice = Arc<dyn Fn(u32) -> u32 + Send + Sync>;
 pub struct Options {
     /// How keys are spelled.
     pub layout: Layout,
-    /// What monsters are like.
+    /// The templates.
     pub templates: Arc<Templates>,
-    /// What skills do.
+    /// The skills.
     pub skills: Arc<Skills>,
     /// Chance.
     pub dice: Dice,
@@ -94,7 +94,7 @@ pub struct Monsters {
     patience: Duration,
 }
 
-/// Where a monster goes.
+/// The new position of a monster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Move {
     /// To the right.
@@ -233,7 +233,7 @@ pub(crate) struct TenantKeys {
     pub(crate) next: Key,
     pub(crate) lives: Key,
     pub(crate) timers: TimerKeys,
-    /// What stands before the id in the key of a monster, of a drop timer, and of a cooldown.
+    /// The prefix of the id in the key of a monster, of a drop timer, and of a cooldown.
     pub(crate) monsters: String,
     pub(crate) drop_timers: String,
     pub(crate) cooldowns: String,
@@ -277,7 +277,7 @@ impl TenantKeys {
         Ok(self.keys.puppets(self.tenant, world_id, channel_id, map_id, instance)?)
     }
 
-    /// Where the life of a monster is kept.
+    /// The field in which the life of a monster is counted.
     pub(crate) fn mark(&self, id: u32) -> Mark {
         Mark { hash: self.lives.as_bytes().to_vec(), field: id.to_string().into_bytes() }
     }

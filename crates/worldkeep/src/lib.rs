@@ -5,6 +5,7 @@ pub mod cli;
 pub mod client;
 pub mod config;
 pub mod exit;
+pub mod lan;
 pub mod logs;
 pub mod open;
 pub mod print;

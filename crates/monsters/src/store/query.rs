@@ -12,12 +12,12 @@ use crate::model::Monster;
 /// No list of one field is longer in one command: the reply would be.
 const PER_CALL: usize = 5_000;
 
-/// What is in a field.
+/// The content of a field.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Listed {
     /// By ascending id.
     pub monsters: Vec<Monster>,
-    /// Those whose text cannot be read: id and what is wrong.
+    /// Monsters whose text cannot be read: id and what is wrong.
     pub ruined: Vec<(u32, String)>,
 }
 
@@ -27,7 +27,7 @@ impl Monsters {
         Ok(self.fetch(tenant.id, id).await?.1)
     }
 
-    /// Its text and what it says. The life is read first: one that is over by then refuses what is meant for it,
+    /// The text and the monster in it. The life is read first: one that is over by then refuses what is meant for it,
     /// and never leads it to an heir.
     pub(crate) async fn fetch(&self, tenant: Uuid, id: u32) -> Result<(String, Monster)> {
         let (key, keys) = (self.keys.monster(tenant, id)?, self.of(tenant)?);

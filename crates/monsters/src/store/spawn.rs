@@ -18,10 +18,10 @@ const PARTS: usize = 9;
 /// Which of them is the drop timer.
 const DROP_TIMER: usize = 5;
 
-/// What is to come into a field.
+/// A monster that is to come into a field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spawn {
-    /// Its template.
+    /// The template.
     pub monster_id: u32,
     /// To the right.
     pub x: i16,
@@ -29,9 +29,9 @@ pub struct Spawn {
     pub y: i16,
     /// The foothold.
     pub fh: i16,
-    /// Its side.
+    /// The side.
     pub team: i8,
-    /// What spawns it, when that has a name.
+    /// The spawner, when it has a name.
     pub source_type: String,
     /// Which one of these.
     pub source_id: u32,
@@ -149,7 +149,7 @@ impl Monsters {
     }
 }
 
-/// What the script answered.
+/// The script's answer.
 enum Drawn {
     Full,
     Lost,
@@ -157,7 +157,7 @@ enum Drawn {
     Born(Vec<Born>),
 }
 
-/// What the store chose for a monster.
+/// The store's choices for a monster.
 struct Born {
     id: u32,
     control: u32,

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::reply::Refusal;
 use crate::worlds::attributes::{Attributes, refuse};
 
-/// What the API shows of a monster.
+/// A monster as the API shows it.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MonsterAttributes {
@@ -90,7 +90,7 @@ impl MonsterAttributes {
     }
 }
 
-/// Where a monster went.
+/// The new position of a monster.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct MovedAttributes {
     x: i16,
@@ -108,7 +108,7 @@ impl From<&Monster> for MovedAttributes {
     }
 }
 
-/// What an attack did.
+/// The outcome of an attack.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct BlowAttributes {
     /// Hp left.
@@ -117,7 +117,7 @@ pub(crate) struct BlowAttributes {
     killed: bool,
     /// Each hit that was taken.
     lines: Vec<LineAttributes>,
-    /// What came back to the attacker.
+    /// The damage that came back to the attacker.
     reflected: Option<ReflectedAttributes>,
     /// The life of the monster that took it.
     life: u64,
@@ -132,7 +132,7 @@ pub(crate) struct LineAttributes {
     actual: u32,
 }
 
-/// What came back to the attacker.
+/// The damage that came back to the attacker.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct ReflectedAttributes {
     damage: i32,
@@ -208,7 +208,7 @@ pub(crate) struct NewMonster {
     y: i16,
     fh: Option<i16>,
     team: Option<i8>,
-    /// What spawns it, for those who take them away together.
+    /// The spawner, for those who take its monsters away together.
     spawn_source_type: Option<String>,
     spawn_source_id: Option<u32>,
 }

@@ -18,7 +18,7 @@ pub(crate) struct Resource<A> {
     pub(crate) kind: &'static str,
     /// As text.
     pub(crate) id: String,
-    /// What there is to know of it.
+    /// The attributes.
     pub(crate) attributes: A,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Answered<A> {
     errors: Option<Value>,
 }
 
-/// What a call about many came to.
+/// The counts of a call about many.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct BulkMeta {
     /// Items that were done.

@@ -13,7 +13,8 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::door;
+use super::party::Guests;
+use super::{door, party};
 use crate::cli::{Global, Serve};
 use crate::config::plain;
 use crate::exit::Failure;
@@ -45,8 +46,20 @@ pub(super) fn flags(global: &Global, serve: Option<&Serve>) -> Vec<(Name, String
 }
 
 pub(super) fn run(global: &Global, flags_given: &Serve) -> Result<(), Failure> {
+    run_with(global, flags_given, None)
+}
+
+/// The same, with a party's listener at this address.
+pub(super) fn run_with(
+    global: &Global,
+    flags_given: &Serve,
+    party: Option<&str>,
+) -> Result<(), Failure> {
     let flags = flags(global, Some(flags_given));
     let mut settings = config::load(global.config.as_deref(), std::env::vars(), &flags)?;
+    if let Some(address) = party {
+        settings.set("rooms.party", address, Source::Flag("--address".into()))?;
+    }
     // A flag for the one store silences a setting for the other: the nearer wish wins.
     if global.data.is_some() && global.redis.is_none() {
         settings.set(names::redis, "", Source::Flag("--data".into()))?;
@@ -70,6 +83,7 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     } else {
         Some(listen(settings.server.http.as_deref()).await?)
     };
+    let guests = party::open(&settings).await?.filter(|_| listener.is_some());
     let data = settings.server.data.as_deref().map(Into::into);
     let opened = open::store(settings.server.redis.as_deref(), data, open::Absent::Make).await?;
     let store = opened.store;
@@ -92,8 +106,10 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     status.warnings.extend(exposed(global, &settings, &status));
     // Only what really listens is announced: everything that can be refused was refused before.
     let announce = |listener: Option<&TcpListener>| {
-        if !global.quiet {
-            announce(listener, door.as_ref(), &status);
+        if let Some(guests) = guests.as_ref().filter(|_| global.json) {
+            guests.tell_programs(&listener.map(dashboard).unwrap_or_default());
+        } else if !global.quiet {
+            announce(listener, door.as_ref(), guests.as_ref(), &status);
         }
         notify("READY=1");
     };
@@ -105,9 +121,12 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     };
     check_exposure(&settings, &listener, &*store).await?;
     let app = prepare(settings, store).await?;
+    if let Some(guests) = &guests {
+        let _ = app.party_url.set(guests.url.clone());
+    }
     announce(Some(&listener));
     tracing::info!("started");
-    run_server(&app, listener, stop).await
+    run_server(&app, listener, guests.map(|guests| guests.listener), stop).await
 }
 
 /// Secrets that others on this machine can read, each with the command that ends it.
@@ -160,9 +179,10 @@ async fn prepare(settings: Settings, store: Arc<dyn Store>) -> Result<Arc<App>, 
 async fn run_server(
     app: &Arc<App>,
     listener: TcpListener,
+    party: Option<TcpListener>,
     stop: CancellationToken,
 ) -> Result<(), Failure> {
-    server::serve(Arc::clone(app), listener, stop)
+    server::serve_with_party(Arc::clone(app), listener, party, stop)
         .await
         .map_err(|error| Failure::failed(format!("stopped listening: {}", plain(&error))))?;
     for module in &app.modules {
@@ -234,7 +254,12 @@ async fn check_exposure(
 }
 
 /// Prints the store's facts, its warnings, and the addresses to use.
-fn announce(listener: Option<&TcpListener>, door: Option<&link::RespListener>, status: &Status) {
+fn announce(
+    listener: Option<&TcpListener>,
+    door: Option<&link::RespListener>,
+    guests: Option<&Guests>,
+    status: &Status,
+) {
     let kind = match status.kind {
         Kind::Embedded => "embedded engine",
         Kind::Standalone => "standalone",
@@ -251,20 +276,28 @@ fn announce(listener: Option<&TcpListener>, door: Option<&link::RespListener>, s
     if let Some(door) = door {
         print::line(format!("RESP       redis://{}", door.addr()));
     }
-    if let Some(address) = listener.and_then(|listener| listener.local_addr().ok()) {
-        let shown = match address.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => {
-                SocketAddr::from(([127, 0, 0, 1], address.port()))
-            }
-            IpAddr::V6(ip) if ip.is_unspecified() => {
-                SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, address.port()))
-            }
-            _ => address,
-        };
-        print::line(format!("Dashboard  http://{shown}/"));
-        print::line(format!("API        http://{shown}/api  (described at http://{shown}/docs/)"));
+    if let Some(listener) = listener {
+        let own = dashboard(listener);
+        print::line(format!("Dashboard  {own}/"));
+        print::line(format!("API        {own}/api  (described at {own}/docs/)"));
+        for line in guests.iter().flat_map(|guests| guests.lines(&own)) {
+            print::line(line);
+        }
     }
     print::line("Stop       Ctrl-C, or SIGTERM; a second one stops at once");
+}
+
+/// The address to open on this machine.
+fn dashboard(listener: &TcpListener) -> String {
+    let address = listener.local_addr().unwrap_or_else(|_| SocketAddr::from(([127, 0, 0, 1], 0)));
+    let shown = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::from(([127, 0, 0, 1], address.port())),
+        IpAddr::V6(ip) if ip.is_unspecified() => {
+            SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, address.port()))
+        }
+        _ => address,
+    };
+    format!("http://{shown}")
 }
 
 /// Tells systemd, when it asked to be told (`Type=notify`): one datagram to the socket it names.
