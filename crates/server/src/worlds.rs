@@ -20,8 +20,10 @@ use field::{Bad, CatalogueError, Field, Tenant};
 use kernel::{Fault, Refuses};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::app::App;
+use crate::modules::Streams;
 use crate::reply::{self, Refusal};
 use crate::settings::{settings, words};
 
@@ -240,4 +242,21 @@ pub(crate) struct PageQuery {
     /// 1 to 250, which is the default.
     #[param(rename = "page[size]", value_type = Option<u32>)]
     size: Option<u32>,
+}
+
+/// Tenants that a search by id looks at.
+pub(crate) const TENANTS_SEARCHED: usize = 50;
+
+/// The tenants of a module.
+pub(crate) async fn tenants(app: &App, streams: Streams) -> Result<Vec<Uuid>, Fault> {
+    let all = streams.list(app.store(), &app.settings, app.keyspace.layout).await?;
+    Ok(all.into_iter().filter_map(|(tenant, _)| tenant?.parse().ok()).collect())
+}
+
+/// The page of the dashboard that shows a field.
+pub(crate) fn page_of(tenant: Uuid, field: &Field) -> String {
+    let Field { world_id, channel_id, map_id, instance } = field;
+    format!(
+        "/world?tenant={tenant}&world={world_id}&channel={channel_id}&map={map_id}&instance={instance}"
+    )
 }
