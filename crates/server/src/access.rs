@@ -116,6 +116,8 @@ pub const ACCESS: &[Access] = &[
     server("GET", "/metrics", Role::Reader),
     filtered("GET", "/api/overview", Role::Reader),
     server("GET", "/api/health", Role::Reader),
+    server("GET", "/api/history", Role::Reader),
+    server("GET", "/api/search", Role::Reader),
     filtered("GET", "/api/keys", Role::Reader),
     filtered("GET", "/api/keys/{*key}", Role::Reader),
     filtered("GET", "/api/events", Role::Reader),
