@@ -71,6 +71,7 @@ pub struct Access {
 
 impl Access {
     /// A part of the party game: guests on the local network may ask for it.
+    #[must_use]
     pub const fn at_party(self) -> Self {
         Access { at_party: true, ..self }
     }

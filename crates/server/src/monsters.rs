@@ -4,6 +4,7 @@
 mod attributes;
 mod commands;
 mod demo;
+mod moves;
 mod routes;
 pub(crate) mod settings;
 
@@ -13,8 +14,8 @@ use std::time::Duration;
 use field::Tenant;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use kernel::Fault;
 use kernel::check::Finding;
-use kernel::{Fault, RefusalDef};
 use monsters::keys::{TABLE, def};
 use monsters::{
     MonsterError, Monsters, Options, SHIPPED_SKILLS, SHIPPED_TEMPLATES, Skills, Templates, refusal,
@@ -28,7 +29,7 @@ use crate::access::{Access, Need, Role, Scope, row, server, tenant};
 use crate::app::App;
 use crate::modules::{Checking, Loop, Module, State, Streams};
 use crate::overview::{Counted, Tile};
-use crate::reply::{self, Refusal};
+use crate::reply::Refusal;
 use crate::said::Said;
 use crate::search::{Found, Hit};
 use crate::worlds;
@@ -53,6 +54,8 @@ const IN_FIELD: &str =
     "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/monsters";
 const IN_RECT: &str =
     "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/monsters/in-rect";
+const BULK_IN_FIELD: &str =
+    "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/monsters/bulk";
 const CHARACTERS: &str =
     "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/characters/{character}";
 
@@ -70,6 +73,9 @@ const ACCESS: &[Access] = &[
     tenant("POST", IN_FIELD, Role::Operator),
     tenant("DELETE", IN_FIELD, Role::Operator),
     tenant("GET", IN_RECT, Role::Reader),
+    tenant("POST", BULK_IN_FIELD, Role::Operator),
+    tenant("POST", "/api/monsters/bulk/movement", Role::Operator),
+    tenant("POST", "/api/monsters/bulk/read", Role::Reader),
     tenant("PUT", CHARACTERS, Role::Operator),
     tenant("DELETE", CHARACTERS, Role::Operator),
 ];
@@ -85,38 +91,25 @@ fn router() -> OpenApiRouter<State> {
         .routes(paths!(routes::teardown))
         .routes(paths!(routes::list, routes::spawn, routes::clear))
         .routes(paths!(routes::in_rect))
+        .routes(paths!(routes::spawn_many))
+        .routes(paths!(routes::move_many))
+        .routes(paths!(routes::read_many))
         .routes(paths!(routes::enter, routes::leave))
 }
 
 const LOOPS: &[Loop] = &[
     Loop { name: "monster timers", run: timers },
     Loop { name: "monster commands", run: commands::serve },
+    Loop { name: "monster moves", run: moves::run },
     Loop { name: "monster catalogue", run: catalogue },
     Loop { name: "monsters of the demo field", run: demo::run },
 ];
 
 impl From<MonsterError> for Refusal {
     fn from(error: MonsterError) -> Self {
-        let says = error.to_string();
-        let with = |def: RefusalDef| Refusal::new(def, says.clone());
         match error {
-            MonsterError::Fault(fault) => fault.into(),
-            MonsterError::NotFound => with(refusal::NO_MONSTER),
-            MonsterError::Dead => with(refusal::DEAD),
-            MonsterError::UnknownTemplate(_) => {
-                with(refusal::UNKNOWN_TEMPLATE).field("/data/attributes/monsterId")
-            }
-            MonsterError::Immune(_) => with(refusal::IMMUNE),
-            MonsterError::Skill(check) => {
-                with(refusal::SKILL_REFUSED).details(serde_json::json!({ "check": check.word() }))
-            }
-            MonsterError::ReflectStands => with(refusal::REFLECT_STANDS),
-            MonsterError::IdSpaceBusy => with(refusal::ID_SPACE_BUSY).retry_after(1),
-            MonsterError::Bad { field, .. } => {
-                Refusal::new(reply::BAD_FIELD, says).field(format!("/data/attributes/{field}"))
-            }
-            MonsterError::Contended => Refusal::new(reply::BUSY, says).retry_after(1),
-            _ => Refusal::new(reply::CONFLICT, says),
+            MonsterError::Fault(fault) => worlds::of_fault(fault),
+            refused => worlds::refused(&refused),
         }
     }
 }

@@ -82,9 +82,9 @@ const LOOPS: &[Loop] = &[
 impl From<ReactorError> for Refusal {
     fn from(error: ReactorError) -> Self {
         match &error {
-            ReactorError::Fault(fault) => fault.clone().into(),
+            ReactorError::Fault(fault) => worlds::of_fault(fault.clone()),
             ReactorError::Answered => Refusal::new(reply::CONFLICT, error.to_string()),
-            _ => Refusal::of(&error),
+            _ => worlds::refused(&error),
         }
     }
 }

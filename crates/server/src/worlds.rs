@@ -17,7 +17,8 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use field::{Bad, CatalogueError, Field, Tenant};
-use kernel::Fault;
+use kernel::{Fault, Refuses};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -81,6 +82,26 @@ pub(crate) async fn keep_fresh(
             _ => {}
         }
     }
+}
+
+/// A fault as the worlds' routes answer it: a stored value that cannot be used is named by its key.
+pub(crate) fn of_fault(fault: Fault) -> Refusal {
+    match fault.naming_key() {
+        Fault::Corrupt { key, detail } => {
+            let says = format!("{key} {detail}; `worldkeep check` shows it");
+            let mut refusal = Refusal::from(Fault::Corrupt { key: key.clone(), detail });
+            refusal.message = says;
+            refusal.details(json!({ "outcome": "not_done", "key": key }))
+        }
+        fault => fault.into(),
+    }
+}
+
+/// The refusal of a module, as the worlds' routes answer it: its field is an attribute.
+pub(crate) fn refused(error: &impl Refuses) -> Refusal {
+    let mut refusal = Refusal::of(error);
+    refusal.field = refusal.field.map(|name| attributes::pointer(&name));
+    refusal
 }
 
 impl From<Bad> for Refusal {

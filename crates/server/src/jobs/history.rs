@@ -336,6 +336,7 @@ mod tests {
             kind: kind.into(),
             id: id.into(),
             body: RawValue::from_string(body.into()).unwrap(),
+            place: kernel::events::KnownPlace::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use jobs::Jobs;
-use kernel::events::{Envelope, Seq};
+use kernel::events::{Envelope, KnownPlace, Seq};
 use kernel::{Deadline, Fault, Message, Topic};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -318,6 +318,7 @@ fn news(app: &App, queues: &Queues, channel: String, payload: &[u8]) -> Option<N
         kind: "progress".into(),
         id: id.to_owned(),
         body: RawValue::from_string(body.to_string()).ok()?,
+        place: KnownPlace::default(),
     };
     Some(News::passing(channel, event))
 }
