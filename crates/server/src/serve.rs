@@ -21,18 +21,35 @@ use crate::caller::Peer;
 use crate::limits::{self, Counts};
 use crate::presence;
 use crate::socket::PeerStream;
+use crate::tls::Identity;
 
 /// 16 KiB of head and 64 headers, as `quality.md` asks.
 const HEAD_BYTES: usize = 16 * 1024;
 const HEADERS: usize = 64;
 
+/// A bound address, and the certificate to show there.
+#[derive(Debug)]
+pub struct Listener {
+    /// Where clients come in.
+    pub tcp: TcpListener,
+    /// Without one, plain HTTP.
+    pub tls: Option<Arc<Identity>>,
+}
+
+impl From<TcpListener> for Listener {
+    fn from(tcp: TcpListener) -> Self {
+        Listener { tcp, tls: None }
+    }
+}
+
 /// Runs until `stop` is cancelled, then drains. The listener is bound by the caller, so that a port in use
 /// is its sentence.
 pub async fn serve(
     app: Arc<App>,
-    listener: TcpListener,
+    listener: impl Into<Listener>,
     stop: CancellationToken,
 ) -> io::Result<()> {
+    let Listener { tcp: listener, tls } = listener.into();
     let connections = TaskTracker::new();
     let by_address: Counts<IpAddr> = Counts::new(app.settings.limits.connections_per_address);
     let most = app.settings.limits.connections;
@@ -60,13 +77,13 @@ pub async fn serve(
         let full = most != 0 && connections.len() >= most;
         match by_address.take(limits::counted(remote.ip())) {
             Some(place) if !full => {
-                let (app, service) = (Arc::clone(&app), service.clone());
+                let (app, service, tls) = (Arc::clone(&app), service.clone(), tls.clone());
                 connections.spawn(async move {
-                    connection(&app, service, stream, remote).await;
+                    connection(&app, service, (stream, remote), tls).await;
                     drop(place);
                 });
             }
-            _ => refuse(stream),
+            _ => refuse(stream, tls.is_some()),
         }
     }
     drop(listener);
@@ -116,19 +133,36 @@ fn start_loops(app: &Arc<App>) -> Vec<tokio::task::JoinHandle<()>> {
     vec![tokio::spawn(count)]
 }
 
-async fn connection(app: &App, service: axum::Router, stream: TcpStream, remote: SocketAddr) {
+async fn connection(
+    app: &App,
+    service: axum::Router,
+    (stream, remote): (TcpStream, SocketAddr),
+    tls: Option<Arc<Identity>>,
+) {
     let _ = stream.set_nodelay(true);
     let local_loopback = stream.local_addr().is_ok_and(|at| at.ip().to_canonical().is_loopback());
-    let peer = Peer { remote, local_loopback };
+    let peer = Peer { remote, local_loopback, tls: tls.is_some() };
     let service = service.map_request(move |request: hyper::Request<hyper::body::Incoming>| {
         let mut request = request.map(axum::body::Body::new);
         request.extensions_mut().insert(peer);
         request
     });
-    let stream = PeerStream::new(stream, Duration::from_millis(app.settings.limits.write_stall_ms));
+    let stall = Duration::from_millis(app.settings.limits.write_stall_ms);
+    let head = Duration::from_millis(app.settings.limits.header_read_ms);
+    let stream = match tls {
+        None => PeerStream::new(stream, stall),
+        Some(identity) => {
+            let handshake = PeerStream::tls(stream, stall, identity.config());
+            match tokio::time::timeout(head, handshake).await {
+                Ok(Ok(stream)) => stream,
+                Ok(Err(error)) => return tracing::debug!(%error, "no handshake"),
+                Err(_) => return tracing::debug!("no handshake in time"),
+            }
+        }
+    };
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(Duration::from_millis(app.settings.limits.header_read_ms))
+        .header_read_timeout(head)
         .max_headers(HEADERS)
         .max_header_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
@@ -149,9 +183,12 @@ fn log_end(ended: Result<(), hyper::Error>) {
     }
 }
 
-/// Says why in the shortest way; somebody over the cap gets no more of our time.
-fn refuse(mut stream: TcpStream) {
+/// Says why in the shortest way; somebody over the cap gets no more of our time, and no handshake.
+fn refuse(mut stream: TcpStream, tls: bool) {
     metrics::counter!("worldkeep_connections_refused_total").increment(1);
+    if tls {
+        return;
+    }
     tokio::spawn(async move {
         const ANSWER: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 5\r\n\
             content-length: 0\r\nconnection: close\r\n\r\n";

@@ -3,6 +3,7 @@
 //! shows the wire, [`Faulty`] fails on demand, [`Proxy`] spoils a network, [`wait_until`] waits and says for what,
 //! `picture` holds who may use whom, `unused` that nothing is declared without need.
 
+mod certificates;
 mod cluster;
 mod faulty;
 pub mod picture;
@@ -17,6 +18,7 @@ pub mod unused;
 mod wait;
 mod watchdog;
 
+pub use certificates::Certificates;
 pub use cluster::{Cluster, LentCluster};
 pub use faulty::{Faulty, How};
 pub use kernel::{FakeClock, Store};

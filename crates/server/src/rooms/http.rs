@@ -17,12 +17,12 @@ use super::gateway;
 use super::rates::too_fast;
 use crate::access::Role;
 use crate::app::App;
-use crate::caller::Caller;
+use crate::caller::{Caller, IsHttps};
 use crate::extract::{Query, pack_cursor, page_limit, unpack_cursor};
 use crate::reply::{self, Refusal};
 
 /// Where phones reach this server: as set, or as whoever asks reached it.
-pub(super) fn base_url(app: &App, headers: &HeaderMap) -> String {
+pub(super) fn base_url(app: &App, https: IsHttps, headers: &HeaderMap) -> String {
     if let Some(url) = app.settings.rooms.public_url.as_deref() {
         return url.trim_end_matches('/').to_owned();
     }
@@ -30,10 +30,7 @@ pub(super) fn base_url(app: &App, headers: &HeaderMap) -> String {
     let plain =
         |host: &&str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
     let host = host.filter(plain).map(str::to_owned);
-    let scheme = match headers.get("x-forwarded-proto").map(HeaderValue::as_bytes) {
-        Some(b"https") => "https",
-        _ => "http",
-    };
+    let scheme = if https.0 { "https" } else { "http" };
     let own = || app.settings.server.http.as_deref().unwrap_or("127.0.0.1:7070").to_owned();
     format!("{scheme}://{}", host.unwrap_or_else(own))
 }
@@ -147,6 +144,7 @@ pub(crate) async fn list(
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
     caller: Caller,
+    https: IsHttps,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
@@ -164,7 +162,7 @@ pub(crate) async fn create(
     }
     let mut created = gateway.rooms.create(&setup).await.map_err(failed)?;
     metrics::counter!("worldkeep_rooms_created_total").increment(1);
-    created.join_url = Some(format!("{}/r/{}", base_url(&app, &headers), created.code));
+    created.join_url = Some(format!("{}/r/{}", base_url(&app, https, &headers), created.code));
     Ok((StatusCode::CREATED, Json(created)).into_response())
 }
 
@@ -244,13 +242,14 @@ pub(crate) async fn state(
 pub(crate) async fn qr(
     State(app): State<Arc<App>>,
     caller: Caller,
+    https: IsHttps,
     headers: HeaderMap,
     Path(code): Path<String>,
 ) -> Result<Response, Refusal> {
     let code = code_of(&code)?;
     let gateway = gateway::of(&app);
     known(&app, &caller, gateway.rooms.show(&code)).await?;
-    let link = format!("{}/r/{code}", base_url(&app, &headers));
+    let link = format!("{}/r/{code}", base_url(&app, https, &headers));
     let svg = super::qr::svg(&link).ok_or_else(|| Refusal::from(reply::INTERNAL))?;
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("image/svg+xml")),

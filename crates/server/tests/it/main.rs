@@ -22,4 +22,5 @@ mod sessions;
 mod stalls;
 mod stopping;
 mod support;
+mod tls;
 mod wire;

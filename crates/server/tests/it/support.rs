@@ -54,6 +54,8 @@ pub(crate) async fn start_at(
     let addr = listener.local_addr().unwrap();
     let app = App::new(all, store, clock).unwrap();
     let stop = CancellationToken::new();
+    let tls = server::tls::Identity::http(&app.settings).unwrap();
+    let listener = server::Listener { tcp: listener, tls };
     let done = tokio::spawn(server::serve(Arc::clone(&app), listener, stop.clone()));
     let client = reqwest::Client::builder().timeout(Duration::from_secs(10)).build().unwrap();
     Running { app, addr, stop, done: Some(done), client }

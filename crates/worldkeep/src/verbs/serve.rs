@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use kernel::keyspace::Layout;
 use kernel::{Clock as _, Deadline, Kind, ServerClock, Status, Store, SystemClock};
-use server::App;
 use server::settings::{Name, Settings, Source, names};
+use server::tls::Identity;
+use server::{App, Listener};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -36,6 +37,14 @@ pub(super) fn flags(global: &Global, serve: Option<&Serve>) -> Vec<(Name, String
     if let Some(serve) = serve {
         add(names::http, serve.http.clone(), "--http");
         add(names::resp, serve.resp.clone(), "--resp");
+        let mut file = |name: Name, path: &Option<std::path::PathBuf>, flag: &'static str| {
+            add(name, path.as_ref().map(|path| path.display().to_string()), flag);
+        };
+        file(names::tls_cert, &serve.tls_cert, "--tls-cert");
+        file(names::tls_key, &serve.tls_key, "--tls-key");
+        file(names::resp_tls_cert, &serve.resp_tls_cert, "--resp-tls-cert");
+        file(names::resp_tls_key, &serve.resp_tls_key, "--resp-tls-key");
+        file(names::resp_tls_client_ca, &serve.resp_tls_client_ca, "--resp-tls-client-ca");
         add(names::modules, serve.modules.clone(), "--modules");
         add(names::demo, serve.demo.then(|| "on".into()), "--demo");
         add(names::demo, serve.no_demo.then(|| "off".into()), "--no-demo");
@@ -68,7 +77,8 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     let listener = if engine_alone(&settings) {
         None
     } else {
-        Some(listen(settings.server.http.as_deref()).await?)
+        let tls = Identity::http(&settings).map_err(Failure::usage)?;
+        Some(Listener { tcp: listen(settings.server.http.as_deref()).await?, tls })
     };
     let data = settings.server.data.as_deref().map(Into::into);
     let opened = open::store(settings.server.redis.as_deref(), data, open::Absent::Make).await?;
@@ -91,9 +101,13 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     let mut status = status;
     status.warnings.extend(exposed(global, &settings, &status));
     // Only what really listens is announced: everything that can be refused was refused before.
-    let announce = |listener: Option<&TcpListener>| {
+    let resp = door.as_ref().map(|door| {
+        let s = if settings.server.resp_tls_cert.is_some() { "s" } else { "" };
+        format!("redis{s}://{}", door.addr())
+    });
+    let announce = |listener: Option<&Listener>| {
         if !global.quiet {
-            announce(listener, door.as_ref(), &status);
+            announce(listener, resp.as_deref(), &status);
         }
         notify("READY=1");
     };
@@ -103,7 +117,7 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
         stop.cancelled().await;
         return Ok(());
     };
-    check_exposure(&settings, &listener, &*store).await?;
+    check_exposure(&settings, &listener.tcp, &*store).await?;
     let app = prepare(settings, store).await?;
     announce(Some(&listener));
     tracing::info!("started");
@@ -159,7 +173,7 @@ async fn prepare(settings: Settings, store: Arc<dyn Store>) -> Result<Arc<App>, 
 
 async fn run_server(
     app: &Arc<App>,
-    listener: TcpListener,
+    listener: Listener,
     stop: CancellationToken,
 ) -> Result<(), Failure> {
     server::serve(Arc::clone(app), listener, stop)
@@ -234,7 +248,7 @@ async fn check_exposure(
 }
 
 /// Prints the store's facts, its warnings, and the addresses to use.
-fn announce(listener: Option<&TcpListener>, door: Option<&link::RespListener>, status: &Status) {
+fn announce(listener: Option<&Listener>, resp: Option<&str>, status: &Status) {
     let kind = match status.kind {
         Kind::Embedded => "embedded engine",
         Kind::Standalone => "standalone",
@@ -248,10 +262,12 @@ fn announce(listener: Option<&TcpListener>, door: Option<&link::RespListener>, s
     for warning in &status.warnings {
         print::line(format!("Warning    {warning}"));
     }
-    if let Some(door) = door {
-        print::line(format!("RESP       redis://{}", door.addr()));
+    if let Some(resp) = resp {
+        print::line(format!("RESP       {resp}"));
     }
-    if let Some(address) = listener.and_then(|listener| listener.local_addr().ok()) {
+    let scheme =
+        if listener.is_some_and(|listener| listener.tls.is_some()) { "https" } else { "http" };
+    if let Some(address) = listener.and_then(|listener| listener.tcp.local_addr().ok()) {
         let shown = match address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => {
                 SocketAddr::from(([127, 0, 0, 1], address.port()))
@@ -261,8 +277,9 @@ fn announce(listener: Option<&TcpListener>, door: Option<&link::RespListener>, s
             }
             _ => address,
         };
-        print::line(format!("Dashboard  http://{shown}/"));
-        print::line(format!("API        http://{shown}/api  (described at http://{shown}/docs/)"));
+        print::line(format!("Dashboard  {scheme}://{shown}/"));
+        let base = format!("{scheme}://{shown}");
+        print::line(format!("API        {base}/api  (described at {base}/docs/)"));
     }
     print::line("Stop       Ctrl-C, or SIGTERM; a second one stops at once");
 }
