@@ -278,7 +278,7 @@ impl Restoring<'_> {
         let scratch = scratch.map_err(cannot)?;
         let made = scratch.path().join("data");
         let store = open::store(None, Some(made.clone()), open::Absent::Make).await?.store;
-        let counts = self.fill(&*store, &made.join("galaxy.db")).await?;
+        let counts = self.fill(&*store, Some(&made.join("galaxy.db"))).await?;
         drop(store);
         snapshot::sync_tree(&made).map_err(cannot)?;
         let kept = if occupied {
@@ -304,44 +304,36 @@ impl Restoring<'_> {
             ));
         }
         let place = server::database_place(&settings(self.global)?, &store.status());
-        let (file, kept) = match place {
-            DatabaseAddress::File(file) if has_database => {
-                let kept = self.clear_database(&file)?;
-                (file, kept)
-            }
-            // Written nowhere.
-            _ => (PathBuf::from("/dev/null"), None),
+        let DatabaseAddress::File(file) = place else {
+            let counts = self.fill(&*store, None).await?;
+            return Ok(json!({ "keys": counts.0, "over": counts.1, "database": false }));
         };
-        let counts = self.fill(&*store, &file).await?;
-        Ok(json!({ "keys": counts.0, "over": counts.1, "kept": kept }))
-    }
-
-    /// Puts an older database aside, with what SQLite keeps beside it.
-    fn clear_database(&self, file: &Path) -> Result<Option<PathBuf>, Failure> {
-        let cannot = |error: io::Error| failed("cannot put aside", file, &error);
-        fs::create_dir_all(parent(file)).map_err(cannot)?;
-        if !file.exists() {
-            return Ok(None);
-        }
-        if !self.flags.replace {
+        if has_database && file.exists() && !self.flags.replace {
             let file = file.display();
             return Err(Failure::conflict(format!(
                 "there is a database in {file}; add --replace to put it aside"
             )));
         }
-        let kept = aside(file);
-        for end in ["", "-wal", "-shm"] {
-            let with = |path: &Path| PathBuf::from(format!("{}{end}", path.display()));
-            match fs::rename(with(file), with(&kept)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(cannot(error)),
-                _ => {}
-            }
+        let cannot = |error: io::Error| failed("cannot write", &file, &error);
+        fs::create_dir_all(parent(&file)).map_err(cannot)?;
+        let made = file.with_extension("restoring");
+        let counts = self.fill(&*store, Some(&made)).await?;
+        let mut kept = None;
+        if has_database {
+            kept = put_database_aside(&file).map_err(cannot)?;
+            fs::rename(&made, &file).map_err(cannot)?;
         }
-        Ok(Some(kept))
+        Ok(json!({
+            "keys": counts.0, "over": counts.1, "database": has_database, "kept": kept,
+        }))
     }
 
     /// Writes all records; gives how many keys were written, and how many had ended.
-    async fn fill(&self, store: &dyn Store, database: &Path) -> Result<(u64, u64), Failure> {
+    async fn fill(
+        &self,
+        store: &dyn Store,
+        database: Option<&Path>,
+    ) -> Result<(u64, u64), Failure> {
         let file = &self.flags.file;
         let cannot = |error: io::Error| failed("cannot restore", file, &error);
         let mut reader = archive::open(file, self.key).map_err(cannot)?;
@@ -354,12 +346,14 @@ impl Restoring<'_> {
                 Record::Key(entry) if entry.is_over(clock.now_ms()) => over += 1,
                 Record::Key(entry) => batch.push(entry),
                 Record::Database(part) => {
-                    let cannot = |error: io::Error| failed("cannot write", database, &error);
-                    if out.is_none() {
-                        out = Some(File::create(database).map_err(cannot)?);
-                    }
-                    let Some(out) = &mut out else { continue };
-                    out.write_all(&part).map_err(cannot)?;
+                    let Some(path) = database else { continue };
+                    let cannot = |error: io::Error| failed("cannot write", path, &error);
+                    let file = match out.take() {
+                        Some(file) => file,
+                        None => File::create(path).map_err(cannot)?,
+                    };
+                    let file: &mut File = out.insert(file);
+                    file.write_all(&part).map_err(cannot)?;
                 }
                 Record::About(_) | Record::End { .. } => {}
             }
@@ -371,12 +365,28 @@ impl Restoring<'_> {
             }
             if end {
                 if let Some(out) = out {
-                    out.sync_all().map_err(|error| failed("cannot write", database, &error))?;
+                    out.sync_all().map_err(cannot)?;
                 }
                 return Ok((written, over));
             }
         }
     }
+}
+
+/// Puts an older database aside, with what SQLite keeps beside it.
+fn put_database_aside(file: &Path) -> io::Result<Option<PathBuf>> {
+    if !file.exists() {
+        return Ok(None);
+    }
+    let kept = aside(file);
+    for end in ["", "-wal", "-shm"] {
+        let with = |path: &Path| PathBuf::from(format!("{}{end}", path.display()));
+        match fs::rename(with(file), with(&kept)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(Some(kept))
 }
 
 /// A name beside a path that nothing has.
