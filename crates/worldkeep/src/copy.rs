@@ -13,6 +13,8 @@ use crate::exit::Failure;
 const BATCH: usize = 1000;
 /// Bytes of one round trip, about; a larger value goes alone.
 const BYTES: usize = 8 << 20;
+/// Values that are compared at once.
+const VALUES: usize = 256;
 /// How long one call may take.
 pub(crate) const WAIT: Duration = Duration::from_secs(30);
 
@@ -138,64 +140,91 @@ fn restore(entry: &Entry) -> Cmd {
     cmd
 }
 
-/// The entries that the store does not hold as they are. Values whose bytes differ are read and compared: two versions may
-/// write the same value in different ways.
+/// The places of those entries of `from` that the store does not hold as they are, under their new spelling. Values whose
+/// bytes differ are read and compared: two versions may write the same value in different ways.
 pub(crate) async fn differing(
     store: &dyn Store,
     from: &dyn Store,
     entries: &[Entry],
     spelled: &[Vec<u8>],
 ) -> Result<Vec<usize>, Fault> {
-    let found = fetch(store, spelled.to_vec()).await?;
-    let mut found = found.into_iter().peekable();
-    let mut wrong = Vec::new();
+    let mut found = fetch(store, spelled.to_vec()).await?.into_iter().peekable();
+    let (mut wrong, mut unsure) = (Vec::new(), Vec::new());
     for (at, (entry, key)) in entries.iter().zip(spelled).enumerate() {
-        let copy = found.next_if(|copy| copy.key == *key);
-        let equal = match copy {
-            None => false,
-            Some(copy) if copy.expires_at != entry.expires_at => false,
-            Some(copy) if copy.payload == entry.payload => true,
-            Some(_) => value(from, &entry.key).await? == value(store, key).await?,
-        };
-        if !equal {
-            wrong.push(at);
+        match found.next_if(|copy| copy.key == *key) {
+            Some(copy) if copy.expires_at == entry.expires_at => {
+                if copy.payload != entry.payload {
+                    unsure.push(at);
+                }
+            }
+            _ => wrong.push(at),
         }
     }
+    for chunk in unsure.chunks(VALUES) {
+        let ours: Vec<&[u8]> = chunk.iter().map(|at| &*entries[*at].key).collect();
+        let theirs: Vec<&[u8]> = chunk.iter().map(|at| &*spelled[*at]).collect();
+        let (ours, theirs) = tokio::join!(values(from, &ours), values(store, &theirs));
+        for ((at, ours), theirs) in chunk.iter().zip(ours?).zip(theirs?) {
+            if ours != theirs {
+                wrong.push(*at);
+            }
+        }
+    }
+    wrong.sort_unstable();
     Ok(wrong)
 }
 
-/// A value in a form that does not depend on how it is kept.
-async fn value(store: &dyn Store, key: &[u8]) -> Result<Vec<Value>, Fault> {
-    let ask = async |words: &[&str]| {
-        let mut cmd = redis::cmd(words[0]);
-        let at = if words[0] == "XINFO" { 2 } else { 1 };
-        words[1..at].iter().for_each(|word| {
-            cmd.arg(*word);
-        });
-        cmd.arg(key);
-        words[at..].iter().for_each(|word| {
-            cmd.arg(*word);
-        });
-        store.call(&cmd, Deadline::after(WAIT)).await
+/// Values in a form that does not depend on how they are kept, each with its type.
+async fn values(store: &dyn Store, keys: &[&[u8]]) -> Result<Vec<Vec<Value>>, Fault> {
+    let ask = |words: &[&str], key: &[u8]| {
+        let mut cmd = Cmd::new();
+        for word in words {
+            // `@` stands for the key.
+            match *word {
+                "@" => cmd.arg(key),
+                word => cmd.arg(word),
+            };
+        }
+        cmd
     };
-    let kind = ask(&["TYPE"]).await?;
-    let sorted = |value: Value, width: usize| {
-        let Value::Array(all) = value else { return vec![value] };
-        let mut rows: Vec<Vec<Value>> = all.chunks(width).map(<[Value]>::to_vec).collect();
-        rows.sort_by_cached_key(|row| format!("{row:?}"));
-        rows.concat()
+    let all = async |cmds: Vec<Cmd>| {
+        let answers = store.pipeline(&cmds, Deadline::after(WAIT)).await?;
+        answers.into_iter().collect::<Result<Vec<Value>, Fault>>()
     };
-    let kind_text = reply::text(&kind).unwrap_or_default();
-    let mut all = match kind_text {
-        "list" => vec![ask(&["LRANGE", "0", "-1"]).await?],
-        "set" => sorted(ask(&["SMEMBERS"]).await?, 1),
-        "hash" => sorted(ask(&["HGETALL"]).await?, 2),
-        "zset" => vec![ask(&["ZRANGE", "0", "-1", "WITHSCORES"]).await?],
-        "stream" => vec![ask(&["XRANGE", "-", "+"]).await?, ask(&["XINFO", "GROUPS"]).await?],
-        _ => vec![ask(&["GET"]).await?],
+    let kinds = all(keys.iter().map(|key| ask(&["TYPE", "@"], key)).collect()).await?;
+    let reads = kinds.iter().zip(keys).flat_map(|(kind, key)| {
+        let second = match reply::text(kind) {
+            Some("stream") => &["XINFO", "GROUPS", "@"][..],
+            _ => &["TYPE", "@"],
+        };
+        let first = match reply::text(kind) {
+            Some("list") => &["LRANGE", "@", "0", "-1"][..],
+            Some("set") => &["SMEMBERS", "@"],
+            Some("hash") => &["HGETALL", "@"],
+            Some("zset") => &["ZRANGE", "@", "0", "-1", "WITHSCORES"],
+            Some("stream") => &["XRANGE", "@", "-", "+"],
+            Some("string") => &["GET", "@"],
+            // Gone meanwhile.
+            _ => second,
+        };
+        [ask(first, key), ask(second, key)]
+    });
+    let found = all(reads.collect()).await?;
+    let pairs = kinds.iter().zip(found.chunks_exact(2));
+    Ok(pairs.map(|(kind, found)| ordered(reply::text(kind), found)).collect())
+}
+
+/// Members of sets and hashes come in any order.
+fn ordered(kind: Option<&str>, found: &[Value]) -> Vec<Value> {
+    let width = match kind {
+        Some("set") => 1,
+        Some("hash") => 2,
+        _ => return found.to_vec(),
     };
-    all.push(kind);
-    Ok(all)
+    let Some(all) = reply::list(&found[0]) else { return found.to_vec() };
+    let mut rows: Vec<&[Value]> = all.chunks(width).collect();
+    rows.sort_by_cached_key(|row| format!("{row:?}"));
+    [&rows.concat(), &found[1..]].concat()
 }
 
 /// A key as the layout spells it; keys that no table has, and those that are the same in both, stay.
