@@ -4,6 +4,7 @@ import 'playwright-core';
 declare global {
   interface Window {
     wkViolations: string[];
+    wkAway?: boolean;
     /** Requests that are under way. */
     asking: number;
     said: (text: string) => void;

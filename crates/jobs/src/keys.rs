@@ -95,7 +95,7 @@ kernel::keyspace! {
     own metrics_failed(ns: Namespace) = "{ns}:metrics:jobs:failed", Int, Life::None;
     /// Milliseconds spent in handlers, ever.
     own metrics_time(ns: Namespace) = "{ns}:metrics:processing:time", Int, Life::None;
-    /// The leading scheduler for display: id, host, pid, since when.
+    /// The leading scheduler for display: id, host, pid, since when, digest of its scripts.
     own scheduler_leader(ns: Namespace) = "{ns}:scheduler:leader", Json, Life::Secs(30);
     /// What happened to the namespace's jobs.
     own events(ns: Namespace) = "{ns}:events:stream", Stream, Life::None;
@@ -112,7 +112,7 @@ kernel::keyspace! {
     own wake(ns: Namespace) = "{ns}:x:wake", Channel, Life::None;
     /// Told to abort a running job: its id.
     own cancel(ns: Namespace) = "{ns}:x:cancel", Channel, Life::None;
-    /// Told to a worker: `quiet` or `stop`, a space, its id.
+    /// Told to a worker: `quiet`, `stop` or `ping` (asks for a sign of life), a space, its id.
     own control(ns: Namespace) = "{ns}:x:control", Channel, Life::None;
     /// What each worker was asked to do, for one that missed the message: field = worker, value `quiet` or `stop`.
     own asked(ns: Namespace) = "{ns}:x:asked", Hash, Life::None;
@@ -140,6 +140,13 @@ kernel::keyspace! {
         Life::Sometimes("none while the batch runs; it may expire after its end");
     /// Claims of a type in the last minute, where its jobs ask for a sliding limit: score = Unix ms.
     own slide(ns: Namespace, job_type: JobType) = "{ns}:x:slide:{jobType}", Zset, Life::Secs(60);
+    /// Definitions whose last firing failed for good, as an alarm: field = job id, value Unix ms.
+    own cron_failed(ns: Namespace) = "{ns}:x:cron_failed", Hash, Life::None,
+        index = Some(jobs(Held::Fields, Named::Any));
+    /// All jobs in the order of their dispatch, for lists: `at` is the time in Unix ms, `ids` has one per line.
+    own index(ns: Namespace) = "{ns}:x:index", Stream, Life::None;
+    /// How far the index was looked through for jobs that are gone: entry, Unix ms of the next look, jobs found alive.
+    own index_trim(ns: Namespace) = "{ns}:x:index:trim", String, Life::Secs(3600);
     /// Types paused until a time: score = Unix ms at which they resume.
     own paused_until(ns: Namespace) = "{ns}:x:paused_until", Zset, Life::None;
 }

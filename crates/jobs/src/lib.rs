@@ -16,7 +16,7 @@ mod store;
 pub mod worker;
 
 pub use error::{Error, refusal};
-pub use model::options::{Catchup, Options, STARVATION_GUARD};
+pub use model::options::{Catchup, CronFailed, Options, STARVATION_GUARD, bounds};
 pub use model::outcome::{Claimed, Claims, Done, Ending, Finished, Scan, Wrote};
 pub use model::{
     Backoff, BackoffKind, Extras, Failure, Job, JobResult, Malformed, Mode, NewJob, OnConflict,
@@ -34,7 +34,7 @@ pub use store::{
     dlq::{ErrorGroup, Pick},
     explain::{Explanation, Reason, WorkerVerdict},
     lease::Lease,
-    list::{ListQuery, Page},
+    list::{ListQuery, Order, Page},
     numbers::{Queue, Queues, Stats},
     produce::{DISPATCH_MAX, Dispatched},
     read::{JobView, LockView},

@@ -27,4 +27,4 @@ pub use worker::{Registration, Worker, WorkerFacts};
 
 pub(crate) use raw::{compact, quote};
 pub(crate) use validate::check_type;
-pub(crate) use worker::Memory;
+pub(crate) use worker::{Memory, process_name};

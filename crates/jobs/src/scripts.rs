@@ -1,15 +1,16 @@
 //! The scripts, one constant per Lua file, with the shared parts of `scripts/includes/`. Each takes `waiting` as its
 //! first key and has the names of the namespace's other keys from it, which share its slot; `lead` has its own keys.
 
+pub(crate) mod bundle;
 pub mod export;
 
 kernel::scripts! {
     parts: [
         "append_event", "check_types", "claim_behind_high", "claim_job", "claim_next",
-        "close_job", "count_end", "count_running", "dead_letter", "drop_progress", "end_job",
-        "fail_dependent", "failure_result", "finish_attempt", "finish_attempts", "hand_back",
-        "is_high", "is_same_process", "matches_target", "peek_job", "promote_parked",
-        "push_waiting", "rate_limit", "read_job", "read_state", "recover_job",
+        "close_job", "count_end", "count_running", "dead_firing", "dead_letter", "drop_progress", "end_job",
+        "fail_dependent", "failure_result", "finish_attempt", "finish_attempts", "hand_back", "index_jobs",
+        "is_high", "is_readable", "is_same_process", "matches_target", "peek_job", "promote_parked",
+        "push_waiting", "raise_alarm", "rate_limit", "read_job", "read_state", "recover_job",
         "release_dependents", "requeue_job", "resume_scan", "retry_job", "runs_after_failure",
         "see_type", "take_out", "take_unique_key", "type_body", "type_json", "wake_workers",
     ];
@@ -39,6 +40,7 @@ kernel::scripts! {
     pub(crate) REPAIR_STATUS = "repair_status";
     pub(crate) PRUNE_MARKS = "prune_marks";
     pub(crate) TRIM_DLQ = "trim_dlq";
+    pub(crate) TRIM_INDEX = "trim_index";
     pub(crate) LEAD = "lead";
 }
 

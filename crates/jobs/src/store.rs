@@ -10,8 +10,10 @@ pub(crate) mod definitions;
 pub(crate) mod dlq;
 pub(crate) mod explain;
 pub(crate) mod finish;
+pub(crate) mod index;
 pub(crate) mod lease;
 pub(crate) mod list;
+pub(crate) mod newest;
 pub(crate) mod numbers;
 pub(crate) mod produce;
 pub(crate) mod read;
@@ -19,6 +21,7 @@ pub(crate) mod recover;
 pub(crate) mod rotate;
 pub(crate) mod starvation;
 pub(crate) mod sweep;
+pub(crate) mod takeover;
 pub(crate) mod wait;
 pub(crate) mod wire;
 pub(crate) mod work;
@@ -31,7 +34,7 @@ use kernel::{
     Clock, Cmd, Deadline, Decision, Fault, Kind, Script, Store, Value, Writer, Written, reply,
 };
 
-use crate::error::Error;
+use crate::error::{Error, refusal};
 use crate::keys;
 use crate::keys::space::Space;
 use crate::model::options::Options;
@@ -80,7 +83,11 @@ impl Jobs {
         options: Options,
     ) -> Result<Jobs, Error> {
         let space = Space::new(namespace, layout).map_err(|bad| {
-            Error::invalid("invalid_namespace", "namespace", format!("namespace {}", bad.flaw))
+            Error::invalid(
+                refusal::INVALID_NAMESPACE,
+                "namespace",
+                format!("namespace {}", bad.flaw),
+            )
         })?;
         let nowhere = (store.status().kind == Kind::Cluster).then(|| space.lock(""));
         if nowhere.is_some() && !space.is_in_one_slot() {

@@ -3,7 +3,10 @@
 
 mod change;
 mod game;
+mod late;
 mod lobby;
+mod next;
+mod photos;
 mod room;
 mod vote;
 mod who;
@@ -28,11 +31,12 @@ use crate::setup::Sizes;
 use crate::step::RoomStep;
 use change::Look;
 
+pub use photos::{Photo, with_links};
 pub use room::{Closed, Created, Entered, Listed};
 pub use who::{LEASE_MS, MASTER, Presence};
 
-/// How long a command may take in all.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a command may take in all: whoever holds a phone hears within three seconds that the store is away.
+pub const PATIENCE: Duration = Duration::from_millis(2_500);
 
 /// All rooms of a store.
 #[derive(Clone)]
@@ -42,22 +46,22 @@ pub struct Rooms {
     clock: Arc<dyn Clock>,
     keys: Keys,
     sizes: Sizes,
-    /// Rung when a forced close was armed, so that it is not served late.
+    /// Rung when the close of a vote was armed, so that it is not served late.
     wake: Arc<Notify>,
 }
 
-/// Who sends a command.
+/// The sender of a command.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Caller<'a> {
     /// The device the socket is bound with.
     pub device: Option<&'a str>,
-    /// What it shows to be the Master.
+    /// The proof of being the Master.
     pub proof: Proof<'a>,
     /// When the room ends, as far as the socket knows: tells an expired room from one that never was.
     pub expires_at: Option<u64>,
 }
 
-/// What a caller shows to be the Master.
+/// The proof that a caller is the Master.
 #[derive(Debug, Clone, Copy, Default)]
 pub enum Proof<'a> {
     /// Nothing.
@@ -71,7 +75,7 @@ pub enum Proof<'a> {
     Operator,
 }
 
-/// What a command changed about the caller's seat.
+/// The change that a command made to the caller's seat.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Seat {
     /// Nothing.
@@ -88,7 +92,7 @@ pub enum Seat {
 pub struct Done {
     /// For the caller alone.
     pub replies: Vec<Reply>,
-    /// What became of its seat.
+    /// The change to the caller's seat.
     pub seat: Seat,
     /// Whether the caller showed the right key.
     pub proved: bool,
@@ -100,7 +104,7 @@ impl Done {
     }
 }
 
-/// What was decided.
+/// The decision.
 enum Decision<T = Done> {
     /// Nothing is to be written.
     Answer(T),
@@ -145,7 +149,7 @@ impl Rooms {
         self
     }
 
-    /// Rings `wake` when a forced close was armed.
+    /// Rings `wake` when the close of a vote was armed.
     #[must_use]
     pub fn waking(mut self, wake: Arc<Notify>) -> Self {
         self.wake = wake;
@@ -162,7 +166,7 @@ impl Rooms {
         Ok(self.keys.bus(code).map_err(bad_id)?)
     }
 
-    /// What to subscribe to for the buses of all rooms.
+    /// The topic of the buses of all rooms.
     pub fn bus_pattern(&self) -> String {
         kernel::keyspace::scan_glob(&crate::keys::def::bus, self.keys.layout(), &[])
             .expect("a pattern without values cannot be refused")
@@ -180,8 +184,8 @@ impl Rooms {
             let closed = self.close(code, caller).await?;
             return Ok(Done { proved: closed.proved, ..Done::default() });
         }
-        if let Command::ForceCloseVote { place, delay_ms } = command {
-            self.arm_ahead(code, place, *delay_ms).await?;
+        if let Some((place, delay_ms)) = self.will_close(code, caller, command).await? {
+            self.arm_ahead(code, place, delay_ms).await?;
         }
         let (wish, mut tries) = (command.clone(), 0);
         let rule = move |desk: &Desk<'_>| {
@@ -197,7 +201,7 @@ impl Rooms {
             }
         };
         let done = self.change(code, command.parts(), caller, rule).await?;
-        if matches!(command, Command::ForceCloseVote { .. }) {
+        if matches!(command, Command::ForceCloseVote { .. } | Command::ReelOpened(_)) {
             self.wake.notify_one();
         }
         Ok(done)
@@ -269,6 +273,8 @@ impl Desk<'_> {
             Command::ForceCloseVote { place, delay_ms } => self.force_close(place, *delay_ms),
             Command::EndItem(place) => self.end_item(place),
             Command::StartNextRound => self.next_round(),
+            Command::JoinLate { name } => self.join_late(name),
+            Command::SetRules { vote_ms, latecomers } => self.set_rules(*vote_ms, *latecomers),
             Command::CloseRoom => unreachable!("closing has a way of its own"),
         }
     }

@@ -4,8 +4,8 @@
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use std::time::Instant;
 
@@ -60,6 +60,8 @@ pub struct App {
     pub started_at: u64,
     /// Set at the stop: whether no other server shares the store any more.
     pub was_last: AtomicBool,
+    /// The address where guests of the party reach this server, when it has a listener for them.
+    pub party_url: OnceLock<String>,
     pub(crate) started: Instant,
     pub(crate) access: Table,
     paths: HashSet<String>,
@@ -91,9 +93,6 @@ impl App {
         if let Some(token) = &admin_token {
             check_admin_token(token)?;
         }
-        if modules.iter().any(|module| module.name == "jobs") {
-            crate::jobs::check_settings(&settings)?;
-        }
         let (_, api) = api_router(&modules).split_for_parts();
         let rows = || ACCESS.iter().chain(modules.iter().flat_map(|module| module.access));
         let access = Table::new(rows());
@@ -119,6 +118,7 @@ impl App {
             started_at: clock.now_ms(),
             clock,
             was_last: AtomicBool::new(false),
+            party_url: OnceLock::new(),
             started: Instant::now(),
             paths: rows().map(|row| row.path.to_owned()).collect(),
             access,
@@ -180,7 +180,7 @@ impl App {
         }
     }
 
-    /// What a module keeps as long as the server lives: handles, rings, counters. One per type, made at the
+    /// A value that a module keeps as long as the server lives: handles, rings, counters. One per type, made at the
     /// first use; `make` must be quick and must not ask for another.
     pub fn kept<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let mut kept = self.kept.lock();
@@ -260,7 +260,7 @@ pub fn router(app: &Arc<App>) -> Router {
         .with_state(Arc::clone(app));
     routed
         .fallback_service(pages)
-        .method_not_allowed_fallback(|| async { Refusal::from(reply::METHOD_NOT_ALLOWED) })
+        .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(app.settings.limits.body_bytes))
         .layer(from_fn_with_state(Arc::clone(app), caller::identify))
         .layer(from_fn_with_state(Arc::clone(app), time_limit))
@@ -268,6 +268,12 @@ pub fn router(app: &Arc<App>) -> Router {
         .layer(from_fn(reply::speak))
         .layer(from_fn(guard::outer))
         .with_state(Arc::clone(app))
+}
+
+/// Guests do not learn which paths there are.
+async fn wrong_method(request: Request) -> Refusal {
+    let is_guest = crate::party::is_guest(request.extensions());
+    Refusal::from(if is_guest { reply::NOT_FOUND } else { reply::METHOD_NOT_ALLOWED })
 }
 
 /// No request takes longer than the setting. A check walks the whole store instead.

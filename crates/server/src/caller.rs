@@ -1,4 +1,4 @@
-//! Who sends a request, and whether it may. The rules of "who may": a `wk_` token, a dashboard session with
+//! The caller of a request, and its rights. The rules of "who may": a `wk_` token, a dashboard session with
 //! its CSRF token, or a direct loopback request (`Host` a loopback name, `Origin` absent or ours, no
 //! forwarding header), which is admin. Any `Origin` that is not ours is refused whatever the credentials.
 
@@ -17,9 +17,9 @@ use crate::app::App;
 use crate::inside::Owner;
 use crate::reply::{self, Refusal};
 use crate::token_scopes::TokenScopes;
-use crate::{limits, scrapers, sessions, tokens};
+use crate::{limits, party, scrapers, sessions, tokens};
 
-/// Who a caller is.
+/// The identity of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Who {
     /// Nobody showed anything.
@@ -37,11 +37,11 @@ pub enum Who {
 /// A caller and what it may do. Handlers take it as an argument.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Who it is.
+    /// The identity.
     pub who: Who,
-    /// Its role; `None` for nobody.
+    /// The role; `None` for nobody.
     pub role: Option<Role>,
-    /// Where its token is good.
+    /// The reach of its token.
     pub scopes: TokenScopes,
     /// Whether it may see payloads and results.
     pub payloads: bool,
@@ -49,7 +49,7 @@ pub struct Caller {
     pub name: String,
     /// Unix milliseconds at which its token ends.
     pub expires_at: Option<u64>,
-    /// What a session's writes must repeat.
+    /// The text that a session's writes must repeat.
     pub(crate) csrf: Option<String>,
     /// Address it comes from, behind trusted proxies, as limits count it.
     pub address: IpAddr,
@@ -133,7 +133,7 @@ impl Caller {
         }
     }
 
-    /// What a ticket or a session of this caller points at; `None` for nobody.
+    /// The account that a ticket or a session of this caller points at; `None` for nobody.
     pub(crate) fn holder(&self) -> Option<String> {
         match &self.who {
             Who::Token(hash) | Who::Session(hash) => Some(hash.clone()),
@@ -146,7 +146,7 @@ impl Caller {
 /// A player of a game, by the token of their login. Left with the request where the access table asks for one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Player {
-    /// Who.
+    /// The caller.
     pub id: uuid::Uuid,
     /// Name for people.
     pub username: String,
@@ -196,6 +196,15 @@ pub(crate) async fn identify(
     }
     let path = parts.uri.path();
     let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
+    if peer.listener == Listener::Party {
+        let guest = Caller::nobody(limits::counted(peer.remote.ip()));
+        let refused = app.limits.spend(&guest, path).and_then(|()| party::admit(&app, &parts));
+        if let Err(refusal) = refused {
+            return refusal.into_response();
+        }
+        parts.extensions.insert(guest);
+        return next.run(Request::from_parts(parts, body)).await;
+    }
     let address = limits::counted(app.client_address(peer.remote.ip(), &parts.headers));
     // Pages and health are the same for everybody; only what holds data is guarded.
     let caller = if speaks_for_itself(&parts) {
@@ -406,7 +415,7 @@ fn of_loopback(
     Ok(Caller::admin(Who::Loopback, "loopback", address))
 }
 
-fn host_of(parts: &Parts) -> Option<String> {
+pub(crate) fn host_of(parts: &Parts) -> Option<String> {
     let named = parts.headers.get_all(header::HOST).iter().collect::<Vec<_>>();
     match named.as_slice() {
         [one] => one.to_str().ok().map(str::to_ascii_lowercase),
@@ -449,12 +458,24 @@ pub struct Peer {
     pub local_loopback: bool,
     /// Whether it is encrypted.
     pub tls: bool,
+    /// The listener that accepted it.
+    pub listener: Listener,
+}
+
+/// The listener that accepted a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Listener {
+    /// The server's own: everything, behind loopback or credentials.
+    #[default]
+    Main,
+    /// The party's, on the local network: the game alone, and nobody is anything but a guest.
+    Party,
 }
 
 impl Default for Peer {
     fn default() -> Self {
         let remote = SocketAddr::from(([0, 0, 0, 0], 0));
-        Peer { remote, local_loopback: false, tls: false }
+        Peer { remote, local_loopback: false, tls: false, listener: Listener::Main }
     }
 }
 

@@ -7,7 +7,8 @@ mod errors;
 mod gateway;
 mod http;
 mod inbound;
-mod qr;
+mod photos;
+pub(crate) mod qr;
 mod rates;
 mod room_sockets;
 pub(crate) mod settings;
@@ -27,7 +28,7 @@ use crate::overview::{Look, Tile};
 use crate::reply::Refusal;
 use crate::wire;
 
-/// What rooms adds to the server.
+/// The rooms' part of the server.
 pub(crate) const MODULE: Module = Module {
     streams: Streams::Fixed(&[&def::events]),
     timers: Some((&def::due, &def::due_data)),
@@ -54,12 +55,14 @@ pub(crate) const MODULE: Module = Module {
 // A room's own credentials are its key and the devices' ids; the handlers look at them, and at an operator's token.
 const ACCESS: &[Access] = &[
     server("GET", "/api/rooms", Role::Reader),
-    row("POST", "/api/rooms", Need::Open, Scope::Server),
-    row("GET", "/api/rooms/{code}", Need::Open, Scope::Server),
-    row("DELETE", "/api/rooms/{code}", Need::Open, Scope::Server),
-    row("GET", "/api/rooms/{code}/state", Need::Open, Scope::Server),
-    row("GET", "/api/rooms/{code}/qr.svg", Need::Open, Scope::Server),
-    row("GET", "/ws/rooms", Need::Open, Scope::Server),
+    row("POST", "/api/rooms", Need::Open, Scope::Server).at_party(),
+    row("GET", "/api/rooms/{code}", Need::Open, Scope::Server).at_party(),
+    row("DELETE", "/api/rooms/{code}", Need::Open, Scope::Server).at_party(),
+    row("GET", "/api/rooms/{code}/state", Need::Open, Scope::Server).at_party(),
+    row("GET", "/api/rooms/{code}/qr.svg", Need::Open, Scope::Server).at_party(),
+    row("GET", "/api/rooms/{code}/photos/{hash}", Need::Open, Scope::Server).at_party(),
+    row("POST", "/api/rooms/{code}/next", Need::Open, Scope::Server).at_party(),
+    row("GET", "/ws/rooms", Need::Open, Scope::Server).at_party(),
 ];
 
 fn router() -> OpenApiRouter<State> {
@@ -68,10 +71,12 @@ fn router() -> OpenApiRouter<State> {
         .routes(routes!(http::show, http::close))
         .routes(routes!(http::state))
         .routes(routes!(http::qr))
+        .routes(routes!(photos::photo))
+        .routes(routes!(http::next))
         .routes(routes!(socket::open))
 }
 
-/// The rooms there are, and a forced close that nobody served.
+/// The rooms there are, and votes whose end nobody served.
 async fn tile(app: State) -> Result<Tile, Refusal> {
     let census = app.keyspace.census(app.shared_store(), Arc::clone(&app.clock)).await;
     let number = census.by_def.get(&("rooms", "meta")).map_or(0, |count| count.keys);
@@ -86,14 +91,14 @@ async fn tile(app: State) -> Result<Tile, Refusal> {
     let looks = if late == 0 {
         Vec::new()
     } else {
-        let sentence = format!("{late} votes wait for a forced close that is overdue.");
+        let sentence = format!("{late} votes wait for a close that is overdue.");
         vec![Look { level: "bad", module: "rooms".into(), sentence, link: "/rooms".into() }]
     };
     let unit = if number == 1 { "room is open" } else { "rooms are open" };
     Ok(Tile { module: "rooms", number, unit: unit.into(), sentence, link: "/rooms".into(), looks })
 }
 
-/// Forced closes that should have happened ten seconds ago.
+/// Votes that should have been closed ten seconds ago.
 async fn overdue(app: &App) -> Result<i64, Refusal> {
     let due = rooms::keys::Keys::new(app.keyspace.layout).due();
     let before = app.now_ms().saturating_sub(10_000).to_string();

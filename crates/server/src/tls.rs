@@ -98,7 +98,7 @@ impl Identity {
         Ok(identity)
     }
 
-    /// What the next handshake uses.
+    /// The configuration of the next handshake.
     pub fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.config.read())
     }

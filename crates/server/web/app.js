@@ -45,7 +45,7 @@ async function login(reason) {
   live.stop();
   state.stop();
   const page = await import('./pages/login.js');
-  page.mount(document.getElementById('app'), { reason });
+  page.mount(document.getElementById('app'), { reason, party: state.party });
 }
 
 async function boot() {

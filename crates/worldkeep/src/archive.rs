@@ -27,13 +27,13 @@ const KEY_MIN: usize = 32;
 /// A part of a backup.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Record {
-    /// What it is, as JSON; the first one.
+    /// A description of the backup, as JSON; the first record.
     About(String),
     /// A key.
     Key(Entry),
     /// The next bytes of the galaxy's SQLite file.
     Database(Vec<u8>),
-    /// How many keys and bytes of the database there were; the last one.
+    /// The counts of keys and of bytes of the database; the last record.
     End {
         /// Keys.
         keys: u64,

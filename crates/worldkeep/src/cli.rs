@@ -23,6 +23,7 @@ pub use rooms::Rooms;
     after_help = "Examples:\n  \
         worldkeep                                  server with the embedded engine, dashboard on 127.0.0.1:7070\n  \
         worldkeep serve --redis redis://10.0.0.5   the same on a Redis or Valkey\n  \
+        worldkeep party                            the same, and the party game for phones on the local network\n  \
         worldkeep keys                             every key this program knows\n  \
         worldkeep check --json                     what is wrong in the store of the running server\n\n\
         Exit codes: 0 done, 1 failure, 2 usage, 3 not found, 4 conflict, 5 refused, 6 unreachable, 130 interrupted."
@@ -104,6 +105,14 @@ pub enum Verb {
         worldkeep serve --modules none --resp 127.0.0.1:6380   # the embedded engine alone, for redis-cli\n\n\
         Every flag is also a setting of worldkeep.toml and a WORLDKEEP_… variable: worldkeep config show.")]
     Serve(Serve),
+    /// Run the server and open the party game, and nothing else, to the local network
+    #[command(after_help = "Examples:\n  \
+        worldkeep party                            phones scan the code in the terminal\n  \
+        worldkeep party --address 192.168.1.20     on this address of the machine\n  \
+        worldkeep party --address :8080 --json     on another port, told as JSON\n  \
+        worldkeep party --redis redis://10.0.0.5 --http 127.0.0.1:7080\n\n\
+        Phones reach the game's pages and routes only; dashboard and API stay on --http. Guide: docs/party.md.")]
+    Party(Party),
     /// List every key this program knows, or show one of the store
     #[command(after_help = "Examples:\n  \
         worldkeep keys\n  \
@@ -289,6 +298,17 @@ pub struct Serve {
     /// What to log: a level, or filters such as info,server=debug [default: info]
     #[arg(long, value_name = "FILTER")]
     pub log: Option<String>,
+}
+
+/// Flags of `party`: those of `serve`, and where guests come in.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Party {
+    /// Address of the game on the local network: IP, IP:PORT or :PORT [default: chosen, port 7071]
+    #[arg(long, value_name = "ADDR")]
+    pub address: Option<String>,
+    /// Of the server.
+    #[command(flatten)]
+    pub serve: Serve,
 }
 
 /// Flags of `keys`.

@@ -7,6 +7,7 @@ pub mod client;
 pub mod config;
 mod copy;
 pub mod exit;
+pub mod lan;
 pub mod logs;
 pub mod open;
 pub mod print;

@@ -16,6 +16,7 @@ mod log;
 mod man;
 mod migrate;
 mod monsters;
+mod party;
 mod reactors;
 mod rooms;
 mod serve;
@@ -31,6 +32,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
     match cli.verb {
         None => serve::run(&global, &crate::cli::Serve::default()),
         Some(Verb::Serve(flags)) => serve::run(&global, &flags),
+        Some(Verb::Party(flags)) => party::run(&global, &flags),
         Some(Verb::Keys(flags)) => keys::run(&global, &flags),
         Some(Verb::Acl(flags)) => acl::run(&global, &flags),
         Some(Verb::Check(flags)) => check::run(&global, &flags),

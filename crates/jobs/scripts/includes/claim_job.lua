@@ -1,5 +1,6 @@
 --- @include "append_event"
 --- @include "peek_job"
+--- @include "is_readable"
 
 -- Why a job is passed over. The numbers are places in the answer's counts; the first of them counts what was looked at.
 local PAUSED, LIMITED, TARGET, LOCKED, MALFORMED = 2, 3, 4, 5, 6
@@ -41,6 +42,7 @@ local function claim_job(id, text)
     if is_limited(job, kind, seen, running[kind] or 0) then return LIMITED, true end
     count_minute = count_claim
   end
+  if not is_readable(text) then return MALFORMED end
   if not redis.call('SET', ns .. 'jobs:lock:' .. id, me, 'NX', 'EX', ARGV[9]) then return LOCKED, true end
   if count_minute then count_minute(id, job, kind, seen) end
   append_event('claimed', id, seen.body)

@@ -144,6 +144,9 @@ pub struct Extras {
     /// `ignore` lets it run when a dependency failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_dependency_failed: Option<String>,
+    /// Of a definition: `queue` lets a firing queue up while the one before is not over, instead of dropping it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<String>,
 }
 
 impl Extras {
@@ -164,6 +167,7 @@ impl Extras {
             exclude: object.words("exclude"),
             limiter: object.get("limiter"),
             on_dependency_failed: object.get("onDependencyFailed"),
+            overlap: object.get("overlap"),
         }
     }
 }

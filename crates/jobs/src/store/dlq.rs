@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use kernel::reply;
 use serde::Serialize;
 
-use crate::error::Error;
+use crate::error::{Error, refusal};
 use crate::model::{Job, JobResult};
 use crate::scripts::{REMOVE, TRIM_DLQ};
 use crate::store::act::BULK;
-use crate::store::list::{ListQuery, Page};
+use crate::store::list::{ListQuery, Order, Page};
 use crate::store::read::JobView;
 use crate::store::wire::texts;
 use crate::store::{Jobs, cmd};
@@ -71,6 +71,7 @@ impl Jobs {
             status: Some(crate::model::Status::Dead),
             cursor: cursor.map(str::to_owned),
             limit,
+            order: Order::Place,
             ..Default::default()
         })
         .await
@@ -145,8 +146,9 @@ impl Jobs {
         checked.validate(self.options().payload_max)?;
         let payload = crate::model::compact(payload).into_owned();
         self.requeue(id, " dead ", "requeued", move |job| {
-            job.with_payload(&payload)
-                .map_err(|error| Error::invalid("invalid_payload", "payload", error.to_string()))
+            job.with_payload(&payload).map_err(|error| {
+                Error::invalid(refusal::INVALID_PAYLOAD, "payload", error.to_string())
+            })
         })
         .await
     }

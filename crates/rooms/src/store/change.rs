@@ -18,7 +18,7 @@ use crate::seen::{Parts, Room, RoomTexts};
 struct OwnCaller {
     device: Option<String>,
     key: Option<String>,
-    /// What it shows beside a key.
+    /// The proof beside a key.
     proof: Proof<'static>,
     expires_at: Option<u64>,
 }
@@ -74,6 +74,8 @@ impl Source for Look {
             keys.vote_deadline(&code),
             keys.online(&code),
             keys.last(&code),
+            keys.rules(&code),
+            keys.next(&code),
         ];
         // An id that cannot be part of a key names no room.
         let Ok(built) = built.into_iter().collect::<std::result::Result<Vec<Key>, _>>() else {
@@ -87,7 +89,7 @@ impl Source for Look {
         RoomTexts::of(&store.script(&LOOK, &names, &args, by).await?)
     }
 
-    /// What happens in a lobby, where many phones change one room at once. The course of a game has one Master.
+    /// A change in a lobby, where many phones change one room at once. The course of a game has one Master.
     fn foresee(
         &self,
         code: &[u8],

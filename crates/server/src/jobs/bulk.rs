@@ -3,7 +3,7 @@
 
 use axum::Json;
 use futures_util::StreamExt as _;
-use jobs::{Error, Jobs, ListQuery};
+use jobs::{Error, Jobs, ListQuery, Order, Page};
 use serde::{Deserialize, Serialize};
 
 use super::handle::{Here, refuse};
@@ -17,7 +17,7 @@ const MOST: usize = 5_000;
 /// Actions under way at once.
 const AT_ONCE: usize = 16;
 
-/// What to do.
+/// The action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Action {
@@ -43,14 +43,14 @@ pub(crate) struct BulkBody {
     count: bool,
 }
 
-/// What became of them.
+/// The outcome.
 #[derive(Debug, Default, Serialize, utoipa::ToSchema)]
 pub(crate) struct BulkAnswer {
     /// Done, or found when only counted.
     count: u64,
     /// Their state did not allow it.
     refused: u64,
-    /// They were gone.
+    /// The number of those that were gone.
     missing: u64,
     /// There are more than one request takes: ask again.
     more: bool,
@@ -114,11 +114,13 @@ async fn ids(here: &Here, body: BulkBody) -> Result<(Vec<String>, bool), Refusal
         text: body.text.filter(|text| !text.is_empty()),
         limit: 500,
         cursor: None,
+        // Every job that is there, whether or not a list shows it.
+        order: Order::Place,
     };
     let mut ids = Vec::new();
     loop {
-        let (found, cursor) = find(here, query.clone()).await?;
-        ids.extend(found.into_iter().map(|one| one.id));
+        let Page { items, cursor, .. } = find(here, query.clone()).await?;
+        ids.extend(items.into_iter().map(|one| one.id));
         if ids.len() >= MOST || cursor.is_none() {
             let more = ids.len() > MOST || cursor.is_some();
             ids.truncate(MOST);

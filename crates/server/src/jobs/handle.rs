@@ -34,7 +34,7 @@ impl Queues {
         })
     }
 
-    /// Those that could be opened.
+    /// The queues that could be opened.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Jobs> {
         self.0.iter().filter_map(|(_, jobs)| jobs.as_ref().ok())
     }
@@ -85,15 +85,16 @@ pub(crate) fn options(settings: &Settings) -> Options {
     options.max_recoveries = settings.max_recoveries;
     options.cron_instances = settings.cron_instances;
     options.cron_catchup = settings.cron_catchup;
+    options.cron_failed = settings.cron_failed;
     options
 }
 
-/// What every handler of jobs gets.
+/// The surroundings of every handler of jobs.
 pub(crate) struct Here {
     pub(crate) app: State,
     pub(crate) jobs: Jobs,
     pub(crate) caller: Caller,
-    /// What the caller may see of payloads.
+    /// The caller's view of payloads.
     pub(crate) view: View,
 }
 
@@ -124,11 +125,11 @@ pub(crate) fn refuse(error: Error) -> Refusal {
     let with = |def| Refusal::new(def, error.to_string());
     match &error {
         Error::Fault(fault) => fault.clone().into(),
-        Error::Invalid { code: "invalid_cursor", .. } => {
+        Error::Invalid { def: refusal::program::INVALID_CURSOR, .. } => {
             Refusal::from(reply::BAD_CURSOR).field("cursor")
         }
         Error::TooLarge { field, .. } => with(reply::TOO_LARGE).field(*field),
-        Error::WorkerInUse(_) => with(reply::CONFLICT),
+        Error::WorkerInUse { .. } => with(reply::CONFLICT),
         other => Refusal::of(other),
     }
 }

@@ -13,7 +13,7 @@ use super::body;
 use super::handle::{Here, refuse};
 use crate::reply::{self, Refusal};
 
-/// What a job has around its payload, at most.
+/// The bytes that a job has around its payload, at most.
 const AROUND: usize = 256 * 1024;
 /// Jobs of one batch.
 const BATCH: usize = 500;
@@ -61,7 +61,13 @@ pub(crate) struct JobBody {
     /// `key`, `windowMs`, `onConflict`.
     #[schema(value_type = Option<Object>)]
     unique: Option<Value>,
-    /// `timeoutMs`, `expiresAt`, `traceparent`, `batch`, `exclude`, `limiter`, `onDependencyFailed`.
+    /// `key`, `waitMs`: runs once, that long after the last job with this key.
+    #[schema(value_type = Option<Object>)]
+    debounce: Option<Value>,
+    /// `key`, `windowMs`: all but the first job with this key in the window are refused.
+    #[schema(value_type = Option<Object>)]
+    throttle: Option<Value>,
+    /// `timeoutMs`, `expiresAt`, `traceparent`, `batch`, `exclude`, `limiter`, `onDependencyFailed`, `overlap`.
     #[schema(value_type = Option<Object>)]
     x: Option<Value>,
 }
@@ -110,7 +116,7 @@ pub(crate) struct BatchAnswer {
     refused: usize,
 }
 
-/// What became of one job.
+/// The outcome of one job.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct BatchItem {
     /// As `POST /api/jobs` would have answered.

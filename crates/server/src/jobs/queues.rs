@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
-use jobs::{ListQuery, Queue, Status};
+use jobs::{ListQuery, Order, Queue, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -136,7 +136,7 @@ pub(crate) async fn get(here: Here, Path(kind): Path<String>) -> Result<Json<Typ
     Ok(Json(TypeAnswer { row, seen, bounds_ms: BOUNDS }))
 }
 
-/// What a verb may be told.
+/// The body of a verb.
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct TypeBody {
@@ -212,8 +212,13 @@ async fn counted(here: &Here, kind: &str) -> Result<u64, Refusal> {
     let mut count = 0;
     for status in [Status::Waiting, Status::Delayed] {
         let kind = Some(kind.to_owned());
-        let mut query =
-            ListQuery { status: Some(status), kind, limit: 500, ..ListQuery::default() };
+        let mut query = ListQuery {
+            status: Some(status),
+            kind,
+            limit: 500,
+            order: Order::Place,
+            ..ListQuery::default()
+        };
         loop {
             let page = here.jobs.list(&query).await.map_err(refuse)?;
             count += page.items.len() as u64;

@@ -68,6 +68,17 @@ fn looks(one: &Numbers, several: bool, scheduler: bool) -> Vec<Look> {
         1 => add("warn", format!("One job{place} is a dead letter."), "/jobs/dead"),
         n => add("warn", format!("{n} jobs{place} are dead letters."), "/jobs/dead"),
     }
+    match one.cron_failed.as_slice() {
+        [] => {}
+        [id] => {
+            add("bad", format!("The last firing of {id}{place} failed for good."), "/jobs/cron")
+        }
+        all => add(
+            "bad",
+            format!("The last firings of {} recurring jobs{place} failed for good.", all.len()),
+            "/jobs/cron",
+        ),
+    }
     if !one.paused.is_empty() {
         let all = one.paused.iter().any(|kind| kind == "*");
         let what = if all { "Every type".to_owned() } else { one.paused.join(", ") };
@@ -108,11 +119,13 @@ mod tests {
             cron: 1,
             dead: 2,
             paused: vec!["email".into()],
+            cron_failed: vec!["digest".into()],
             ..numbers()
         };
         let told: Vec<_> = looks(&sick, true, true).into_iter().map(|look| look.sentence).collect();
         assert_eq!(told[0], "3 jobs wait in bridge and no worker is alive.");
         assert!(told.contains(&"email is paused in bridge.".to_owned()), "{told:?}");
-        assert_eq!(told.len(), 4);
+        assert!(told.contains(&"The last firing of digest in bridge failed for good.".to_owned()));
+        assert_eq!(told.len(), 5);
     }
 }

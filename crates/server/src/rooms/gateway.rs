@@ -1,4 +1,4 @@
-//! What one server holds of the rooms: the sockets of each room, whose presence changed, limits and timers. Texts of the
+//! One server's share of the rooms: the sockets of each room, whose presence changed, limits and timers. Texts of the
 //! bus go from here to the sockets they are for.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use rooms::{Audience, MASTER, Rooms, Sizes};
 use tokio::sync::{mpsc, watch};
 
 use super::rates::Rates;
-use super::room_sockets::{Entered, RoomSockets};
+use super::room_sockets::{Entered, RoomMessage, RoomSockets};
 use crate::app::App;
 use crate::socket::{End, Outbox, Utf8Bytes};
 
@@ -98,7 +98,7 @@ impl Gateway {
         self.by_code.lock().values().cloned().collect()
     }
 
-    fn room(&self, code: &str) -> Option<Arc<RoomSockets>> {
+    pub(super) fn room(&self, code: &str) -> Option<Arc<RoomSockets>> {
         self.by_code.lock().get(code).cloned()
     }
 
@@ -191,6 +191,7 @@ impl Gateway {
             {
                 self.set_player(&room, &Arc::from(device), None);
             }
+            let message = RoomMessage::new(message, code);
             room.queue(&to, &own, &message, &mut queued);
             if to == Audience::Closing {
                 metrics::counter!("worldkeep_rooms_closed_total").increment(1);
@@ -213,7 +214,8 @@ impl Gateway {
             let text = super::inbound::error_text(Some(&room.code), &refused, None);
             metrics::counter!("worldkeep_rooms_expired_total").increment(1);
             // Whoever is told the end takes this along.
-            room.queue(&Audience::All, &[], &text.into(), &mut Vec::new());
+            let message = RoomMessage::new(text.into(), &room.code);
+            room.queue(&Audience::All, &[], &message, &mut Vec::new());
             self.end(&room, End(code::EXPIRED, "the room has expired"));
         }
     }

@@ -25,7 +25,7 @@ pub(crate) struct Login {
     token: String,
 }
 
-/// Who is logged in.
+/// The account that is logged in.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct Me {
     /// `nobody`, `loopback`, `token` or `session`.
@@ -42,11 +42,14 @@ pub(crate) struct Me {
     csrf: Option<String>,
     /// Unix milliseconds at which the token ends.
     expires_at: Option<u64>,
+    /// Whether the party game is played here: the login offers it to guests.
+    party: bool,
 }
 
-impl From<Caller> for Me {
-    fn from(caller: Caller) -> Self {
+impl Me {
+    fn new(app: &App, caller: Caller) -> Self {
         Me {
+            party: app.runs("rooms"),
             kind: match caller.who {
                 Who::Nobody | Who::Foreign => "nobody",
                 Who::Loopback => "loopback",
@@ -89,14 +92,14 @@ pub(crate) async fn open(
         .same_site(SameSite::Strict)
         .secure(https);
     let me = Caller { who: Who::Session(hash), csrf, ..holder };
-    Ok((jar.add(cookie), Json(Me::from(me))).into_response())
+    Ok((jar.add(cookie), Json(Me::new(&app, me))).into_response())
 }
 
-/// Who am I.
+/// The account of the caller.
 #[utoipa::path(get, path = "/api/session", tag = "access", security(()),
     responses((status = 200, body = Me)))]
-pub(crate) async fn show(caller: Caller) -> Json<Me> {
-    Json(Me::from(caller))
+pub(crate) async fn show(State(app): State<Arc<App>>, caller: Caller) -> Json<Me> {
+    Json(Me::new(&app, caller))
 }
 
 /// Logs out.

@@ -31,7 +31,7 @@ pub(crate) struct PeerStream {
     /// How long a write may make none.
     limit: Duration,
     stall: Option<Stall>,
-    /// What the system did not take.
+    /// The bytes that the system did not take.
     pub(super) rest: Vec<u8>,
     /// How much of the rest is out.
     out: usize,
@@ -57,7 +57,7 @@ impl PeerStream {
         let mut first = [0];
         if stream.peek(&mut first).await? == 1 && first != [HANDSHAKE] {
             let _ = stream.try_write(NO_TLS);
-            // What it sent is read, or the system would reset the connection and the answer be lost.
+            // The request is read, or the system would reset the connection and the answer be lost.
             let _ = stream.try_read(&mut [0; 4096]);
             return Err(io::Error::new(ErrorKind::InvalidData, "no TLS"));
         }
@@ -314,7 +314,7 @@ impl AsyncWrite for PeerStream {
     }
 }
 
-/// What the system has of a stream, without waiting.
+/// The bytes of a stream that have arrived, read without waiting.
 struct Arrived<'a>(&'a TcpStream);
 
 impl io::Read for Arrived<'_> {

@@ -16,6 +16,7 @@ mod keys;
 mod matrix;
 mod monsters;
 mod pages;
+mod party;
 mod reactors;
 mod rooms;
 mod sessions;

@@ -129,6 +129,8 @@ export default {
   'login.enter': 'Log in',
   'login.wrong': 'This token is not known, or it has ended.',
   'login.slow': ['Too many tries. Wait {n} second.', 'Too many tries. Wait {n} seconds.'],
+  'login.party': 'Here to play? The party game needs no token.',
+  'login.play': 'Join the game',
   'login.leave': 'Log out',
   'overview.running': 'Everything is running',
   'overview.away': 'The store is away',

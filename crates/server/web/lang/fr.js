@@ -130,6 +130,8 @@ export default {
   'login.enter': 'Se connecter',
   'login.wrong': 'Ce jeton est inconnu ou terminé.',
   'login.slow': ['Trop d’essais. Attendez {n} seconde.', 'Trop d’essais. Attendez {n} secondes.'],
+  'login.party': 'Vous venez jouer ? Le jeu de soirée se passe de jeton.',
+  'login.play': 'Rejoindre la partie',
   'login.leave': 'Se déconnecter',
   'overview.running': 'Tout fonctionne',
   'overview.away': 'La base est absente',

@@ -9,12 +9,13 @@ use kernel::keyspace::Layout;
 use kernel::{Clock as _, Deadline, Kind, ServerClock, Status, Store, SystemClock};
 use server::settings::{Name, Settings, Source, names};
 use server::tls::Identity;
-use server::{App, Listener};
+use server::{App, Bound};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::door;
+use super::party::Guests;
+use super::{door, party};
 use crate::cli::{Global, Serve};
 use crate::config::plain;
 use crate::exit::Failure;
@@ -54,8 +55,20 @@ pub(super) fn flags(global: &Global, serve: Option<&Serve>) -> Vec<(Name, String
 }
 
 pub(super) fn run(global: &Global, flags_given: &Serve) -> Result<(), Failure> {
+    run_with(global, flags_given, None)
+}
+
+/// The same, with a party's listener at this address.
+pub(super) fn run_with(
+    global: &Global,
+    flags_given: &Serve,
+    party: Option<&str>,
+) -> Result<(), Failure> {
     let flags = flags(global, Some(flags_given));
     let mut settings = config::load(global.config.as_deref(), std::env::vars(), &flags)?;
+    if let Some(address) = party {
+        settings.set("rooms.party", address, Source::Flag("--address".into()))?;
+    }
     // A flag for the one store silences a setting for the other: the nearer wish wins.
     if global.data.is_some() && global.redis.is_none() {
         settings.set(names::redis, "", Source::Flag("--data".into()))?;
@@ -78,8 +91,9 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
         None
     } else {
         let tls = Identity::http(&settings).map_err(Failure::usage)?;
-        Some(Listener { tcp: listen(settings.server.http.as_deref()).await?, tls })
+        Some(Bound { tcp: listen(settings.server.http.as_deref()).await?, tls })
     };
+    let guests = party::open(&settings).await?.filter(|_| listener.is_some());
     let data = settings.server.data.as_deref().map(Into::into);
     let opened = open::store(settings.server.redis.as_deref(), data, open::Absent::Make).await?;
     let store = opened.store;
@@ -105,9 +119,11 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
         let s = if settings.server.resp_tls_cert.is_some() { "s" } else { "" };
         format!("redis{s}://{}", door.addr())
     });
-    let announce = |listener: Option<&Listener>| {
-        if !global.quiet {
-            announce(listener, resp.as_deref(), &status);
+    let announce = |listener: Option<&Bound>| {
+        if let Some(guests) = guests.as_ref().filter(|_| global.json) {
+            guests.tell_programs(&listener.map(dashboard).unwrap_or_default());
+        } else if !global.quiet {
+            announce(listener, resp.as_deref(), guests.as_ref(), &status);
         }
         notify("READY=1");
     };
@@ -119,9 +135,12 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     };
     check_exposure(&settings, &listener.tcp, &*store).await?;
     let app = prepare(settings, store).await?;
+    if let Some(guests) = &guests {
+        let _ = app.party_url.set(guests.url.clone());
+    }
     announce(Some(&listener));
     tracing::info!("started");
-    run_server(&app, listener, stop).await
+    run_server(&app, listener, guests.map(|guests| guests.listener), stop).await
 }
 
 /// Secrets that others on this machine can read, each with the command that ends it.
@@ -173,10 +192,11 @@ async fn prepare(settings: Settings, store: Arc<dyn Store>) -> Result<Arc<App>, 
 
 async fn run_server(
     app: &Arc<App>,
-    listener: Listener,
+    listener: Bound,
+    party: Option<TcpListener>,
     stop: CancellationToken,
 ) -> Result<(), Failure> {
-    server::serve(Arc::clone(app), listener, stop)
+    server::serve_with_party(Arc::clone(app), listener, party, stop)
         .await
         .map_err(|error| Failure::failed(format!("stopped listening: {}", plain(&error))))?;
     for module in &app.modules {
@@ -248,7 +268,12 @@ async fn check_exposure(
 }
 
 /// Prints the store's facts, its warnings, and the addresses to use.
-fn announce(listener: Option<&Listener>, resp: Option<&str>, status: &Status) {
+fn announce(
+    listener: Option<&Bound>,
+    resp: Option<&str>,
+    guests: Option<&Guests>,
+    status: &Status,
+) {
     let kind = match status.kind {
         Kind::Embedded => "embedded engine",
         Kind::Standalone => "standalone",
@@ -265,23 +290,30 @@ fn announce(listener: Option<&Listener>, resp: Option<&str>, status: &Status) {
     if let Some(resp) = resp {
         print::line(format!("RESP       {resp}"));
     }
-    let scheme =
-        if listener.is_some_and(|listener| listener.tls.is_some()) { "https" } else { "http" };
-    if let Some(address) = listener.and_then(|listener| listener.tcp.local_addr().ok()) {
-        let shown = match address.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => {
-                SocketAddr::from(([127, 0, 0, 1], address.port()))
-            }
-            IpAddr::V6(ip) if ip.is_unspecified() => {
-                SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, address.port()))
-            }
-            _ => address,
-        };
-        print::line(format!("Dashboard  {scheme}://{shown}/"));
-        let base = format!("{scheme}://{shown}");
-        print::line(format!("API        {base}/api  (described at {base}/docs/)"));
+    if let Some(listener) = listener {
+        let own = dashboard(listener);
+        print::line(format!("Dashboard  {own}/"));
+        print::line(format!("API        {own}/api  (described at {own}/docs/)"));
+        for line in guests.iter().flat_map(|guests| guests.lines(&own)) {
+            print::line(line);
+        }
     }
     print::line("Stop       Ctrl-C, or SIGTERM; a second one stops at once");
+}
+
+/// The address to open on this machine.
+fn dashboard(listener: &Bound) -> String {
+    let address =
+        listener.tcp.local_addr().unwrap_or_else(|_| SocketAddr::from(([127, 0, 0, 1], 0)));
+    let shown = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::from(([127, 0, 0, 1], address.port())),
+        IpAddr::V6(ip) if ip.is_unspecified() => {
+            SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, address.port()))
+        }
+        _ => address,
+    };
+    let scheme = if listener.tls.is_some() { "https" } else { "http" };
+    format!("{scheme}://{shown}")
 }
 
 /// Tells systemd, when it asked to be told (`Type=notify`): one datagram to the socket it names.

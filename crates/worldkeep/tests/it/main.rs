@@ -13,6 +13,7 @@ mod jobs;
 mod kills;
 mod memory;
 mod monsters;
+mod party;
 mod printed;
 mod reactors;
 mod readme;
