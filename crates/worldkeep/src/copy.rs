@@ -224,7 +224,7 @@ fn ordered(kind: Option<&str>, found: &[Value]) -> Vec<Value> {
     let Some(all) = reply::list(&found[0]) else { return found.to_vec() };
     let mut rows: Vec<&[Value]> = all.chunks(width).collect();
     rows.sort_by_cached_key(|row| format!("{row:?}"));
-    [&rows.concat(), &found[1..]].concat()
+    [&rows.concat()[..], &found[1..]].concat()
 }
 
 /// A key as the layout spells it; keys that no table has, and those that are the same in both, stay.
