@@ -71,7 +71,7 @@ fn looks(one: &Numbers, several: bool, scheduler: bool) -> Vec<Look> {
     match one.cron_failed.as_slice() {
         [] => {}
         [id] => {
-            add("bad", format!("The last firing of {id}{place} failed for good."), "/jobs/cron")
+            add("bad", format!("The last firing of {id}{place} failed for good."), "/jobs/cron");
         }
         all => add(
             "bad",
