@@ -8,6 +8,8 @@ declare global {
     /** Requests that are under way. */
     asking: number;
     said: (text: string) => void;
+    /** axe-core. */
+    axe: any;
     /** How many intervals run. */
     timers: () => number;
     // The bench of parts.test.mjs.

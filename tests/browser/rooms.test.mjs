@@ -4,9 +4,11 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { contrastFaults, nameFaults } from './faults.mjs';
-import { launch, Server, shot, sideways, until } from './kit.mjs';
+import { freePort, launch, Server, shot, sideways, until, webFile } from './kit.mjs';
 import * as kit from './partykit.mjs';
 import { choose, createRoom, keyOf, seat, stateOf, tile, title, titled, vote } from './partykit.mjs';
+
+const { path } = await import(webFile('party/qr.js'));
 
 const NAMES = ['Camille', 'Nico', 'Comet', 'Pixel', 'Marble', 'Biscuit', 'Olive', 'Lemon'];
 const TV = { width: 1920, height: 1080 };
@@ -491,6 +493,39 @@ test('a phone that was away while the result was shown finds it when it is back'
   await away.reload();
   await away.locator('.bigpoints').waitFor({ timeout: 20000 });
   for (const page of [master, here, away]) assert.deepEqual(await page.done(), []);
+});
+
+test('guests come in by the party’s own address and find the game alone', { timeout: 240000 }, async (t) => {
+  const at = `127.0.0.2:${await freePort()}`;
+  const server = await Server.start({ env: { WORLDKEEP_ROOMS_PARTY: at, WORLDKEEP_LOOPBACK_ADMIN: 'false' } });
+  t.after(() => server.stop());
+  const { code, master_key: key, join_url: link } = await twoPlayers(server);
+  assert.equal(link, `http://${at}/r/${code}`);
+  const party = { url: `http://${at}` };
+
+  // The big screen took the room over: it learns from the server where phones go.
+  const master = await device(server, `/party#take=${code}.${key}`, { size: { width: 1440, height: 900 } });
+  await until('the address of the party', async () => (await master.locator('.scan b').innerText()) === `${at}/play`);
+  await until('its QR code', async () => (await master.locator('.qr path').getAttribute('d')) === path(link).d);
+
+  // A guest types the bare host; another one scans.
+  const typed = await device(party, '/');
+  await typed.waitForURL(`http://${at}/play`);
+  await typed.locator('.input.code').fill(code);
+  await typed.keyboard.press('Enter');
+  const scanned = await device(party, `/r/${code}`);
+  await seat(typed, 'Camille').click();
+  await seat(scanned, 'Nico').click();
+  await titled(master, /2 of 2 are in/);
+  for (const there of ['/jobs', '/api/overview', '/index.html', '/healthz'])
+    assert.equal((await fetch(party.url + there)).status, 404, there);
+
+  // Whoever opens the operators' page on a phone is offered the game.
+  const lost = await device(server, '/');
+  await lost.locator('.login .game a', { hasText: 'Join the game' }).click();
+  await titled(lost, /Join the game/);
+  await sound(lost, 'play-1-from-login');
+  for (const page of [master, typed, scanned, lost]) assert.deepEqual(await page.done(), []);
 });
 
 test('setup: exports, two spellings, someone left out, and nothing sent before the room is created', async (t) => {

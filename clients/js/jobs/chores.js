@@ -1,8 +1,9 @@
 // The chores of a worker beside its jobs: it renews their leases, shows that it lives, hears wake-ups, cancellations and
 // orders, moves due jobs, and takes back those of dead workers.
 import { readFileSync } from 'node:fs';
-import { JobsError } from './errors.js';
+import { JobsError, StoreError } from './errors.js';
 import { scriptsDigest } from './script.js';
+import { LISTENS } from './store.js';
 
 /** A worker shows that it lives this often; its key lives three times as long (seed). */
 const HEARTBEAT_MS = 10_000;
@@ -37,7 +38,7 @@ export class Chores {
   /** Enters the worker into the registry. A living one of the same id is refused. */
   async register() {
     const { worker, jobs } = this;
-    await jobs.send((redis) => redis.call('PING'));
+    await jobs.read((redis) => redis.call('PING'));
     worker.startedAt = jobs.now();
     const named = {
       now: jobs.now(),
@@ -46,8 +47,16 @@ export class Chores {
       pid: worker.pid,
       hostname: worker.hostname,
     };
-    const answer = await jobs.script('register', { ...named, text: this.#entry() });
-    if (answer === 'done') return;
+    const until = performance.now() + jobs.options.timeoutMs;
+    for (;;) {
+      try {
+        if ((await jobs.script('register', { ...named, text: this.#entry() })) === 'done') return;
+        break;
+      } catch (error) {
+        // The same process may enter itself twice.
+        if (!(error instanceof StoreError) || performance.now() >= until) throw error;
+      }
+    }
     const message = `serverId ${worker.serverId} is in use by another process; give this worker an id of its own`;
     throw new JobsError('worker_in_use', message, { field: 'serverId' });
   }
@@ -172,7 +181,7 @@ export class Chores {
   /** Hears what the queue and its operators say, for ever. */
   #listen() {
     const [wake, cancel, control] = ['x:wake', 'x:cancel', 'x:control'].map((name) => this.jobs.store.key(name));
-    const listener = this.jobs.store.open({ enableOfflineQueue: true, autoResubscribe: true });
+    const listener = this.jobs.store.open({ ...LISTENS, autoResubscribe: true });
     this.#listener = listener;
     const types = new Set(this.worker.facts.types);
     listener.on('message', (channel, text) => {

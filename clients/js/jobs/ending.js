@@ -18,6 +18,18 @@ import { digest } from './newjob.js';
 /** @param {string} name @param {string} message @returns {Ending} */
 export const failed = (name, message) => ({ outcome: 'failed', failure: { message, name } });
 
+/** The end of an attempt whose handler returned. A result that is no JSON now is none later either. @param {unknown} value
+ * @returns {Ending}
+ */
+export function completed(value) {
+  try {
+    return { outcome: 'completed', data: JSON.stringify(value) };
+  } catch (error) {
+    const message = `the result is no JSON: ${/** @type {Error} */ (error).message}`;
+    return { outcome: 'dead', failure: { message, name: 'InvalidResult' } };
+  }
+}
+
 /** @param {any} error */
 function failureOf(error) {
   if (!(error instanceof Error)) return { message: String(error), name: 'Error' };

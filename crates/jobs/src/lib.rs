@@ -21,7 +21,7 @@ pub use model::outcome::{Claimed, Claims, Done, Ending, Finished, Scan, Wrote};
 pub use model::{
     Backoff, BackoffKind, Extras, Failure, Job, JobResult, Malformed, Mode, NewJob, OnConflict,
     Progress, RateLimit, Registration, Retry, Schedule, Status, Target, Unique, Worker,
-    WorkerFacts, routing,
+    WorkerFacts, routing, span,
 };
 pub use scheduler::Scheduler;
 pub use scripts::{SCRIPTS, export};

@@ -71,6 +71,7 @@ pub struct Access {
 
 impl Access {
     /// A part of the party game: guests on the local network may ask for it.
+    #[must_use]
     pub const fn at_party(self) -> Self {
         Access { at_party: true, ..self }
     }
@@ -115,6 +116,8 @@ pub const ACCESS: &[Access] = &[
     server("GET", "/metrics", Role::Reader),
     filtered("GET", "/api/overview", Role::Reader),
     server("GET", "/api/health", Role::Reader),
+    server("GET", "/api/history", Role::Reader),
+    server("GET", "/api/search", Role::Reader),
     filtered("GET", "/api/keys", Role::Reader),
     filtered("GET", "/api/keys/{*key}", Role::Reader),
     filtered("GET", "/api/events", Role::Reader),

@@ -25,6 +25,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::access::{ACCESS, Table};
 use crate::checks::Checks;
+use crate::history::Histories;
 use crate::hub::Hub;
 use crate::keyspace::Keyspace;
 use crate::limits::Limits;
@@ -50,6 +51,8 @@ pub struct App {
     pub checks: Checks,
     /// Events for sockets.
     pub hub: Arc<Hub>,
+    /// Histories for the charts.
+    pub(crate) histories: Histories,
     /// This server among those that share the store.
     pub server_id: String,
     /// Cancelled when the server begins to stop: not ready, sockets say goodbye, loops end.
@@ -112,6 +115,7 @@ impl App {
             keyspace,
             server_id: uuid::Uuid::now_v7().to_string(),
             checks: Checks::default(),
+            histories: Histories::default(),
             store,
             stopping,
             tasks: TaskTracker::new(),
@@ -286,8 +290,16 @@ async fn time_limit(State(app): State<Arc<App>>, request: Request, next: Next) -
     if limit.is_zero() {
         return next.run(request).await;
     }
+    // A caller that waits for a job waits as long as it wants.
+    let measured = !path.ends_with(":wait") && !path.ends_with("/wait");
+    let started = Instant::now();
     match tokio::time::timeout(limit, next.run(request)).await {
-        Ok(response) => response,
+        Ok(response) => {
+            if measured {
+                app.histories.requests.record(started.elapsed());
+            }
+            response
+        }
         Err(_) => Refusal::from(reply::TIMEOUT).into_response(),
     }
 }

@@ -7,6 +7,7 @@ mod auth;
 mod build;
 mod demo;
 mod errors;
+mod find;
 mod fleet;
 mod frame;
 mod gateway;
@@ -69,6 +70,8 @@ pub(crate) const MODULE: Module = Module {
         .boxed()
     }),
     tile: Some(|app| tile::tile(app).boxed()),
+    samples: Some(tile::samples),
+    find: Some(|app, words| find::find(app, words).boxed()),
     start: Some(|app| start(app).boxed()),
     ..Module::named("galaxy", "ships, bodies and stations of a star system", &TABLE)
 };

@@ -23,9 +23,12 @@ use utoipa_axum::routes;
 
 use crate::access::{Access, Need, Role, Scope, row, server};
 use crate::app::App;
+use crate::history::{Sample, Unit};
 use crate::modules::{Loop, Module, State, Streams};
-use crate::overview::{Look, Tile};
+use crate::overview::{Counted, Look, Tile};
 use crate::reply::Refusal;
+use crate::said::Said;
+use crate::search::{self, Found, Hit};
 use crate::wire;
 
 /// The rooms' part of the server.
@@ -42,6 +45,8 @@ pub(crate) const MODULE: Module = Module {
         Loop { name: "rooms upkeep", run: |app, stop| bus::upkeep(app, stop).boxed() },
     ],
     tile: Some(|app| tile(app).boxed()),
+    samples: Some(samples),
+    find: Some(|app, words| find(app, words).boxed()),
     start: Some(|app| {
         async move {
             demo::start(&app);
@@ -82,20 +87,42 @@ async fn tile(app: State) -> Result<Tile, Refusal> {
     let number = census.by_def.get(&("rooms", "meta")).map_or(0, |count| count.keys);
     let gateway = gateway::of(&app);
     let (here, sockets) = gateway.counts();
-    let sentence = match sockets {
-        0 => "Nobody is connected to this server.".to_owned(),
-        1 => "One screen is connected to this server.".to_owned(),
-        n => format!("{n} screens in {here} rooms are connected to this server."),
+    let said = match sockets {
+        0 => Said::new("rooms.nobody"),
+        n => Said::new("rooms.tile").with("n", n).with("rooms", here),
     };
     let late = overdue(&app).await?;
-    let looks = if late == 0 {
-        Vec::new()
-    } else {
-        let sentence = format!("{late} votes wait for a close that is overdue.");
-        vec![Look { level: "bad", module: "rooms".into(), sentence, link: "/rooms".into() }]
+    let looks = match late {
+        0 => Vec::new(),
+        n => vec![Look::new("bad", "rooms", Said::new("rooms.overdue").with("n", n), "/rooms")],
     };
     let unit = if number == 1 { "room is open" } else { "rooms are open" };
-    Ok(Tile { module: "rooms", number, unit: unit.into(), sentence, link: "/rooms".into(), looks })
+    let counted = Some(Counted::by(&census));
+    let (unit, link) = (unit.into(), "/rooms".into());
+    let sentence = said.sentence();
+    Ok(Tile { module: "rooms", number, unit, sentence, said, counted, link, looks })
+}
+
+/// The room with this code, or rooms of this server whose code begins so.
+async fn find(app: State, words: String) -> Result<Found, Refusal> {
+    let gateway = gateway::of(&app);
+    let hit = |code: String| {
+        let (kind, module, link) = ("room", "rooms", format!("/rooms?code={code}"));
+        Hit { kind, module, label: code, note: String::new(), link }
+    };
+    let Some(code) = rooms::ids::read_code(&words) else { return Ok(Found::default()) };
+    let mut codes = gateway.codes_like(&code, search::MOST);
+    if !codes.contains(&code) && gateway.rooms.show(&code).await.is_ok() {
+        codes.insert(0, code);
+    }
+    Ok(Found { hits: codes.into_iter().map(hit).collect(), bounded: false })
+}
+
+/// Screens and phones that are connected here.
+#[allow(clippy::cast_precision_loss)]
+fn samples(app: &App) -> Vec<Sample> {
+    let (_, sockets) = gateway::of(app).counts();
+    vec![Sample::server("rooms", "sockets", Unit::Count, sockets as f64)]
 }
 
 /// Votes that should have been closed ten seconds ago.

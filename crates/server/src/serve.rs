@@ -18,6 +18,7 @@ use tower::ServiceExt as _;
 
 use crate::app::{App, router};
 use crate::caller::{Listener, Peer};
+use crate::history;
 use crate::limits::{self, Counts};
 use crate::presence;
 use crate::socket::PeerStream;
@@ -147,6 +148,7 @@ fn start_loops(app: &Arc<App>) -> Vec<tokio::task::JoinHandle<()>> {
     if !app.modules.is_empty() {
         app.tasks.spawn(presence::keep(Arc::clone(app)));
     }
+    app.tasks.spawn(history::keep(Arc::clone(app)));
     let metrics = app.metrics.clone();
     // Samples of histograms wait to be counted: without this it piles up until somebody asks for /metrics.
     let count = async move {

@@ -44,7 +44,7 @@ async function login(reason) {
   leaving = true;
   live.stop();
   state.stop();
-  const page = await import('./pages/login.js');
+  const [page] = await Promise.all([import('./pages/login.js'), i18n.need(['login'])]);
   page.mount(document.getElementById('app'), { reason, party: state.party });
 }
 

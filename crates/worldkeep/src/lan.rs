@@ -108,7 +108,7 @@ fn from_routes(table: &str, source: impl Fn(Ipv4Addr) -> Option<Ipv4Addr>) -> Ve
             (is_virtual(&interface), !ip.is_private(), metric_out(&interface), route.metric);
         found.push((order, LanAddress { ip: ip.into(), interface }));
     }
-    found.sort_by(|left, right| left.0.cmp(&right.0));
+    found.sort_by_key(|(order, _)| *order);
     found.into_iter().map(|(_, address)| address).collect()
 }
 

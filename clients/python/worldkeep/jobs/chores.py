@@ -12,7 +12,7 @@ from .. import __version__
 from .bundle import DIGEST
 from .errors import JobsError
 from .splice import dumps
-from .store import commands, script
+from .store import commands, reads, script
 
 # A worker shows that it lives this often, in seconds; its key lives three times as long (seed).
 _HEARTBEAT = 10.0
@@ -76,9 +76,12 @@ class Chores:
 
     async def register(self) -> None:
         """Enters the worker into the registry. A living one of the same id is refused."""
-        await self._call(commands(["PING"]))
+        await self._call(reads(["PING"]))
         self.worker.started_at = self.jobs.now()
-        if await self._call(script("register", {**self._who(), "text": self._entry()})) != "done":
+        register = script("register", {**self._who(), "text": self._entry()})
+        # The same process may enter itself twice.
+        register.again = True
+        if await self._call(register) != "done":
             message = f"server_id {self.worker.server_id} is in use by another process; give this worker an id of its own"
             raise JobsError("worker_in_use", message, field="server_id")
 

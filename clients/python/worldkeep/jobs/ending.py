@@ -41,6 +41,17 @@ def failed(name: str, message: str) -> Ending:
     return Ending("failed", failure={"message": message, "name": name})
 
 
+def completed(value: Any) -> Ending:
+    """The end of an attempt whose handler returned. A result that is no JSON now is none later either."""
+    try:
+        data = None if value is None else dumps(value)
+        if data is not None:
+            data.encode()
+        return Ending("completed", data=data)
+    except (TypeError, ValueError, RecursionError) as error:
+        return Ending("dead", failure={"message": f"the result is no JSON: {error}", "name": "InvalidResult"})
+
+
 def _failure_of(error: BaseException) -> dict[str, str]:
     name = error.name if isinstance(error, JobError) else type(error).__name__
     stack = "".join(traceback.format_exception(type(error), error, error.__traceback__))

@@ -155,7 +155,7 @@ pub struct Registration {
     pub process: String,
 }
 
-/// What tells this process from any other before or after it on this machine: the boot, the pid namespace, the start of
+/// The mark of this process among all others before or after it on this machine: the boot, the pid namespace, the start of
 /// the process. Empty where the system does not say.
 pub(crate) fn process_name(pid: u32) -> String {
     let (Some(machine), Some(start)) = (machine(), started(i64::from(pid))) else {

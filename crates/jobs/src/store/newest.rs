@@ -27,7 +27,7 @@ struct Spot {
     id: String,
 }
 
-/// Where a page begins.
+/// The beginning of a page.
 enum Start {
     Newest,
     /// In the index: behind so many ids of this entry.
@@ -141,7 +141,7 @@ impl Jobs {
         Ok((spots, next))
     }
 
-    /// Those whose state, type and text are wanted.
+    /// The jobs whose state, type and text are wanted.
     async fn fitting<'a>(
         &self,
         query: &ListQuery,

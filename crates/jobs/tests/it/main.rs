@@ -19,6 +19,7 @@ mod life;
 mod limits;
 mod newest;
 mod own_vectors;
+mod packages;
 mod poison;
 mod produce;
 mod read;

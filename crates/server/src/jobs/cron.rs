@@ -37,7 +37,7 @@ pub(crate) struct CronItem {
     next: Option<Firing>,
     /// `cron`, or the state of the firing under way.
     status: String,
-    /// What becomes of a firing while the one before is not over: `skip` or `queue`.
+    /// The treatment of a firing while the one before is not over: `skip` or `queue`.
     overlap: &'static str,
     /// The last result, as far as it may be seen.
     #[schema(value_type = Option<Object>)]

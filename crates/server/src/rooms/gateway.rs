@@ -94,6 +94,16 @@ impl Gateway {
         (all.len(), all.iter().map(|room| room.len()).sum())
     }
 
+    /// Codes on this server that begin so.
+    pub(super) fn codes_like(&self, start: &str, most: usize) -> Vec<String> {
+        let known = self.by_code.lock();
+        let mut like: Vec<_> =
+            known.keys().filter(|code| code.starts_with(start)).cloned().collect();
+        like.sort_unstable();
+        like.truncate(most);
+        like
+    }
+
     fn all(&self) -> Vec<Arc<RoomSockets>> {
         self.by_code.lock().values().cloned().collect()
     }

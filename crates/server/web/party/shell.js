@@ -24,7 +24,7 @@ export function langs(changed) {
           type: 'button',
           lang: code,
           title: name,
-          'aria-label': name,
+          'aria-label': `${code.toUpperCase()} · ${name}`,
           'aria-pressed': String(i18n.current() === code),
           on: {
             click: async () => {

@@ -7,7 +7,7 @@ declare namespace Api {
   type Unsaid = any;
 
   /** The action. */
-  type Action = "cancel" | "retry" | "runNow" | "bury" | "remove";
+  type Action = "cancel" | "retry" | "runNow" | "bury" | "remove" | "any";
 
   /** The game, and how its engine is doing; numbers of an engine elsewhere are `null`. */
   type AdminStatus = GameStatus & {
@@ -115,7 +115,7 @@ declare namespace Api {
     action: Action;
     /** Only say how many it would be. */
     count?: boolean;
-    /** These; else all that the filter finds. */
+    /** These; else all that the filter finds and whose state allows the action. */
     ids?: Array<string> | null;
     status?: string | null;
     text?: string | null;
@@ -185,6 +185,14 @@ declare namespace Api {
     unread: Array<number>;
     waiting: Array<number | null>;
     workers: Array<number | null>;
+  };
+
+  /** The walk over the keys that a number comes from. */
+  type Counted = {
+    /** Unix milliseconds of its end, or of its begin while it goes on. */
+    at: number;
+    /** Whether all keys were seen; if not, there are at least so many. */
+    done: boolean;
   };
 
   /** The name and password of a login. */
@@ -381,6 +389,35 @@ declare namespace Api {
     version: string;
   };
 
+  /** Short histories. */
+  type History = {
+    /** Unix milliseconds of this answer. */
+    at: number;
+    /** Milliseconds of one point. */
+    every_ms: number;
+    /** Unix milliseconds at which the first point begins. */
+    from: number;
+    series: Array<Series>;
+    /** The server that answers, as in `wk:servers`. It knows nothing of the time before its start, except events that the streams still held. */
+    server: string;
+    /** Unix milliseconds of its start. */
+    started_at: number;
+  };
+
+  /** Something that was found. */
+  type Hit = {
+    /** `job`, `type`, `room`, `ship`, `player`, `monster`, `reactor` or `key`. */
+    kind: string;
+    /** The name, or the id where there is none. */
+    label: string;
+    /** Page of the dashboard that shows it. */
+    link: string;
+    /** Module it belongs to; empty for keys of others. */
+    module: string;
+    /** Beside the name: an id, a state, a place. */
+    note: string;
+  };
+
   /** The outcome of a hit. */
   type HitAttributes = {
     /** Whether it is gone. */
@@ -546,7 +583,8 @@ declare namespace Api {
     link: string;
     /** The origin: a module's name, or `store`. */
     module: string;
-    /** The trouble in one sentence. */
+    said?: Said | null;
+    /** The trouble in one English sentence. */
     sentence: string;
   };
 
@@ -902,6 +940,8 @@ declare namespace Api {
   type Overview = {
     /** Unix milliseconds of this answer. */
     at: number;
+    /** Whether the demo world runs here. */
+    demo: boolean;
     /** The things that deserve a look, the worst first, at most five. */
     looks: Array<Look>;
     /** How many there are in all. */
@@ -1227,6 +1267,36 @@ declare namespace Api {
     z: number;
   };
 
+  /** A sentence for pages. */
+  type Said = {
+    /** Such as `jobs.dead`; the pages' catalogues know it as `said.jobs.dead`. */
+    code: string;
+    /** The values for the holes of the sentence. */
+    params: Free;
+  };
+
+  /** The hits of a search. */
+  type SearchAnswer = {
+    /** Not everything was looked at: there may be more. */
+    bounded: boolean;
+    /** At most six of each kind. */
+    hits: Array<Hit>;
+  };
+
+  /** One series as charts take it. */
+  type Series = {
+    /** A module's name, or `server`. */
+    module: string;
+    /** Which number, such as `events`, `waiting`, `tick`. */
+    name: string;
+    /** One number per point, the oldest first; null where nothing was measured. In the day's grain a point is the mean of its measurements, and for milliseconds the longest. */
+    points: Array<number | null>;
+    /** Namespace of jobs, where there is one. */
+    scope?: string | null;
+    unit: Unit;
+    whose: Whose;
+  };
+
   /** A change of a ship. */
   type ShipChange = {
     /** 1 to 32 characters. */
@@ -1348,6 +1418,7 @@ declare namespace Api {
 
   /** One module on the front page. */
   type Tile = {
+    counted?: Counted | null;
     /** Page of the dashboard that the tile opens. */
     link: string;
     /** The things that deserve a look. */
@@ -1356,7 +1427,9 @@ declare namespace Api {
     module: string;
     /** The number that matters most. */
     number: number;
-    /** One line about it. */
+    /** The same line for pages, which word it in their reader's language. */
+    said: Said;
+    /** One line about it, in English. */
     sentence: string;
     /** The things it counts, such as `jobs waiting`. */
     unit: string;
@@ -1493,6 +1566,9 @@ declare namespace Api {
     latency: Array<number>;
   };
 
+  /** The unit of a series. */
+  type Unit = "per_second" | "count" | "ms" | "bytes";
+
   /** How a skill went. */
   type UsedAttributes = {
     /** Milliseconds until its effect. */
@@ -1535,6 +1611,9 @@ declare namespace Api {
     cooldowns: Array<Wait>;
   };
 
+  /** The owner of a number: the store or one server. */
+  type Whose = "store" | "server";
+
   /** Why the last attempt failed. */
   type Why = {
     /** Only for those who may see payloads. */
@@ -1571,6 +1650,7 @@ declare namespace Api {
     ["/api/overview", Free, Overview],
     ["/api/stations", Free, Page_StationLine],
     ["/openapi.json", Free, Free],
+    ["/api/history", Free, History],
     ["/api/session", Free, Me],
     ["/api/systems", Free, Unsaid],
     ["/api/workers", Free, WorkerPage],
@@ -1579,6 +1659,7 @@ declare namespace Api {
     ["/api/events", Free, EventPage],
     ["/api/health", Free, Health],
     ["/api/queues", Free, TypePage],
+    ["/api/search", Free, SearchAnswer],
     ["/api/status", Free, GameStatus],
     ["/api/tokens", Free, TokenList],
     ["/api/worlds", Free, Unsaid],

@@ -105,16 +105,16 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     let mut status = status;
     status.warnings.extend(exposed(global, &settings, &status));
     // Only what really listens is announced: everything that can be refused was refused before.
-    let announce = |listener: Option<&TcpListener>| {
+    let announce = |listener: Option<&TcpListener>, demo: bool| {
         if let Some(guests) = guests.as_ref().filter(|_| global.json) {
             guests.tell_programs(&listener.map(dashboard).unwrap_or_default());
         } else if !global.quiet {
-            announce(listener, door.as_ref(), guests.as_ref(), &status);
+            announce(listener, door.as_ref(), guests.as_ref(), &status, demo);
         }
         notify("READY=1");
     };
     let Some(listener) = listener else {
-        announce(None);
+        announce(None, false);
         tracing::info!(place = status.address, "the engine alone listens");
         stop.cancelled().await;
         return Ok(());
@@ -124,7 +124,7 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     if let Some(guests) = &guests {
         let _ = app.party_url.set(guests.url.clone());
     }
-    announce(Some(&listener));
+    announce(Some(&listener), app.demo());
     tracing::info!("started");
     run_server(&app, listener, guests.map(|guests| guests.listener), stop).await
 }
@@ -259,6 +259,7 @@ fn announce(
     door: Option<&link::RespListener>,
     guests: Option<&Guests>,
     status: &Status,
+    demo: bool,
 ) {
     let kind = match status.kind {
         Kind::Embedded => "embedded engine",
@@ -283,6 +284,11 @@ fn announce(
         for line in guests.iter().flat_map(|guests| guests.lines(&own)) {
             print::line(line);
         }
+    }
+    if demo {
+        print::line(
+            "Demo       a small live world to look at; the dashboard shows you around, --no-demo leaves it out",
+        );
     }
     print::line("Stop       Ctrl-C, or SIGTERM; a second one stops at once");
 }
