@@ -350,7 +350,7 @@ export class Worker extends EventEmitter {
     const now = named.now;
     const memory = this.#recall(now);
     const rest = [];
-    for (const one of done) rest.push(...attemptArgs(one, this.serverId, now, options.resultMax));
+    for (const one of done) rest.push(...attemptArgs(one, this.serverId, now, options));
     const reply = await this.jobs.script(
       'finish_and_claim',
       {
