@@ -42,6 +42,14 @@ export const FIELDS = {
     "windowMs": { "kind": "count", "least": 1, "max": 316224000000, "says": "must be 1 ms to ten years", "default": 86400000 },
     "onConflict": { "kind": "text", "words": ["reject", "replace", "queue_next"], "default": "reject" }
   } },
+  "debounce": { "kind": "object", "code": "invalid_debounce", "members": {
+    "key": { "kind": "text", "min": 1, "max": 500, "says": "must be 1 to 500 bytes", "required": true },
+    "waitMs": { "kind": "count", "least": 1, "max": 316224000000, "says": "must be 1 ms to ten years", "required": true }
+  } },
+  "throttle": { "kind": "object", "code": "invalid_throttle", "members": {
+    "key": { "kind": "text", "min": 1, "max": 500, "says": "must be 1 to 500 bytes", "required": true },
+    "windowMs": { "kind": "count", "least": 1, "max": 316224000000, "says": "must be 1 ms to ten years", "required": true }
+  } },
   "x": { "kind": "object", "code": "invalid_x", "members": {
     "uniqueKey": { "kind": "text", "min": 1, "max": 512, "says": "must be 1 to 512 bytes" },
     "timeoutMs": { "kind": "count", "least": 1, "says": "must be 1 or more" },
@@ -50,7 +58,8 @@ export const FIELDS = {
     "batch": { "kind": "text", "pattern": "^[A-Za-z0-9._-]{1,128}$", "says": "must be 1 to 128 of A-Z, a-z, 0-9, ., _ and -" },
     "exclude": { "kind": "texts" },
     "limiter": { "kind": "text", "words": ["sliding"] },
-    "onDependencyFailed": { "kind": "text", "words": ["ignore", "fail"] }
+    "onDependencyFailed": { "kind": "text", "words": ["ignore", "fail"] },
+    "overlap": { "kind": "text", "words": ["skip", "queue"] }
   } }
 };
 /** @type {Record<string, {sha1: string, args: string[], rest: string | null, lua: string}>} */

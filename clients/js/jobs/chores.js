@@ -26,6 +26,7 @@ export class Chores {
   /** @type {import('ioredis').Redis | undefined} */
   #listener;
   #reclaimAt = 0;
+  #holder = 'another process';
   /** @type {Set<Promise<unknown>>} */
   #underWay = new Set();
 
@@ -50,15 +51,31 @@ export class Chores {
     const until = performance.now() + jobs.options.timeoutMs;
     for (;;) {
       try {
-        if ((await jobs.script('register', { ...named, text: this.#entry() })) === 'done') return;
-        break;
+        const answer = await jobs.script('register', { ...named, text: this.#entry() });
+        if (answer === 'done') return;
+        if (!(await this.#replaces(answer[1]))) break;
       } catch (error) {
         // The same process may enter itself twice.
         if (!(error instanceof StoreError) || performance.now() >= until) throw error;
       }
     }
-    const message = `serverId ${worker.serverId} is in use by another process; give this worker an id of its own`;
+    const message = `serverId ${worker.serverId} is in use by ${this.#holder}; give this worker an id of its own`;
     throw new JobsError('worker_in_use', message, { field: 'serverId' });
+  }
+
+  /** Takes a dead predecessor out: a process of this host that is gone. @param {string} text its entry */
+  async #replaces(text) {
+    const { jobs, worker } = this;
+    let entry;
+    try {
+      entry = JSON.parse(text);
+    } catch {
+      return false;
+    }
+    this.#holder = `process ${entry.pid} on ${entry.hostname}`;
+    if (entry.hostname !== worker.hostname || !Number.isSafeInteger(entry.pid) || isAlive(entry.pid)) return false;
+    const old = { now: jobs.now(), opts: jobs.opts, worker: worker.serverId, pid: entry.pid, hostname: entry.hostname };
+    return (await jobs.script('unregister', old)) === 'done';
   }
 
   /** The registry's bytes. */
@@ -244,5 +261,15 @@ export class Chores {
   async #flushCounts() {
     const commands = this.worker.tally.take((name) => this.jobs.store.key(name));
     if (commands.length > 0) await this.jobs.pipeline(commands);
+  }
+}
+
+/** Whether a process of this machine is there. @param {number} pid */
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return /** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH';
   }
 }

@@ -27,6 +27,7 @@ const DEFAULTS = {
   scanLimit: 1000,
   events: true,
   maxRecoveries: 3,
+  cronFailed: 'letter',
   timeoutMs: 5000,
 };
 
@@ -410,6 +411,10 @@ function checkOptions(namespace, layout, options) {
   for (const [name, value] of Object.entries(options)) {
     const usual = DEFAULTS[/** @type {keyof typeof DEFAULTS} */ (name)];
     if (usual === undefined) refuse(name, 'is no option of a queue');
+    if (typeof usual === 'string') {
+      if (value !== 'letter' && value !== 'alarm') refuse(name, 'must be letter or alarm');
+      continue;
+    }
     const isRight = typeof usual === 'boolean' ? typeof value === 'boolean' : Number.isSafeInteger(value);
     if (!isRight) refuse(name, `must be ${typeof usual === 'boolean' ? 'true or false' : 'a whole number'}`);
   }

@@ -456,6 +456,8 @@ pub struct Peer {
     pub remote: SocketAddr,
     /// Whether our end is a loopback address.
     pub local_loopback: bool,
+    /// Whether it is encrypted.
+    pub tls: bool,
     /// The listener that accepted it.
     pub listener: Listener,
 }
@@ -473,7 +475,21 @@ pub enum Listener {
 impl Default for Peer {
     fn default() -> Self {
         let remote = SocketAddr::from(([0, 0, 0, 0], 0));
-        Peer { remote, local_loopback: false, listener: Listener::Main }
+        Peer { remote, local_loopback: false, tls: false, listener: Listener::Main }
+    }
+}
+
+/// Whether the browser sees us over TLS: ours, or a proxy's by its own word. A lie only makes cookies stricter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IsHttps(pub(crate) bool);
+
+impl<S: Sync> FromRequestParts<S> for IsHttps {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        let ours = parts.extensions.get::<Peer>().is_some_and(|peer| peer.tls);
+        let told = parts.headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
+        Ok(IsHttps(ours || told))
     }
 }
 

@@ -30,6 +30,8 @@ mod things;
 mod tile;
 mod viewers;
 
+pub use accounts::database_place;
+
 use futures_util::FutureExt as _;
 use galaxy::keys::{TABLE, def};
 use utoipa_axum::router::OpenApiRouter;

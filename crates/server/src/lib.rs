@@ -38,10 +38,12 @@ pub mod serve;
 pub mod sessions;
 pub mod settings;
 mod socket;
+pub mod tls;
 pub mod token_scopes;
 pub mod tokens;
 mod wire;
 pub mod worlds;
 
 pub use app::App;
-pub use serve::{serve, serve_with_party};
+pub use galaxy::database_place;
+pub use serve::{Bound, serve, serve_with_party};

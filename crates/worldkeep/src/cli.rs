@@ -67,6 +67,9 @@ pub struct Global {
         default_value = "http://127.0.0.1:7070"
     )]
     pub server: String,
+    /// File of authorities to trust that server by, when it is https:// [default: the system's]
+    #[arg(long, global = true, value_name = "FILE", env = "WORLDKEEP_CA", hide_env_values = true)]
+    pub ca: Option<PathBuf>,
     /// Token for that server
     #[arg(
         long,
@@ -98,6 +101,7 @@ pub enum Verb {
         worldkeep serve\n  \
         worldkeep serve --redis redis://:password@10.0.0.5:6379/0 --http 127.0.0.1:8080\n  \
         worldkeep serve --modules jobs,rooms --no-demo\n  \
+        worldkeep serve --http 0.0.0.0:7070 --tls-cert cert.pem --tls-key key.pem   # https, once there is a token\n  \
         worldkeep serve --modules none --resp 127.0.0.1:6380   # the embedded engine alone, for redis-cli\n\n\
         Every flag is also a setting of worldkeep.toml and a WORLDKEEP_… variable: worldkeep config show.")]
     Serve(Serve),
@@ -160,6 +164,28 @@ pub enum Verb {
         #[command(subcommand)]
         verb: Rooms,
     },
+    /// Write a store and the galaxy's database to one file
+    #[command(after_help = "Examples:\n  \
+        worldkeep backup monday.backup --data ./data             also while a server uses the directory\n  \
+        worldkeep backup monday.backup --redis redis://10.0.0.5 --json\n  \
+        openssl rand -hex 32 > key && worldkeep backup monday.backup --data ./data --key-file key\n\n\
+        An embedded store is kept as it was at one moment. On Redis each key is whole, and keys that change\n\
+        meanwhile may be from before or after the change.")]
+    Backup(Backup),
+    /// Put a backup into a store
+    #[command(after_help = "Examples:\n  \
+        worldkeep restore monday.backup --data ./data\n  \
+        worldkeep restore monday.backup --data ./data --replace --yes     the old directory is kept beside it\n  \
+        worldkeep restore monday.backup --redis redis://10.0.0.5 --key-file key\n\n\
+        The file is read from begin to end before anything is changed.")]
+    Restore(Restore),
+    /// Copy all keys of a store into another, and compare
+    #[command(after_help = "Examples:\n  \
+        worldkeep migrate ./data redis://10.0.0.5\n  \
+        worldkeep migrate redis://10.0.0.5 redis+cluster://10.0.0.7           keys become tagged\n  \
+        worldkeep migrate redis://10.0.0.5 ./data --to-layout plain --resume  goes on after an interruption\n\n\
+        Stop the servers of the source first. It is only read.")]
+    Migrate(Migrate),
     /// Check or repair the log of a data directory that no server uses
     #[command(after_help = "Examples:\n  \
         worldkeep log check --data ./data\n  \
@@ -245,6 +271,21 @@ pub struct Serve {
     /// Address where the embedded engine speaks RESP [default: off]
     #[arg(long, value_name = "ADDR")]
     pub resp: Option<String>,
+    /// File of the certificate, with its chain, to serve HTTP with [default: plain HTTP]
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// File of that certificate's private key
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// File of the certificate, with its chain, to speak RESP with [default: plain RESP]
+    #[arg(long, value_name = "FILE")]
+    pub resp_tls_cert: Option<PathBuf>,
+    /// File of that certificate's private key
+    #[arg(long, value_name = "FILE")]
+    pub resp_tls_key: Option<PathBuf>,
+    /// File of authorities, one of which must have signed the certificate of a RESP client
+    #[arg(long, value_name = "FILE")]
+    pub resp_tls_client_ca: Option<PathBuf>,
     /// Modules to run: all, none, or names separated by commas [default: all]
     #[arg(long, value_name = "LIST")]
     pub modules: Option<String>,
@@ -341,6 +382,48 @@ pub struct Check {
     /// Mend what can be mended
     #[arg(long)]
     pub repair: bool,
+}
+
+/// Flags of `backup`.
+#[derive(Debug, Args)]
+pub struct Backup {
+    /// The file to write; one that exists is replaced with --yes only
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// File that holds the key to encrypt with, 32 characters or more [default: `WORLDKEEP_BACKUP_KEY`, else no encryption]
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+}
+
+/// Flags of `restore`.
+#[derive(Debug, Args)]
+pub struct Restore {
+    /// The backup
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// File that holds its key [default: `WORLDKEEP_BACKUP_KEY`]
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    /// Restore into a store that is not empty: a directory is put aside, on Redis keys of the same name are written over
+    #[arg(long)]
+    pub replace: bool,
+}
+
+/// Flags of `migrate`.
+#[derive(Debug, Args)]
+pub struct Migrate {
+    /// The store to read: a URL as of --redis, or a directory
+    #[arg(value_name = "FROM")]
+    pub from: String,
+    /// The store to write, which must be empty
+    #[arg(value_name = "TO")]
+    pub to: String,
+    /// Spelling of keys in the target [default: as they are; tagged on a Cluster]
+    #[arg(long, value_enum, value_name = "LAYOUT")]
+    pub to_layout: Option<Layout>,
+    /// Go on with a copy that was interrupted: keys that are equal already are left
+    #[arg(long)]
+    pub resume: bool,
 }
 
 /// What to do with the configuration.

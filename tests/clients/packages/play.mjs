@@ -1,6 +1,8 @@
 // The common cases of all languages, played with the package for Node: node play.mjs URL   prints how many held.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { Dead, Discard, Jobs, RetryAfter, Snooze, Worker } from '../../../clients/js/jobs/index.js';
 
 const [url] = process.argv.slice(2);
@@ -129,10 +131,18 @@ async function verbs() {
   await assert.rejects(jobs.putCron(id, 'play', {}, { cron: '@daily' }), { code: 'job_exists' });
   assert.equal(await jobs.hasSameScripts(), undefined, 'nobody leads');
   const twin = new Worker(jobs, { handlers: { play }, serverId: worker.serverId });
-  twin.pid += 1;
-  await assert.rejects(twin.run(), { code: 'worker_in_use' });
+  twin.pid = 1;
+  await assert.rejects(twin.run(), { code: 'worker_in_use', message: new RegExp(`process ${process.pid} on `) });
   await worker.stop();
   await run;
+  const { pid } = spawnSync('true');
+  await ask('SET', key('workers:late'), JSON.stringify({ pid, hostname: hostname() }));
+  await ask('SET', key('workers:heartbeat:late'), 1, 'EX', 30);
+  const heir = new Worker(jobs, { handlers: { play }, serverId: 'late' });
+  const running = heir.run();
+  await until('a dead predecessor is replaced at once', async () => (await ask('SISMEMBER', key('workers:active'), 'late')) === 1);
+  await heir.stop();
+  await running;
   assert.throws(() => new Jobs(url, { lockTtlS: 1 }), { code: 'invalid_option', field: 'lockTtlS' });
   assert.throws(() => new Worker(jobs, { handlers: {} }), { code: 'invalid_option', field: 'handlers' });
   assert.throws(() => new Worker(jobs, { handlers: { play }, serverId: 'active' }), { code: 'invalid_server_id' });

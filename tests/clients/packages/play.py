@@ -5,6 +5,8 @@ import asyncio
 import json
 import pathlib
 import re
+import socket
+import subprocess
 import sys
 import threading
 import time
@@ -210,11 +212,21 @@ def verbs():
     refuses("job_exists", lambda: jobs.put_cron(name, "play", cron="@daily"))
     assert jobs.has_same_scripts() is None, "nobody leads"
     twin = Worker(jobs, {"play": play}, server_id="w1")
-    twin.pid += 1
+    twin.pid = 1
     refuses("worker_in_use", twin.run_blocking)
     worker.stop()
     thread.join(40)
     assert not thread.is_alive(), "the worker has ended"
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    ask("SET", key("workers:late"), json.dumps({"pid": gone.pid, "hostname": socket.gethostname()}))
+    ask("SET", key("workers:heartbeat:late"), 1, "EX", 30)
+    heir = Worker(jobs, {"play": play}, server_id="late")
+    thread = threading.Thread(target=heir.run_blocking)
+    thread.start()
+    until("a dead predecessor is replaced at once", lambda: ask("SISMEMBER", key("workers:active"), "late") == 1)
+    heir.stop()
+    thread.join(40)
     refuses("invalid_option", lambda: Jobs(url, lock_ttl_s=1))
     refuses("invalid_option", lambda: Jobs(url, colour="red"))
     refuses("invalid_option", lambda: Worker(jobs, {}))

@@ -37,9 +37,15 @@ class Options:
     scan_limit: int = 1000
     events: bool = True
     max_recoveries: int = 3
+    #: What tells of a firing of cron that failed for good: a dead letter of its own (`letter`), or an `alarm`.
+    cron_failed: str = "letter"
 
     def check(self) -> None:
+        if self.cron_failed not in ("letter", "alarm"):
+            raise JobsError("invalid_option", "cron_failed must be letter or alarm", field="cron_failed")
         for field in dataclasses.fields(self):
+            if field.type == "str":
+                continue
             value, is_flag = getattr(self, field.name), field.type == "bool"
             if isinstance(value, bool) != is_flag or not isinstance(value, int):
                 wanted = "True or False" if is_flag else "a whole number"

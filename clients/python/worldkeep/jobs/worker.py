@@ -345,7 +345,7 @@ class Worker:
         head, last, index, _ = self._recall(now)
         rest: list[Any] = []
         for one in done:
-            rest += attempt_args(one, self.server_id, now, options.result_max)
+            rest += attempt_args(one, self.server_id, now, options)
         wrote, seen, *flat = await self._call(script("finish_and_claim", {
             **named, "worker": self.server_id, "finishing": len(done), "claiming": want,
             "last_head": max(0, min(want, options.scan_limit) - 1), "lock_ttl": options.lock_ttl_s,

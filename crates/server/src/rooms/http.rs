@@ -17,12 +17,12 @@ use super::gateway;
 use super::rates::too_fast;
 use crate::access::Role;
 use crate::app::App;
-use crate::caller::Caller;
+use crate::caller::{Caller, IsHttps};
 use crate::extract::{Query, pack_cursor, page_limit, unpack_cursor};
 use crate::reply::{self, Refusal};
 
 /// The address where phones reach this server: as set, by the party's listener, or as whoever asks reached it.
-pub(super) fn base_url(app: &App, headers: &HeaderMap) -> String {
+pub(super) fn base_url(app: &App, https: IsHttps, headers: &HeaderMap) -> String {
     let known = app.settings.rooms.public_url.as_deref();
     if let Some(url) = known.or(app.party_url.get().map(String::as_str)) {
         return url.trim_end_matches('/').to_owned();
@@ -31,10 +31,7 @@ pub(super) fn base_url(app: &App, headers: &HeaderMap) -> String {
     let plain =
         |host: &&str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
     let host = host.filter(plain).map(str::to_owned);
-    let scheme = match headers.get("x-forwarded-proto").map(HeaderValue::as_bytes) {
-        Some(b"https") => "https",
-        _ => "http",
-    };
+    let scheme = if https.0 { "https" } else { "http" };
     let own = || app.settings.server.http.as_deref().unwrap_or("127.0.0.1:7070").to_owned();
     format!("{scheme}://{}", host.unwrap_or_else(own))
 }
@@ -148,13 +145,14 @@ pub(crate) async fn list(
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
     caller: Caller,
+    https: IsHttps,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
     let setup = read_setup(&app, body).await?;
     spend_room(&app, &caller)?;
     let created = gateway::of(&app).rooms.create(&setup).await.map_err(failed)?;
-    Ok(made(&app, &headers, created))
+    Ok(made(&app, https, &headers, created))
 }
 
 /// Makes the room in which the same people play on, with their names, photos and seats, and tells their phones.
@@ -165,6 +163,7 @@ pub(crate) async fn create(
 pub(crate) async fn next(
     State(app): State<Arc<App>>,
     caller: Caller,
+    https: IsHttps,
     headers: HeaderMap,
     Path(code): Path<String>,
     body: Body,
@@ -175,7 +174,7 @@ pub(crate) async fn next(
     spend_room(&app, &caller)?;
     let gateway = gateway::of(&app);
     let created = known(&app, &caller, gateway.rooms.next(&code, &key, &setup)).await?;
-    Ok(made(&app, &headers, created))
+    Ok(made(&app, https, &headers, created))
 }
 
 async fn read_setup(app: &App, body: Body) -> Result<Setup, Refusal> {
@@ -197,9 +196,9 @@ fn spend_room(app: &App, caller: &Caller) -> Result<(), Refusal> {
     spent.map_err(|wait| refusal(too_fast(word::TOO_MANY_ROOMS, wait)))
 }
 
-fn made(app: &App, headers: &HeaderMap, mut created: rooms::Created) -> Response {
+fn made(app: &App, https: IsHttps, headers: &HeaderMap, mut created: rooms::Created) -> Response {
     metrics::counter!("worldkeep_rooms_created_total").increment(1);
-    created.join_url = Some(format!("{}/r/{}", base_url(app, headers), created.code));
+    created.join_url = Some(format!("{}/r/{}", base_url(app, https, headers), created.code));
     (StatusCode::CREATED, Json(created)).into_response()
 }
 
@@ -210,13 +209,14 @@ fn made(app: &App, headers: &HeaderMap, mut created: rooms::Created) -> Response
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
     caller: Caller,
+    https: IsHttps,
     headers: HeaderMap,
     Path(code): Path<String>,
 ) -> Result<Json<serde_json::Value>, Refusal> {
     let code = code_of(&code)?;
     let gateway = gateway::of(&app);
     let room = known(&app, &caller, gateway.rooms.show(&code)).await?;
-    let join_url = format!("{}/r/{code}", base_url(&app, &headers));
+    let join_url = format!("{}/r/{code}", base_url(&app, https, &headers));
     let mut line = json!({
         "code": room.code, "phase": room.phase, "expires_at": room.expires_at,
         "players_active": room.players_active, "players_free": room.players_free,
@@ -304,13 +304,14 @@ pub(crate) async fn state(
 pub(crate) async fn qr(
     State(app): State<Arc<App>>,
     caller: Caller,
+    https: IsHttps,
     headers: HeaderMap,
     Path(code): Path<String>,
 ) -> Result<Response, Refusal> {
     let code = code_of(&code)?;
     let gateway = gateway::of(&app);
     known(&app, &caller, gateway.rooms.show(&code)).await?;
-    let link = format!("{}/r/{code}", base_url(&app, &headers));
+    let link = format!("{}/r/{code}", base_url(&app, https, &headers));
     let svg = super::qr::svg(&link).ok_or_else(|| Refusal::from(reply::INTERNAL))?;
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("image/svg+xml")),

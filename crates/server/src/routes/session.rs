@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum_extra::extract::cookie::{Cookie, CookieJar, SameSite};
 use serde::{Deserialize, Serialize};
 
 use crate::access::Role;
 use crate::app::App;
-use crate::caller::{self, Caller, Who};
+use crate::caller::{self, Caller, IsHttps, Who};
 use crate::extract::Body;
 use crate::reply::{self, Refusal};
 use crate::sessions;
@@ -73,7 +73,7 @@ impl Me {
 pub(crate) async fn open(
     State(app): State<Arc<App>>,
     caller: Caller,
-    headers: HeaderMap,
+    IsHttps(https): IsHttps,
     jar: CookieJar,
     Body(login): Body<Login>,
 ) -> Result<Response, Refusal> {
@@ -90,14 +90,9 @@ pub(crate) async fn open(
         .path("/")
         .http_only(true)
         .same_site(SameSite::Strict)
-        .secure(is_https(&headers));
+        .secure(https);
     let me = Caller { who: Who::Session(hash), csrf, ..holder };
     Ok((jar.add(cookie), Json(Me::new(&app, me))).into_response())
-}
-
-/// Whether the browser sees us over TLS, by what the proxy says. A lie only makes the cookie stricter.
-fn is_https(headers: &HeaderMap) -> bool {
-    headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok()) == Some("https")
 }
 
 /// The account of the caller.

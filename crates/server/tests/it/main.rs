@@ -23,4 +23,5 @@ mod sessions;
 mod stalls;
 mod stopping;
 mod support;
+mod tls;
 mod wire;

@@ -75,6 +75,8 @@ async fn start_all(
     let addr = listener.local_addr().unwrap();
     let app = App::new(all, store, clock).unwrap();
     let stop = CancellationToken::new();
+    let tls = server::tls::Identity::http(&app.settings).unwrap();
+    let listener = server::Bound { tcp: listener, tls };
     let done =
         tokio::spawn(server::serve_with_party(Arc::clone(&app), listener, party, stop.clone()));
     let client = reqwest::Client::builder().timeout(Duration::from_secs(10)).build().unwrap();

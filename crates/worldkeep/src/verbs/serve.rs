@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use kernel::keyspace::Layout;
 use kernel::{Clock as _, Deadline, Kind, ServerClock, Status, Store, SystemClock};
-use server::App;
 use server::settings::{Name, Settings, Source, names};
+use server::tls::Identity;
+use server::{App, Bound};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -37,6 +38,14 @@ pub(super) fn flags(global: &Global, serve: Option<&Serve>) -> Vec<(Name, String
     if let Some(serve) = serve {
         add(names::http, serve.http.clone(), "--http");
         add(names::resp, serve.resp.clone(), "--resp");
+        let mut file = |name: Name, path: &Option<std::path::PathBuf>, flag: &'static str| {
+            add(name, path.as_ref().map(|path| path.display().to_string()), flag);
+        };
+        file(names::tls_cert, &serve.tls_cert, "--tls-cert");
+        file(names::tls_key, &serve.tls_key, "--tls-key");
+        file(names::resp_tls_cert, &serve.resp_tls_cert, "--resp-tls-cert");
+        file(names::resp_tls_key, &serve.resp_tls_key, "--resp-tls-key");
+        file(names::resp_tls_client_ca, &serve.resp_tls_client_ca, "--resp-tls-client-ca");
         add(names::modules, serve.modules.clone(), "--modules");
         add(names::demo, serve.demo.then(|| "on".into()), "--demo");
         add(names::demo, serve.no_demo.then(|| "off".into()), "--no-demo");
@@ -81,7 +90,8 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     let listener = if engine_alone(&settings) {
         None
     } else {
-        Some(listen(settings.server.http.as_deref()).await?)
+        let tls = Identity::http(&settings).map_err(Failure::usage)?;
+        Some(Bound { tcp: listen(settings.server.http.as_deref()).await?, tls })
     };
     let guests = party::open(&settings).await?.filter(|_| listener.is_some());
     let data = settings.server.data.as_deref().map(Into::into);
@@ -105,11 +115,15 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     let mut status = status;
     status.warnings.extend(exposed(global, &settings, &status));
     // Only what really listens is announced: everything that can be refused was refused before.
-    let announce = |listener: Option<&TcpListener>, demo: bool| {
+    let resp = door.as_ref().map(|door| {
+        let s = if settings.server.resp_tls_cert.is_some() { "s" } else { "" };
+        format!("redis{s}://{}", door.addr())
+    });
+    let announce = |listener: Option<&Bound>, demo: bool| {
         if let Some(guests) = guests.as_ref().filter(|_| global.json) {
             guests.tell_programs(&listener.map(dashboard).unwrap_or_default());
         } else if !global.quiet {
-            announce(listener, door.as_ref(), guests.as_ref(), &status, demo);
+            announce(listener, resp.as_deref(), guests.as_ref(), &status, demo);
         }
         notify("READY=1");
     };
@@ -119,7 +133,7 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
         stop.cancelled().await;
         return Ok(());
     };
-    check_exposure(&settings, &listener, &*store).await?;
+    check_exposure(&settings, &listener.tcp, &*store).await?;
     let app = prepare(settings, store).await?;
     if let Some(guests) = &guests {
         let _ = app.party_url.set(guests.url.clone());
@@ -178,7 +192,7 @@ async fn prepare(settings: Settings, store: Arc<dyn Store>) -> Result<Arc<App>, 
 
 async fn run_server(
     app: &Arc<App>,
-    listener: TcpListener,
+    listener: Bound,
     party: Option<TcpListener>,
     stop: CancellationToken,
 ) -> Result<(), Failure> {
@@ -255,8 +269,8 @@ async fn check_exposure(
 
 /// Prints the store's facts, its warnings, and the addresses to use.
 fn announce(
-    listener: Option<&TcpListener>,
-    door: Option<&link::RespListener>,
+    listener: Option<&Bound>,
+    resp: Option<&str>,
     guests: Option<&Guests>,
     status: &Status,
     demo: bool,
@@ -274,8 +288,8 @@ fn announce(
     for warning in &status.warnings {
         print::line(format!("Warning    {warning}"));
     }
-    if let Some(door) = door {
-        print::line(format!("RESP       redis://{}", door.addr()));
+    if let Some(resp) = resp {
+        print::line(format!("RESP       {resp}"));
     }
     if let Some(listener) = listener {
         let own = dashboard(listener);
@@ -294,8 +308,9 @@ fn announce(
 }
 
 /// The address to open on this machine.
-fn dashboard(listener: &TcpListener) -> String {
-    let address = listener.local_addr().unwrap_or_else(|_| SocketAddr::from(([127, 0, 0, 1], 0)));
+fn dashboard(listener: &Bound) -> String {
+    let address =
+        listener.tcp.local_addr().unwrap_or_else(|_| SocketAddr::from(([127, 0, 0, 1], 0)));
     let shown = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::from(([127, 0, 0, 1], address.port())),
         IpAddr::V6(ip) if ip.is_unspecified() => {
@@ -303,7 +318,8 @@ fn dashboard(listener: &TcpListener) -> String {
         }
         _ => address,
     };
-    format!("http://{shown}")
+    let scheme = if listener.tls.is_some() { "https" } else { "http" };
+    format!("{scheme}://{shown}")
 }
 
 /// Tells systemd, when it asked to be told (`Type=notify`): one datagram to the socket it names.

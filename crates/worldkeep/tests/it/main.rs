@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod backups;
 mod bad_input;
 mod enduring;
 mod galaxy;
@@ -19,4 +20,5 @@ mod readme;
 mod rooms;
 mod running;
 mod support;
+mod tls;
 mod verbs;

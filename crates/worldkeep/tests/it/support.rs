@@ -117,7 +117,7 @@ fn start_with(dir: TempDir, all: &[&str], env: &[(&str, &str)]) -> Served {
         let rest = line.split(scheme).nth(1)?;
         rest.split(['/', ' ']).next()?.parse().ok()
     };
-    let addr = address("Dashboard", "http://").or_else(|| address("RESP", "redis://")).unwrap();
+    let addr = address("Dashboard", "://").or_else(|| address("RESP", "://")).unwrap();
     Served { child, lines, addr, started, dir }
 }
 
