@@ -103,7 +103,8 @@ kernel::keyspace! {
     /// How often a job was taken back from a dead worker: field = job id.
     own recoveries(ns: Namespace) = "{ns}:x:recoveries", Hash, Life::None,
         index = Some(jobs(Held::Fields, Named::Any));
-    /// When each active job was claimed and by whom: field = job id, value Unix ms, a space, the worker.
+    /// When each active job was claimed and by whom: field = job id, value Unix ms, the worker and the type, with spaces
+    /// between them.
     own claimed(ns: Namespace) = "{ns}:x:claimed", Hash, Life::None,
         index = Some(jobs(Held::Fields, Named::Live));
     /// When claimed jobs were last looked through for lost ones: Unix ms.
@@ -140,6 +141,9 @@ kernel::keyspace! {
         Life::Sometimes("none while the batch runs; it may expire after its end");
     /// Claims of a type in the last minute, where its jobs ask for a sliding limit: score = Unix ms.
     own slide(ns: Namespace, job_type: JobType) = "{ns}:x:slide:{jobType}", Zset, Life::Secs(60);
+    /// Stretches of `waiting` whose jobs were passed over: place, number, first and last job, and their classes. A memory that
+    /// every claim checks; without it the list is read.
+    own passed(ns: Namespace) = "{ns}:x:passed", String, Life::Secs(600);
     /// Types paused until a time: score = Unix ms at which they resume.
     own paused_until(ns: Namespace) = "{ns}:x:paused_until", Zset, Life::None;
 }

@@ -8,10 +8,11 @@ kernel::scripts! {
         "append_event", "check_types", "claim_behind_high", "claim_job", "claim_next",
         "close_job", "count_end", "count_running", "dead_letter", "drop_progress", "end_job",
         "fail_dependent", "failure_result", "finish_attempt", "finish_attempts", "hand_back",
-        "is_high", "is_same_process", "matches_target", "peek_job", "promote_parked",
-        "push_waiting", "rate_limit", "read_job", "read_state", "recover_job",
+        "is_high", "is_same_process", "matches_target", "open_memory", "passed_over", "peek_job",
+        "promote_parked", "push_waiting", "rate_limit", "read_job", "read_state", "recall_passed", "recover_job",
         "release_dependents", "requeue_job", "resume_scan", "retry_job", "runs_after_failure",
         "see_type", "take_out", "take_unique_key", "type_body", "type_json", "wake_workers",
+        "why_not",
     ];
     pub(crate) ENQUEUE = "enqueue";
     pub(crate) ENQUEUE_DEPENDENT = "enqueue_dependent";

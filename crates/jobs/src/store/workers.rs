@@ -181,8 +181,8 @@ impl Jobs {
         let claimed = self.call(&cmd("HGETALL", self.space().claimed.as_str())).await?;
         let mut held: HashMap<String, Vec<String>> = HashMap::new();
         for (id, value) in reply::pairs(&claimed).unwrap_or_default() {
-            let worker = reply::text(value).and_then(|value| value.split_once(' '));
-            if let (Some(id), Some((_, worker))) = (reply::text(id), worker) {
+            let worker = reply::text(value).and_then(|value| value.split(' ').nth(1));
+            if let (Some(id), Some(worker)) = (reply::text(id), worker) {
                 held.entry(worker.to_owned()).or_default().push(id.to_owned());
             }
         }

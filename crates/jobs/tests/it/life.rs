@@ -31,7 +31,7 @@ on_every_store!(a_claim_and_its_completion, |store| {
         bridge:jobs:lock:a (30 s) w1
         bridge:jobs:status:a active
         bridge:ratelimit:concurrent:email 1
-        bridge:x:claimed [a=1794768259299 w1]
+        bridge:x:claimed [a=1794768259299 w1 email]
     "#]].assert_eq(&bed.dump().await);
     bed.pass(1_500);
     let data = Some(r#"{"sent":true}"#.to_owned());

@@ -18,6 +18,7 @@ mod lead;
 mod life;
 mod limits;
 mod own_vectors;
+mod passed;
 mod poison;
 mod produce;
 mod read;
