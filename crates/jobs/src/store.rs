@@ -11,6 +11,7 @@ pub(crate) mod dlq;
 pub(crate) mod explain;
 pub(crate) mod finish;
 pub(crate) mod lease;
+pub(crate) mod limits;
 pub(crate) mod list;
 pub(crate) mod numbers;
 pub(crate) mod produce;

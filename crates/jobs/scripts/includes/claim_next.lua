@@ -18,7 +18,7 @@ local function claim_next(heads)
     fresh, resume = resume_scan(head, last, index)
   end
   local counts, malformed, scattered = { #claimed, 0, 0, 0, 0, 0 }, {}, {}
-  local from, window, removed, leading = 0, math.min(count, limit), 0, 0
+  local from, window, gone, leading = 0, math.min(count, limit), {}, 0
   -- What this worker remembers: the first job that stays, the last one that it can never run, and its place.
   local first, keeps, tail, place = nil, true, '', -1
   if fresh then tail, place = last, resume - 1 end
@@ -35,7 +35,7 @@ local function claim_next(heads)
       if is_fresh then tail, place = '', -1 end
       keeps = false
     elseif keeps and not is_fresh then
-      tail, place = id, at - removed
+      tail, place = id, at - #gone
     end
   end
 
@@ -43,9 +43,9 @@ local function claim_next(heads)
   local function keep_known(to)
     while known[next_known] do
       local one = known[next_known]
-      local starts, stops = math.max(one.start, was_kept), math.min(one.start + one.count, to)
-      if stops > starts then open_memory().keep_part(stretches, one, starts, stops, removed) end
-      if one.start + one.count > to then break end
+      local starts, stops = math.max(one.start, was_kept), math.min(one.stop, to)
+      if stops > starts then open_memory().keep_part(stretches, one, starts, stops) end
+      if one.stop > to then break end
       next_known = next_known + 1
     end
     was_kept = to
@@ -59,16 +59,16 @@ local function claim_next(heads)
         at = resume
       end
       local one = known[next_known]
-      while one and one.start + one.count <= at do
+      while one and one.stop <= at do
         next_known = next_known + 1
         one = known[next_known]
       end
       if not one or one.start > at then return at, one and one.start - at end
-      local stops, stopped, changes = one.start + one.count, open_memory().all_stopped(one.classes)
-      if not stopped then return at, stops - at end
-      stay(one.last, stops - 1, changes, fresh and at < fresh)
-      keep_known(stops)
-      at = stops
+      local stopped, changes = open_memory().all_stopped(one.classes)
+      if not stopped then return at, one.stop - at end
+      stay(one.last, one.stop - 1, changes, fresh and at < fresh)
+      keep_known(one.stop)
+      at = one.stop
     end
   end
 
@@ -89,17 +89,18 @@ local function claim_next(heads)
       local id = heads[i]
       at = from + i - 1
       counts[1], was_kept = counts[1] + 1, at + 1
-      local reason, seen, limits, target, job = claim_job(id, texts[i])
+      local reason, seen, limits, target, job, group = claim_job(id, texts[i])
       local is_fresh = fresh and at < fresh
       if not reason then
-        removed = removed + 1
+        gone[#gone + 1], elsewhere[id] = at, nil
+        if opened_memory then opened_memory.leave_out(stretches, at) end
         if at == leading then leading = leading + 1 else scattered[#scattered + 1] = id end
         if is_fresh then place = place - 1 end
       else
         counts[reason] = counts[reason] + 1
         if reason == MALFORMED and #malformed < 20 then malformed[#malformed + 1] = id end
         stay(id, at, may_change(reason), is_fresh)
-        if seen then open_memory().pass_over(stretches, id, at - removed, seen, limits, target, job) end
+        if seen then open_memory().pass_over(stretches, id, at, seen, limits, target, job, group) end
       end
     end
     if #heads < most then break end
@@ -107,10 +108,13 @@ local function claim_next(heads)
     window = window < 8 and 8 or (window < 64 and 64 or 100)
     heads = nil
   end
+  -- Places that were passed over because of a job that stood behind them.
+  while opened_turns and #claimed < count and opened_turns.take_next(claim_job) do end
+  for id, at in pairs(elsewhere) do gone[#gone + 1], scattered[#scattered + 1] = at, id end
   if leading > 0 then redis.call('LTRIM', waiting, leading, '-1') end
   for _, id in ipairs(scattered) do redis.call('LREM', waiting, 1, id) end
   keep_known(math.huge)
-  if opened_memory then opened_memory.remember(stretches, since) end
+  if opened_memory then opened_memory.remember(stretches, since, gone) end
   if plain and counts[1] == #claimed then return '' end
   return { counts, malformed, { first or head, tail, place } }
 end

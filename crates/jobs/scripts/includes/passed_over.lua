@@ -18,8 +18,12 @@ local function class_of(seen, limits, aim)
   return of_limits[aim]
 end
 
+-- The class of all jobs that have a group: one of them can be claimed when any group has a turn.
+local GROUPED = { name = '\31', kind = '', aim = '', limits = NO_LIMITS }
+
 -- The class of a job that was decoded or has this target; nothing where more decides about it.
-local function class_of_job(seen, limits, target, job)
+local function class_of_job(seen, limits, target, job, group)
+  if group then return GROUPED end
   if not job then return class_of(seen, limits, target or '') end
   if type(job.x) == 'table' and type(job.x.exclude) == 'table' then return end
   local has_target = type(job.target) == 'table' and next(job.target)
@@ -30,7 +34,12 @@ end
 local function all_stopped(classes)
   local changes = false
   for _, class in pairs(classes) do
-    local reason = why_not(see_type(class.kind), class.limits, class.aim ~= '' and class.aim)
+    local reason
+    if class == GROUPED then
+      reason = not open_turns().find() and LIMITED
+    else
+      reason = why_not(see_type(class.kind), class.limits, class.aim ~= '' and class.aim)
+    end
     if not reason then return false end
     changes = changes or may_change(reason)
   end
@@ -59,38 +68,45 @@ local function add_class(stretch, class)
   end
 end
 
--- Adds a job that stays at `place` to the stretches. The first ones are short: changes come at the head of the list. An
+-- Adds a job that stays at `place` to the stretches. Places are those before anything was taken out. The first ones are short: changes come at the head of the list. An
 -- old stretch takes no job that could be claimed where its others cannot, as long as there is room for another stretch.
-local function pass_over(stretches, id, place, seen, limits, target, job)
-  local class = class_of_job(seen, limits, target, job)
+local function pass_over(stretches, id, place, seen, limits, target, job, group)
+  local class = class_of_job(seen, limits, target, job, group)
   if not class or string.find(id, '%c') then return end
   local last, full = stretches[#stretches], #stretches >= STRETCHES_MAX
-  if last and last.start + last.count == place then
+  if last and last.stop == place then
     local covered, size = is_covered(last.classes, class), #stretches <= 4 and 1024 or 16384
-    local fits = full or (last.count < size and (covered or last.count < YOUNG))
+    local long = last.stop - last.start
+    local fits = full or (long < size and (covered or long < YOUNG))
     if fits and (last.classes[class.name] or last.kinds < CLASSES_MAX) then
       add_class(last, class)
-      last.count, last.last = last.count + 1, id
+      last.stop, last.last = place + 1, id
       return
     end
   end
   if full then return end
-  local new = { start = place, count = 1, first = id, last = id, classes = {}, kinds = 0 }
+  local new = { start = place, stop = place + 1, first = id, last = id, classes = {}, kinds = 0 }
   add_class(new, class)
   stretches[#stretches + 1] = new
 end
 
--- Adds the part of a known stretch from `from` up to `to`, which is `shift` places farther to the front now. Short
--- neighbours of the same classes become one. Ends that are not known are false.
-local function keep_part(stretches, known, from, to, shift)
-  local last, start, many = stretches[#stretches], from - shift, to - from
-  local first_id, last_id = from == known.start and known.first, to == known.start + known.count and known.last
-  local joins = last and last.start + last.count == start and (last.source == known or last.count + many <= 1024)
+-- Adds the part of a known stretch from `from` up to `to`. Short neighbours of the same classes become one. Ends that
+-- are not known are false.
+local function keep_part(stretches, known, from, to)
+  local last = stretches[#stretches]
+  local first_id, last_id = from == known.start and known.first, to == known.stop and known.last
+  local joins = last and last.stop == from and (last.source == known or to - last.start <= 1024)
   for _, class in pairs(joins and known.classes or {}) do joins = joins and is_covered(last.classes, class) end
   if joins then
-    last.count, last.last = last.count + many, last_id
+    last.stop, last.last = to, last_id
   elseif #stretches < STRETCHES_MAX then
-    stretches[#stretches + 1] = { source = known, start = start, count = many, first = first_id, last = last_id,
+    stretches[#stretches + 1] = { source = known, start = from, stop = to, first = first_id, last = last_id,
       classes = known.classes, kinds = known.kinds }
   end
+end
+
+-- A job at `place` is taken out: a stretch that ends there goes on behind it.
+local function leave_out(stretches, place)
+  local last = stretches[#stretches]
+  if last and last.stop == place then last.stop, last.last = place + 1, false end
 end

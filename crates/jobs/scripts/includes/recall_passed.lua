@@ -11,6 +11,7 @@ local function place_near(id, place)
 end
 
 local function read_class(text)
+  if text == GROUPED.name then return GROUPED end
   local kind, aim, most, per_minute, sliding = string.match(text, '^([^\31]+)\31([^\31]*)\31([^\31]*)\31([^\31]*)\31(s?)$')
   if not kind then return end
   local limits = { most = tonumber(most), per_minute = tonumber(per_minute), sliding = sliding == 's' }
@@ -18,6 +19,7 @@ local function read_class(text)
 end
 
 local function class_text(class)
+  if class == GROUPED then return class.name end
   local limits = class.limits
   local function number(value) return value and string.format('%.17g', value) or '' end
   return table.concat({ class.kind, class.aim, number(limits.most), number(limits.per_minute),
@@ -35,7 +37,7 @@ local function find_stretch(line, shift)
     local ends = place_near(last, start + shift + count - 1)
     return nil, ends and ends - (start + count - 1) or shift
   end
-  local stretch = { start = place, count = count, first = first, last = last, classes = {}, kinds = 0 }
+  local stretch = { start = place, stop = place + count, first = first, last = last, classes = {}, kinds = 0 }
   for text in string.gmatch(rest, '[^\t]+') do
     local class = read_class(text)
     if not class then return nil, shift end
@@ -56,23 +58,28 @@ local function recall_passed()
     local stretch
     stretch, shift = find_stretch(line, shift)
     if stretch and stretch.start >= stops then
-      known[#known + 1], stops = stretch, stretch.start + stretch.count
+      known[#known + 1], stops = stretch, stretch.stop
     end
   end
   return known, since
 end
 
--- Writes down the stretches of this claim, if they are worth it.
-local function remember_passed(stretches, since)
-  local total, lines = 0, {}
+-- Writes down the stretches of this claim, if they are worth it. Jobs at the places `gone`, in any order, have been
+-- taken out meanwhile.
+local function remember_passed(stretches, since, gone)
+  local total, lines, before, at = 0, {}, 0, 1
+  table.sort(gone)
   for _, one in ipairs(stretches) do
-    one.first = one.first or redis.call('LINDEX', KEYS[1], one.start)
-    one.last = one.last or redis.call('LINDEX', KEYS[1], one.start + one.count - 1)
-    local parts = { one.start, one.count, one.first, one.last }
+    while gone[at] and gone[at] < one.start do before, at = before + 1, at + 1 end
+    local start, inside = one.start - before, 0
+    while gone[at] and gone[at] < one.stop do inside, at = inside + 1, at + 1 end
+    local count = one.stop - one.start - inside
+    before = before + inside
+    local first = inside == 0 and one.first or redis.call('LINDEX', KEYS[1], start)
+    local last = inside == 0 and one.last or redis.call('LINDEX', KEYS[1], start + count - 1)
+    local parts = { start, count, first, last }
     for _, class in pairs(one.classes) do parts[#parts + 1] = class_text(class) end
-    if one.first and one.last then
-      total, lines[#lines + 1] = total + one.count, table.concat(parts, '\t')
-    end
+    if count > 0 and first and last then total, lines[#lines + 1] = total + count, table.concat(parts, '\t') end
   end
   if total < REMEMBERED_MIN then
     if marks.passed then redis.call('DEL', passed_key) end
@@ -82,6 +89,6 @@ local function remember_passed(stretches, since)
 end
 
 local memory = {
-  recall = recall_passed, all_stopped = all_stopped, keep_part = keep_part, pass_over = pass_over,
+  recall = recall_passed, all_stopped = all_stopped, keep_part = keep_part, pass_over = pass_over, leave_out = leave_out,
   remember = remember_passed,
 }

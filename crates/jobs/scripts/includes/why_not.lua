@@ -7,7 +7,7 @@ local PAUSED, LIMITED, TARGET, LOCKED, MALFORMED = 2, 3, 4, 5, 6
 local targets_seen, worker_facts = {}, nil
 
 -- Why this worker may not run a job of this type, with these limits, and with the text of this target or as the decoded
--- job says, at this moment. Nothing when it may.
+-- job says, at this moment. Nothing when it may. Turns of groups are not looked at.
 local function why_not(seen, limits, target, job)
   if not seen.handled then return TARGET end
   if seen.paused then return PAUSED end
@@ -22,9 +22,9 @@ local function why_not(seen, limits, target, job)
     --- @include "matches_target"
     if not matches_job(job) then return TARGET end
   end
-  if limits ~= NO_LIMITS then
+  if seen.limit or limits ~= NO_LIMITS then
     --- @include "rate_limit"
-    if is_limited(limits, seen) then return LIMITED end
+    if seen.limit and is_type_limited(seen) or is_limited(limits, seen) then return LIMITED end
   end
 end
 

@@ -61,7 +61,7 @@ pub(crate) struct JobBody {
     /// `key`, `windowMs`, `onConflict`.
     #[schema(value_type = Option<Object>)]
     unique: Option<Value>,
-    /// `timeoutMs`, `expiresAt`, `traceparent`, `batch`, `exclude`, `limiter`, `onDependencyFailed`.
+    /// `timeoutMs`, `expiresAt`, `traceparent`, `batch`, `exclude`, `limiter`, `group`, `sequence`, `onDependencyFailed`.
     #[schema(value_type = Option<Object>)]
     x: Option<Value>,
 }

@@ -78,7 +78,14 @@ fn job(flags: Dispatch) -> Result<String, Failure> {
     );
     set("unique", object([("key", json!(flags.unique)), ("windowMs", json!(flags.unique_for))]));
     set("dependsOn", some(flags.depends_on).map(Value::from));
-    set("x", object([("timeoutMs", json!(flags.run_timeout))]));
+    set(
+        "x",
+        object([
+            ("timeoutMs", json!(flags.run_timeout)),
+            ("group", json!(flags.group)),
+            ("sequence", json!(flags.sequence)),
+        ]),
+    );
     let raw = [("payload", payload), ("metadata", metadata)];
     Ok(with_raw(&Value::from(job), raw))
 }
