@@ -4,6 +4,7 @@
 # make pages     lint, format and types of the pages; make pages-fix writes what can be written
 # make quick     format, lints, and tests on the embedded engine: needs nothing but Rust
 # make torture   the tests, much longer: PROPTEST_CASES=20000 and every long form
+# make dist      static binary, Debian package and root of an image in target/dist, each started once
 # make bench     measures the parts, release build; `cargo run --release -p worldkeep-bench` measures beside the peers
 
 CARGO ?= cargo
@@ -18,7 +19,7 @@ TESTS := $(shell command -v cargo-nextest >/dev/null 2>&1 \
 	&& echo "$(CARGO) nextest run --workspace --locked --no-fail-fast" \
 	|| echo "$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --tests --examples")
 
-.PHONY: test quick tools run torture bench fmt lint pages pages-fix tests doctests browser
+.PHONY: test quick tools run torture dist bench fmt lint pages pages-fix tests doctests browser
 
 test:
 	@rm -f target/steps.txt target/retried-browser.txt $(TARGET)/nextest/default/junit.xml
@@ -46,6 +47,9 @@ torture: export NEXTEST_PROFILE = torture
 torture: export WORLDKEEP_TORTURE = 1
 torture: export SIM_SEED := $(shell date +%s)
 torture: tools tests
+
+dist:
+	@packaging/dist $(TRIPLE)
 
 # The server beside is the redis-server on PATH; REDIS=redis://... measures one of yours through link.
 bench:

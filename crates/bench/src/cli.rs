@@ -19,12 +19,12 @@ pub(crate) struct Cli {
     /// Print one JSON array of all figures instead of a line for each
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// What to measure.
+    /// The thing to measure.
     #[command(subcommand)]
     pub(crate) what: Bench,
 }
 
-/// What to measure.
+/// The thing to measure.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Bench {
     /// Dispatch, process and pick up no-op jobs, beside `BullMQ` and bee-queue on one Redis

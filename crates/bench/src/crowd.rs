@@ -23,9 +23,9 @@ pub(crate) struct Crowd {
 }
 
 struct Space {
-    /// What is looked at.
+    /// The bytes that are looked at.
     read: Vec<u8>,
-    /// What is not.
+    /// The bytes that are not.
     waste: Vec<u8>,
 }
 
@@ -35,7 +35,7 @@ struct Ear {
     rest: Vec<u8>,
     /// Bytes of a known frame that have not come.
     left: usize,
-    /// What it is, if anything that counts.
+    /// The kind of frame, if it counts.
     label: Option<u64>,
 }
 
@@ -136,7 +136,7 @@ impl Ear {
         }
     }
 
-    /// So many bytes of a known frame have come; false while there are more to come.
+    /// Takes bytes of a known frame; false while there are more to come.
     fn pass(&mut self, bytes: usize, heard: &mut impl FnMut(u64)) -> bool {
         self.left -= bytes;
         if self.left > 0 {

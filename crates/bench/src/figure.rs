@@ -8,13 +8,13 @@ pub(crate) type Tell<'a> = dyn FnMut(Figure) + Send + 'a;
 /// One line of a report.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Figure {
-    /// What was measured.
+    /// The thing that was measured.
     pub(crate) name: String,
     /// How much.
     pub(crate) value: f64,
     /// Of what.
     pub(crate) unit: &'static str,
-    /// What it should reach, when there is such a bar.
+    /// The bar, when there is one.
     pub(crate) bar: Option<f64>,
     /// Whether it does.
     pub(crate) reached: Option<bool>,

@@ -139,7 +139,7 @@ impl Bench {
         Ok(())
     }
 
-    /// So many jobs worked off on an empty store.
+    /// The jobs worked off on an empty store.
     async fn worked(&self, options: &Options, count: usize, slots: usize) -> Result<Said, String> {
         self.clear().await?;
         let jobs = self.queue(options.clone())?;

@@ -47,7 +47,7 @@ fn frame(bytes: &[u8]) -> Option<(u8, std::ops::Range<usize>)> {
 }
 
 impl Line {
-    /// Its socket, and what was read of it and not looked at.
+    /// The socket, and what was read of it and not looked at.
     pub(crate) fn into_parts(self) -> io::Result<(std::net::TcpStream, Vec<u8>)> {
         Ok((self.stream.into_std()?, self.buffer[self.used..].to_vec()))
     }

@@ -30,7 +30,7 @@ impl OwnRedis {
         Some(OwnRedis { child, url: format!("redis://127.0.0.1:{port}") })
     }
 
-    /// Where it is.
+    /// The address.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }

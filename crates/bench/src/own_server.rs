@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// A server that ends when this is dropped.
 pub(crate) struct OwnServer {
-    /// Where it listens.
+    /// The address where it listens.
     pub(crate) at: SocketAddr,
     child: Child,
     _data: tempfile::TempDir,
@@ -41,7 +41,7 @@ const OFF: &[&str] = &[
     "GALAXY_LOGINS_PER_MINUTE",
 ];
 
-/// Where the program is: `WORLDKEEP_BIN`, or what cargo builds in the folder of this program. It is built once per run, so
+/// The program: `WORLDKEEP_BIN`, or what cargo builds in the folder of this program. It is built once per run, so
 /// that nothing old is measured.
 fn program() -> io::Result<&'static Path> {
     static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
@@ -114,7 +114,7 @@ impl OwnServer {
         Err(io::Error::other("the server did not start"))
     }
 
-    /// Its process.
+    /// The process.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -148,7 +148,7 @@ pub(crate) fn memory(process: u32) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Where a server keeps its files in such a directory, on whatever store.
+/// The folder of a server's files in such a directory, on whatever store.
 pub(crate) fn place(data: &Path) -> PathBuf {
     data.join("worldkeep")
 }

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a run came to.
+/// The figures of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Pace {
     /// Calls per second.

@@ -6,10 +6,10 @@ use std::process::{Command, Output, Stdio};
 
 use serde::Deserialize;
 
-/// Where Python packages go: in a folder that is never committed.
+/// The folder of Python packages: one that is never committed.
 const PACKAGES: &str = "node_modules/python";
 
-/// What a measurement of a peer prints.
+/// The lines that a measurement of a peer prints.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Said {

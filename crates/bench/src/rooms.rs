@@ -39,7 +39,7 @@ pub(crate) struct Amounts {
     pub(crate) rooms: usize,
 }
 
-/// What one server did.
+/// The figures of one server.
 #[derive(Debug, Clone, Copy, Default)]
 struct Took {
     connects_per_s: f64,
@@ -177,7 +177,7 @@ async fn returning(count: usize) -> io::Result<Vec<Figure>> {
         tokio::time::sleep(Duration::from_millis(50)).await;
         left = peer.files().saturating_sub(before);
     }
-    // What the first two times cost is reused the third time, or something leaks.
+    // The memory of the first two times is reused the third time, or something leaks.
     let _lines = open(&peer, 0..count).await?;
     let again = peer.memory() as f64 / full.max(1) as f64;
     Ok(vec![

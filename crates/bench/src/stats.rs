@@ -1,4 +1,4 @@
-//! What many measurements come to, and what the machine did meanwhile.
+//! The sum of many measurements, and what the machine did meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -12,8 +12,9 @@ use super::pace::{Pace, core_time, pace};
 use super::{Figure, Tell};
 use field::{Field, Tenant};
 use kernel::keyspace::Layout;
-use kernel::{Change, Clock, Cmd, Deadline, Store, SystemClock, Tries, reply, update_with};
+use kernel::{Clock, Cmd, Deadline, Store, SystemClock, reply};
 use monsters::{Attack, Entries, Entry, Monster, Monsters, Options, Skills, Spawn, Templates};
+use testkit::update::{Change, Tries, update_with};
 
 const ATTACKERS: u32 = 64;
 const MANY: u32 = 1_000;

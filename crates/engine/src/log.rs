@@ -15,9 +15,7 @@ pub(crate) mod repair;
 pub(crate) mod rewrite;
 pub(crate) mod sync;
 #[cfg(test)]
-mod tests_disk;
-#[cfg(test)]
-mod tests_power;
+mod tests;
 
 use std::fs::{self, File};
 use std::io;

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use kernel::{Fault, Params, RefusalDef, RefusalKind, Refuses, params};
+use kernel::{Fault, Params, RefusalDef, Refuses, params};
 
 /// The refusals that a caller of the queue may hear, with what to do.
 pub mod refusal {
@@ -30,6 +30,8 @@ pub mod refusal {
         INVALID_X = "invalid_x", Invalid, "a member of `x` is of the wrong kind; `field` names it";
         INVALID_METADATA = "invalid_metadata", Invalid, "metadata is an object";
         INVALID_NAMESPACE = "invalid_namespace", Invalid, "a namespace cannot be spelled so";
+        INVALID_BATCH = "invalid_batch", Invalid, "a batch needs one job or more";
+        INVALID_SERVER_ID = "invalid_server_id", Invalid, "a worker's id cannot be spelled so";
         NO_VERB = "no_such_verb", Missing, "no such verb behind the last colon; `/docs` lists them";
         NO_NAMESPACE = "no_such_namespace", Missing, "this server does not serve that namespace; add it to jobs.namespaces";
         NO_JOB = "no_such_job", Missing, "no job has this id; it may have ended and been removed";
@@ -42,6 +44,25 @@ pub mod refusal {
         WRONG_TYPE = "wrong_type", Broken, "a key (`details.key`) holds another type than it should; nothing was changed, `worldkeep check` shows it";
         NEEDS_TAG = "needs_tag", Unavailable, "on a Cluster the namespace needs a hash tag: start with --layout tagged";
     }
+
+    /// Refusals that only a program with a queue of its own hears. The server has words of its own for those it meets.
+    pub mod program {
+        kernel::refusals! {
+            TOO_LARGE = "too_large", Invalid, "a value has more bytes than the options allow";
+            WORKER_IN_USE = "worker_in_use", Conflict, "a living worker has this id; choose another";
+            INVALID_CURSOR = "invalid_cursor", Invalid, "the cursor is not one of ours; begin anew";
+            INVALID_CHECKPOINT = "invalid_checkpoint", Invalid, "a checkpoint is JSON";
+            INVALID_LOCK_TTL = "invalid_lock_ttl", Invalid, "the option is outside of its range";
+            INVALID_RETENTION = "invalid_retention", Invalid, "the option is outside of its range";
+            INVALID_RESULT_TTL = "invalid_result_ttl", Invalid, "the option is outside of its range";
+            INVALID_SCAN_LIMIT = "invalid_scan_limit", Invalid, "the option is outside of its range";
+            INVALID_STARVATION_GUARD = "invalid_starvation_guard", Invalid, "the option is outside of its range";
+            INVALID_ROTATE_UNCLAIMABLE = "invalid_rotate_unclaimable", Invalid, "the option is outside of its range";
+            INVALID_CONCURRENCY = "invalid_concurrency", Invalid, "a worker runs one job or more at a time";
+            NO_HANDLERS = "no_handlers", Invalid, "a worker needs a handler";
+            NO_SIGNALS = "no_signals", Invalid, "the system lets this process hear no signals";
+        }
+    }
 }
 
 /// Why the queue said no.
@@ -51,8 +72,8 @@ pub enum Error {
     /// The caller's input cannot be taken.
     #[error("{message}")]
     Invalid {
-        /// Such as `invalid_cron`.
-        code: &'static str,
+        /// Such as [`refusal::INVALID_CRON`].
+        def: RefusalDef,
         /// Such as `schedule.cron`.
         field: Cow<'static, str>,
         /// The flaw, and what would be right.
@@ -127,11 +148,11 @@ pub enum Error {
 impl Error {
     /// An [`Error::Invalid`].
     pub fn invalid(
-        code: &'static str,
+        def: RefusalDef,
         field: impl Into<Cow<'static, str>>,
         message: impl Into<String>,
     ) -> Self {
-        Error::Invalid { code, field: field.into(), message: message.into() }
+        Error::Invalid { def, field: field.into(), message: message.into() }
     }
 
     /// No such job.
@@ -142,17 +163,8 @@ impl Error {
     /// The stable word.
     pub fn code(&self) -> &'static str {
         match self {
-            Error::Invalid { code, .. } => code,
-            Error::TooLarge { .. } => "too_large",
-            Error::Exists(_) => "job_exists",
-            Error::NotUnique { .. } => "not_unique",
-            Error::Full { .. } => "queue_full",
             Error::Missing { .. } => "not_found",
-            Error::WrongState { .. } => "wrong_state",
-            Error::WorkerInUse(_) => "worker_in_use",
-            Error::WrongType { .. } => "wrong_type",
-            Error::NeedsTag(_) => "needs_tag",
-            Error::Fault(_) => "store",
+            _ => self.def().map_or("store", |def| def.code),
         }
     }
 
@@ -180,12 +192,9 @@ impl Refuses for Error {
             Error::WrongState { .. } => refusal::WRONG_STATE,
             Error::WrongType { .. } => refusal::WRONG_TYPE,
             Error::NeedsTag(_) => refusal::NEEDS_TAG,
-            // Options that a program sets have words of their own, which no route answers.
-            Error::Invalid { .. } | Error::TooLarge { .. } | Error::WorkerInUse(_) => {
-                let code = self.code();
-                let known = refusal::REFUSALS.iter().find(|def| def.code == code).copied();
-                known.unwrap_or(RefusalDef { code, kind: RefusalKind::Invalid, says: "" })
-            }
+            Error::Invalid { def, .. } => *def,
+            Error::TooLarge { .. } => refusal::program::TOO_LARGE,
+            Error::WorkerInUse(_) => refusal::program::WORKER_IN_USE,
         })
     }
 

@@ -95,7 +95,7 @@ kernel::keyspace! {
     own metrics_failed(ns: Namespace) = "{ns}:metrics:jobs:failed", Int, Life::None;
     /// Milliseconds spent in handlers, ever.
     own metrics_time(ns: Namespace) = "{ns}:metrics:processing:time", Int, Life::None;
-    /// The leading scheduler for display: id, host, pid, since when.
+    /// The leading scheduler for display: id, host, pid, since when, digest of its scripts.
     own scheduler_leader(ns: Namespace) = "{ns}:scheduler:leader", Json, Life::Secs(30);
     /// What happened to the namespace's jobs.
     own events(ns: Namespace) = "{ns}:events:stream", Stream, Life::None;

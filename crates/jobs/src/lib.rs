@@ -16,7 +16,7 @@ mod store;
 pub mod worker;
 
 pub use error::{Error, refusal};
-pub use model::options::{Catchup, Options, STARVATION_GUARD};
+pub use model::options::{Catchup, Options, STARVATION_GUARD, bounds};
 pub use model::outcome::{Claimed, Claims, Done, Ending, Finished, Scan, Wrote};
 pub use model::{
     Backoff, BackoffKind, Extras, Failure, Job, JobResult, Malformed, Mode, NewJob, OnConflict,

@@ -1,6 +1,7 @@
 //! The scripts, one constant per Lua file, with the shared parts of `scripts/includes/`. Each takes `waiting` as its
 //! first key and has the names of the namespace's other keys from it, which share its slot; `lead` has its own keys.
 
+pub(crate) mod bundle;
 pub mod export;
 
 kernel::scripts! {

@@ -32,7 +32,7 @@ use kernel::{
     Clock, Cmd, Deadline, Decision, Fault, Kind, Script, Store, Value, Writer, Written, reply,
 };
 
-use crate::error::Error;
+use crate::error::{Error, refusal};
 use crate::keys;
 use crate::keys::space::Space;
 use crate::model::options::Options;
@@ -81,7 +81,11 @@ impl Jobs {
         options: Options,
     ) -> Result<Jobs, Error> {
         let space = Space::new(namespace, layout).map_err(|bad| {
-            Error::invalid("invalid_namespace", "namespace", format!("namespace {}", bad.flaw))
+            Error::invalid(
+                refusal::INVALID_NAMESPACE,
+                "namespace",
+                format!("namespace {}", bad.flaw),
+            )
         })?;
         let nowhere = (store.status().kind == Kind::Cluster).then(|| space.lock(""));
         if nowhere.is_some() && !space.is_in_one_slot() {

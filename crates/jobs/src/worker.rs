@@ -34,7 +34,7 @@ pub use failure::JobError;
 pub use handler::{Attempt, Call, Job, JobType, Layer, Next, layer_fn, timeout};
 pub(crate) use trace::mark;
 
-use crate::error::Error;
+use crate::error::{Error, refusal};
 use crate::metrics::Metrics;
 use crate::model::dice::Dice;
 use crate::model::{Registration, WorkerFacts};
@@ -128,7 +128,11 @@ impl Worker {
         for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
             let stopper = stopper.clone();
             let mut signal = signal(kind).map_err(|error| {
-                Error::invalid("no_signals", "signal", format!("signals cannot be heard: {error}"))
+                Error::invalid(
+                    refusal::program::NO_SIGNALS,
+                    "signal",
+                    format!("signals cannot be heard: {error}"),
+                )
             })?;
             signals.spawn(async move {
                 while signal.recv().await.is_some() {

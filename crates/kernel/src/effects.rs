@@ -1,6 +1,6 @@
 //! The writes that go along with a change of state: index entries, helpers, timers, events. One vocabulary
-//! for both ways of changing a document, [`crate::Step`] and [`crate::update()`], so that a module says what
-//! happens and not how. A step looks at all its writes before the first one; `MULTI` cannot.
+//! for all that changes a document, so that a module says what happens and not how. A [`crate::Step`] looks at all its
+//! writes before the first one; `MULTI` cannot.
 
 use redis::Cmd;
 
@@ -20,7 +20,8 @@ pub struct Op {
 }
 
 impl Op {
-    pub(crate) fn on(name: &'static str, key: impl AsRef<[u8]>, args: &[&[u8]]) -> Self {
+    /// A write to a key.
+    pub fn on(name: &'static str, key: impl AsRef<[u8]>, args: &[&[u8]]) -> Self {
         let args = args.iter().map(|arg| arg.to_vec()).collect();
         Op { name, key: Some(key.as_ref().to_vec()), args }
     }

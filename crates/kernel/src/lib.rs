@@ -1,6 +1,7 @@
 //! The base of every module: the keyspace tables, the [`Store`], scripts, clock, timers, events,
 //! faults.
 
+mod bounds;
 pub mod check;
 mod clock;
 mod effects;
@@ -21,9 +22,9 @@ pub mod script_headers;
 mod step;
 mod store;
 pub mod timers;
-mod update;
 mod writer;
 
+pub use bounds::Bounds;
 pub use check::Nodes as Scan;
 pub use clock::{Clock, FakeClock, ServerClock, SystemClock};
 pub use effects::{EVENTS_KEPT, Effects, Op};
@@ -39,7 +40,6 @@ pub use script::{Part, Script, sha1_hex};
 pub use step::{Condition, Guard, Pending, Refused, Step, Stepped};
 pub use store::{Answer, Deadline, Kind, Message, Session, Status, Store, Topic};
 pub use timers::{Timer, TimerKeys, Timers, Verdict};
-pub use update::{Change, Tries, Updated, update, update_with};
 pub use writer::{
     Call, Decision, Document, Documents, Source, Texts, Writer, WriterLimits, Written,
 };

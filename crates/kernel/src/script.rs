@@ -93,7 +93,7 @@ macro_rules! scripts {
 
         #[cfg(test)]
         mod headers {
-            $crate::scripts_keep_their_headers!(super::SCRIPTS, &[&crate::keys::TABLE]);
+            testkit::scripts_keep_their_headers!(super::SCRIPTS, &[&crate::keys::TABLE]);
         }
     };
     ($($all:tt)*) => { $crate::scripts! { @with &[]; $($all)* } };

@@ -11,7 +11,7 @@ use crate::error::{Immunity, MonsterError, Result};
 use crate::model::{Effect, Element, Entry, Monster, SourceType};
 use crate::template::Template;
 
-/// What a boss takes from characters.
+/// The buffs that a boss takes from characters.
 const BOSS_TAKES: &[&str] = &[
     "SPEED",
     "WEAPON_ATTACK",
@@ -26,7 +26,7 @@ const BOSS_TAKES: &[&str] = &[
     "NINJA_AMBUSH",
     "VENOM",
 ];
-/// So much venom at once, and no more.
+/// The most venom at once.
 const MOST_VENOM: usize = 3;
 /// No tick and no reflect is larger: clients read a signed 16-bit number.
 pub(crate) const MOST_DAMAGE: i32 = 32_767;
@@ -38,7 +38,7 @@ const MOST_STATUSES: usize = 32;
 /// An effect somebody wants to apply.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NewEffect {
-    /// Who makes it.
+    /// The origin.
     pub source_type: SourceType,
     /// The character, when one does.
     pub source_character_id: u32,
@@ -56,7 +56,7 @@ pub struct NewEffect {
     pub reflect: Option<Reflect>,
 }
 
-/// What a reflect gives back.
+/// The share that a reflect gives back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reflect {
     /// Whether it answers magic.
@@ -169,7 +169,7 @@ pub fn apply(
     Ok((effect, replaced))
 }
 
-/// What a new effect pushes out: everything of its own kinds, the other immunity, the oldest venom.
+/// The effects that a new one pushes out: everything of its own kinds, the other immunity, the oldest venom.
 fn stack(monster: &mut Monster, new: &Effect) -> Vec<Effect> {
     let mut gone = take(monster, |old| {
         new.statuses.keys().filter(|kind| *kind != "VENOM").any(|kind| old.has(kind))
@@ -226,7 +226,7 @@ pub(crate) fn reflect_kind(magical: bool) -> &'static str {
     if magical { "MAGICAL" } else { "PHYSICAL" }
 }
 
-/// What comes back to an attacker, if anything: a percent of the damage where the effect knows one, else its
+/// The damage that comes back to an attacker, if any: a percent of the damage where the effect knows one, else its
 /// bare value.
 pub(crate) fn reflected(
     monster: &Monster,
@@ -258,12 +258,12 @@ pub(crate) fn reflected(
     Some(i32::try_from(part).unwrap_or(most).min(most))
 }
 
-/// What a look at the effects brought.
+/// The outcome of a look at the effects.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Swept {
     /// Effects that ran out.
     pub expired: Vec<Effect>,
-    /// Who is credited with how much damage over time.
+    /// The characters credited with damage over time, and how much.
     pub hurt: Vec<(u32, u32)>,
     /// Whether the monster differs from before.
     pub changed: bool,

@@ -3,7 +3,7 @@
 use kernel::Fault;
 use kernel::keyspace::BadId;
 
-/// What a caller may hear, with what to do about it.
+/// The refusals that a caller may hear, with what to do about it.
 pub mod refusal {
     kernel::refusals! {
         NO_MONSTER = "monster_not_found", Missing, "this tenant has no such monster; it may have been killed";
@@ -44,7 +44,7 @@ pub enum MonsterError {
     Bad {
         /// Which argument.
         field: &'static str,
-        /// What is wanted.
+        /// The wanted form.
         says: String,
     },
     /// A cancel was refused, because a reflect of the same kind stands.
@@ -84,7 +84,7 @@ pub enum SkillCheck {
     /// Nobody defined this skill and level.
     #[error("no such skill and level is defined")]
     Unknown,
-    /// Its template does not have this skill at this level.
+    /// The monster's template does not have this skill at this level.
     #[error("the monster's template does not have this skill at this level")]
     NotItsOwn,
     /// It was used a moment ago.
@@ -159,5 +159,5 @@ impl MonsterError {
     }
 }
 
-/// What every verb answers.
+/// The answer of every verb.
 pub type Result<T> = std::result::Result<T, MonsterError>;

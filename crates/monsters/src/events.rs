@@ -1,4 +1,4 @@
-//! What happened to monsters, in upstream's words and shapes: each message names the field, the monster and
+//! Events of monsters, in upstream's words and shapes: each message names the field, the monster and
 //! its template, and its `body` says the rest. Told in the step in which it happened.
 
 use kernel::Event;
@@ -68,7 +68,7 @@ pub(crate) fn stop_control(monster: &Monster, at_ms: u64, actor: u32) -> Event {
     told(monster, "STOP_CONTROL", at_ms, &format!("{{\"actorId\":{actor}}}"))
 }
 
-/// What an attack did.
+/// The outcome of an attack.
 pub(crate) fn damaged(monster: &Monster, at_ms: u64, actor: u32, boss: bool) -> Event {
     told(monster, "DAMAGED", at_ms, &(wound(monster, actor, boss, true) + "}"))
 }
@@ -144,7 +144,7 @@ pub(crate) fn aggro_changed(monster: &Monster, at_ms: u64) -> Event {
     told(monster, "AGGRO_CHANGED", at_ms, &body)
 }
 
-/// Its mp changed otherwise than by its own skills.
+/// The monster's mp changed otherwise than by its own skills.
 pub(crate) fn mp_changed(
     monster: &Monster,
     at_ms: u64,

@@ -21,7 +21,7 @@ pub use lists::{Effect, Element, Entries, Entry, SourceType};
 /// One monster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Monster {
-    /// Its id, from 1000000000 to 2000000000.
+    /// The id, from 1000000000 to 2000000000.
     pub unique_id: u32,
     /// Whose it is.
     pub tenant_id: String,
@@ -31,7 +31,7 @@ pub struct Monster {
     pub tenant_major_version: u16,
     /// Version of the tenant's game.
     pub tenant_minor_version: u16,
-    /// Where it is.
+    /// The field where it lives.
     pub field: Field,
     /// Hp at birth.
     pub max_hp: u32,
@@ -41,21 +41,21 @@ pub struct Monster {
     pub max_mp: u32,
     /// Mp left.
     pub mp: u32,
-    /// Its template.
+    /// The template.
     pub monster_id: u32,
     /// The character whose client moves it; 0 is nobody.
     pub control_character_id: u32,
-    /// Where in the field.
+    /// The position in the field.
     pub at: Point,
     /// The foothold it stands on.
     pub fh: i16,
     /// How it stands.
     pub stance: u8,
-    /// Its side.
+    /// The side.
     pub team: i8,
-    /// Who hit it, in order.
+    /// The attackers, in order.
     pub damage_entries: Entries,
-    /// What is active on it.
+    /// The active effects.
     pub status_effects: Vec<Element<Effect>>,
     /// Whether it turned on its controller.
     pub controller_has_aggro: bool,
@@ -63,7 +63,7 @@ pub struct Monster {
     pub next_eligible_repick_at_ms: i64,
     /// When it was last hurt; only kept where it recovers.
     pub last_damage_taken_ms: i64,
-    /// What spawned it, when something with a name did.
+    /// The spawner, when it has a name.
     pub spawn_source_type: String,
     /// Which one of these.
     pub spawn_source_id: u32,
@@ -195,7 +195,7 @@ impl Monster {
         [middle, tail]
     }
 
-    /// Its whole text, as it is written when it is new.
+    /// The whole text, as it is written when the monster is new.
     pub fn text(&self) -> String {
         let size = 512 + 48 * self.damage_entries.len() + 400 * self.status_effects.len();
         let mut text = String::with_capacity(size);
@@ -389,7 +389,7 @@ fn push_text(text: &mut String, name: &str, value: &str) {
     push_raw(text, name, &to_json(value, Dialect::Go).expect("a string is always JSON"));
 }
 
-/// Who did most, the earliest of equals; nobody when nobody did anything.
+/// The attacker who did most, the earliest of equals; nobody when nobody did anything.
 pub fn leader(sums: &[(u32, u64)]) -> Option<u32> {
     let mut best: Option<(u32, u64)> = None;
     for &(character, damage) in sums {

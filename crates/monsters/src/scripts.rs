@@ -12,5 +12,5 @@ pub const SCRIPTS: &[&Script] = &[&SPAWN, &ENTER];
 
 #[cfg(test)]
 mod tests {
-    kernel::scripts_keep_their_headers!(super::SCRIPTS, &[&crate::keys::TABLE]);
+    testkit::scripts_keep_their_headers!(super::SCRIPTS, &[&crate::keys::TABLE]);
 }

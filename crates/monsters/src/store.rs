@@ -57,9 +57,9 @@ pub type Dice = Arc<dyn Fn(u32) -> u32 + Send + Sync>;
 pub struct Options {
     /// How keys are spelled.
     pub layout: Layout,
-    /// What monsters are like.
+    /// The templates.
     pub templates: Arc<Templates>,
-    /// What skills do.
+    /// The skills.
     pub skills: Arc<Skills>,
     /// Chance.
     pub dice: Dice,
@@ -90,7 +90,7 @@ pub struct Monsters {
     patience: Duration,
 }
 
-/// Where a character stands.
+/// The position of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Move {
     /// To the right.
@@ -220,7 +220,7 @@ pub(crate) struct TenantKeys {
     pub(crate) next: Key,
     pub(crate) lives: Key,
     pub(crate) timers: TimerKeys,
-    /// What stands before the id in the key of a monster, of a drop timer, and of a cooldown.
+    /// The prefix of the id in the key of a monster, of a drop timer, and of a cooldown.
     pub(crate) monsters: String,
     pub(crate) drop_timers: String,
     pub(crate) cooldowns: String,

@@ -12,13 +12,13 @@ pub const MOST_ENTRIES: usize = 1024;
 /// One attack: one character, one or more hits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attack {
-    /// Who attacks.
+    /// The attacker.
     pub character_id: u32,
     /// Each hit, as the attacker's client shows it.
     pub damages: Vec<u32>,
     /// 0 melee, 1 ranged, 2 magic, 3 energy.
     pub attack_type: u8,
-    /// Where the attacker stands, when that is known.
+    /// The attacker's position, when that is known.
     pub from: Option<Point>,
     /// The life it is aimed at: an heir of the id is not hit. Without it, whoever has the id is.
     pub life: Option<u64>,
@@ -40,10 +40,10 @@ pub struct Line {
     pub actual: u32,
 }
 
-/// What came back to an attacker.
+/// The damage that came back to an attacker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reflected {
-    /// Who attacked.
+    /// The attacker.
     pub character_id: u32,
     /// How much.
     pub damage: i32,
@@ -51,7 +51,7 @@ pub struct Reflected {
     pub kind: &'static str,
 }
 
-/// What an attack did.
+/// The outcome of an attack.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Blow {
     /// Hp left after it.
@@ -60,7 +60,7 @@ pub struct Blow {
     pub killed: bool,
     /// Hits that were taken; those after the killing one are not among them.
     pub lines: Vec<Line>,
-    /// What came back.
+    /// The damage that came back.
     pub reflected: Option<Reflected>,
     /// Whether the monster was dead already: nothing was done.
     pub dead: bool,

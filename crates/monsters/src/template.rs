@@ -1,4 +1,4 @@
-//! What monsters are like: templates and skill definitions, from JSON files (`docs/monsters.md`). Nothing here
+//! Templates of monsters: templates and skill definitions, from JSON files (`docs/monsters.md`). Nothing here
 //! is stored with a monster; a changed file counts from the next look on.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Template {
-    /// Its number, which clients know.
+    /// The number, which clients know.
     pub id: u32,
     /// For people.
     pub name: String,
@@ -38,10 +38,10 @@ pub struct Template {
     /// Element (`P` poison, `I` ice, …) to `"1"` immune, `"2"` strong, `"3"` weak.
     #[serde(default)]
     pub resistances: BTreeMap<String, String>,
-    /// What it may use.
+    /// The skills that it may use.
     #[serde(default)]
     pub skills: Vec<SkillRef>,
-    /// Where its banish skill sends characters.
+    /// The place to which its banish skill sends characters.
     #[serde(default)]
     pub banish: Option<Banish>,
     /// Milliseconds from a use to its effect, by animation name (`skill1`).
@@ -56,7 +56,7 @@ pub struct Template {
     /// Basic attacks, by position.
     #[serde(default)]
     pub attacks: Vec<Attack>,
-    /// What a friendly one may drop.
+    /// The drops of a friendly one.
     #[serde(default)]
     pub drops: Vec<Drop>,
 }
@@ -71,7 +71,7 @@ pub struct SkillRef {
     pub level: u8,
 }
 
-/// Where a banished character goes.
+/// The place to which a banished character goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Banish {
@@ -80,7 +80,7 @@ pub struct Banish {
     /// Which portal of it.
     #[serde(default)]
     pub portal: String,
-    /// What the character is told.
+    /// The message to the character.
     #[serde(default)]
     pub message: String,
 }
@@ -89,9 +89,9 @@ pub struct Banish {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Attack {
-    /// Its place among the monster's attacks.
+    /// The place among the monster's attacks.
     pub position: u8,
-    /// What it costs.
+    /// The cost.
     #[serde(default)]
     pub mp_cost: u32,
     /// How long before it can be used again.
@@ -136,7 +136,7 @@ pub struct Skill {
     pub id: u16,
     /// From 1 up.
     pub level: u8,
-    /// What it costs.
+    /// The cost.
     #[serde(default)]
     pub mp_con: u32,
     /// Seconds until it can be used again.
@@ -169,10 +169,10 @@ pub struct Skill {
     /// The box it reaches, as offsets from the monster.
     #[serde(default)]
     pub lt: Option<Point>,
-    /// Its other corner.
+    /// The other corner.
     #[serde(default)]
     pub rb: Option<Point>,
-    /// What it summons.
+    /// The summons.
     #[serde(default)]
     pub summons: Vec<u32>,
 }
@@ -187,12 +187,12 @@ impl Skill {
         u32::from(id) * 1000 + u32::from(level)
     }
 
-    /// Its duration in milliseconds.
+    /// The duration in milliseconds.
     pub fn duration_ms(&self) -> u64 {
         u64::from(self.duration) * if self.duration_unit == Unit::Seconds { 1000 } else { 1 }
     }
 
-    /// Its box, when it has one.
+    /// The box, when it has one.
     pub fn area(&self) -> Option<field::Area> {
         Some(field::Area { tl: self.lt?, br: self.rb? })
     }

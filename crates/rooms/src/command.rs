@@ -1,4 +1,4 @@
-//! What clients may send: the envelope, each message with its fields, who must be who. Reading goes in the
+//! Messages of clients: the envelope, each message with its fields, who must be who. Reading goes in the
 //! protocol's order (envelope, fields); everything after that needs the room.
 
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use crate::seen::Parts;
 /// One message, read as far as its envelope.
 #[derive(Debug)]
 pub struct Ask {
-    /// Its `id`, repeated in direct answers.
+    /// The message's `id`, repeated in direct answers.
     pub id: Option<String>,
     /// The room it names, tolerant spelling undone.
     pub code: Option<String>,
@@ -19,11 +19,11 @@ pub struct Ask {
     pub device_id: Option<String>,
     /// The master key it brings.
     pub master_key: Option<String>,
-    /// What it wants.
+    /// The wish of the message.
     pub wish: Wish,
 }
 
-/// What a message wants.
+/// The wish of a message.
 #[derive(Debug)]
 pub enum Wish {
     /// `CREATE_ROOM`, with its payload.
@@ -38,7 +38,7 @@ pub enum Wish {
     Do(Command),
 }
 
-/// What can be done in a room.
+/// The actions in a room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// `TAKE_PLAYER`.
@@ -182,7 +182,7 @@ impl Command {
         )
     }
 
-    /// What the decision looks at.
+    /// The values that the decision looks at.
     pub(crate) const fn parts(&self) -> Parts {
         Parts(match self {
             Command::TakePlayer { .. }

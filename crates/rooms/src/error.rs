@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 pub enum Family {
     /// No such room, or half of one.
     RoomNotFound,
-    /// Its twelve hours are over.
+    /// The room's twelve hours are over.
     RoomExpired,
     /// The message is wrong.
     BadRequest,
@@ -50,7 +50,7 @@ impl Family {
 }
 
 impl Family {
-    /// What kind of no it is.
+    /// The kind of refusal.
     pub const fn kind(self) -> RefusalKind {
         match self {
             Family::BadRequest => RefusalKind::Invalid,
@@ -244,7 +244,7 @@ impl RoomError {
     }
 }
 
-/// What the verbs return.
+/// The result of a verb.
 pub type Result<T> = std::result::Result<T, RoomError>;
 
 #[cfg(test)]

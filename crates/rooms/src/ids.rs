@@ -44,7 +44,7 @@ pub fn draw_master_key() -> String {
     URL_SAFE_NO_PAD.encode(random::<24>())
 }
 
-/// What is stored of a master key.
+/// The stored digest of a master key.
 pub fn hash_master_key(key: &str) -> String {
     let digest = Sha256::digest(key.as_bytes());
     digest.iter().fold(HASH_PREFIX.to_owned(), |mut hash, byte| {
@@ -113,7 +113,7 @@ fn is_hidden(c: char) -> bool {
     matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// What two names are compared by: case does not count.
+/// The form by which two names are compared: case does not count.
 pub fn fold_name(name: &str) -> String {
     // Upper case first joins what only one case tells apart (ß and ss, the three sigmas).
     name.nfc().collect::<String>().to_uppercase().to_lowercase()

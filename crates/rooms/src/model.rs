@@ -50,7 +50,7 @@ pub struct Meta {
 /// One of `room:<code>:senders`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sender {
-    /// Its id.
+    /// The id.
     pub sender_id: String,
     /// As people know them.
     pub name: String,
@@ -63,7 +63,7 @@ pub struct Sender {
 /// One of `room:<code>:players`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Player<'a> {
-    /// Its id.
+    /// The id.
     pub player_id: String,
     /// The sender it stands for; null for a manual player.
     pub sender_id: Option<String>,
@@ -97,7 +97,7 @@ pub struct Game {
     pub version: u64,
 }
 
-/// Who is asked about which item.
+/// An open item and the players who are asked about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ballot {
     /// The round.
@@ -111,7 +111,7 @@ pub struct Ballot {
 /// `room:<code>:round:<round_id>`; never rewritten.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
-    /// Its id.
+    /// The id.
     pub round_id: String,
     /// Unix milliseconds.
     pub created_at: u64,
@@ -122,11 +122,11 @@ pub struct Round {
 /// One reel to guess.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
-    /// Its id, unique in its round.
+    /// The id, unique in its round.
     pub item_id: String,
-    /// What is shown.
+    /// The thing that is shown.
     pub reel: Reel,
-    /// Who sent it: a secret until the vote is closed.
+    /// The sender: a secret until the vote is closed.
     pub true_sender_ids: Vec<String>,
     /// How many may be chosen.
     pub k: usize,
@@ -135,9 +135,9 @@ pub struct Item {
 /// A short video.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reel {
-    /// Its id.
+    /// The id.
     pub reel_id: String,
-    /// Where it is.
+    /// The address of the video.
     pub url: String,
 }
 

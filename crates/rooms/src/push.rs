@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-/// Who hears a message.
+/// The audience of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Audience<'a> {
     /// Everybody in the room.
@@ -54,7 +54,7 @@ impl<'a> Audience<'a> {
     }
 }
 
-/// What a step tells, in order.
+/// The messages of a step, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Told(String);
 
@@ -103,9 +103,9 @@ pub fn message(kind: &str, payload: &impl Serialize, id: Option<&str>) -> String
 /// An answer to the caller alone; the socket adds the message's `id`.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// Its `type`.
+    /// The message's `type`.
     pub kind: &'static str,
-    /// Its `payload`, as JSON text.
+    /// The message's `payload`, as JSON text.
     pub payload: Box<serde_json::value::RawValue>,
 }
 

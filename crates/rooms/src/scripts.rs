@@ -9,7 +9,7 @@ kernel::scripts! {
     pub TAKE = "take";
     /// A vote, and the close of an item.
     pub VOTE = "vote";
-    /// Who is online.
+    /// Everybody who is online.
     pub PRESENCE = "presence";
     /// One line about a room.
     pub SUMMARY = "summary";

@@ -79,12 +79,12 @@ pub(crate) struct Ended<'a> {
     pub(crate) round_id: String,
     pub(crate) item_id: String,
     pub(crate) true_senders: Vec<String>,
-    /// What each player guessed, as it was told.
+    /// The guess of each player, as it was told.
     #[serde(borrow)]
     pub(crate) players: HashMap<String, &'a RawValue>,
 }
 
-/// What a look asks for beside `meta` and `game`.
+/// The parts that a look asks for beside `meta` and `game`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parts(pub(crate) &'static str);
 
@@ -199,7 +199,7 @@ impl<'a> Room<'a> {
         Some((ballot, all && !ballot.expected_player_ids.is_empty()))
     }
 
-    /// What the last item that ended came to. Unreadable is as good as none: it is a convenience.
+    /// The outcome of the last item that ended. Unreadable is as good as none: it is a convenience.
     pub(crate) fn last(&self) -> Option<Ended<'_>> {
         serde_json::from_str(self.seen.last.as_deref()?).ok()
     }
@@ -242,7 +242,7 @@ pub(crate) fn bad_id(_: kernel::keyspace::BadId) -> Refused {
     Refused::not_found()
 }
 
-/// What stands for a large text in a guard.
+/// The digest that stands for a large text in a guard.
 pub(crate) fn sha(text: &str) -> String {
     kernel::sha1_hex(text.as_bytes())
 }

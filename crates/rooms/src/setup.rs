@@ -1,4 +1,4 @@
-//! What `CREATE_ROOM` and `POST /api/rooms` bring: its limits, its checks in their order, and the documents of
+//! The body of `CREATE_ROOM` and `POST /api/rooms`: its limits, its checks in their order, and the documents of
 //! the new room. The first thing wrong is answered with its word and its place.
 
 use std::collections::HashSet;
@@ -49,9 +49,9 @@ impl Default for Sizes {
 /// A room to be made, as clients send it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Setup {
-    /// Who sent reels.
+    /// The senders of reels.
     pub senders: Vec<SenderSetup>,
-    /// What is played.
+    /// The rounds that are played.
     pub rounds: Vec<RoundSetup>,
     /// In which order; as given when left out.
     #[serde(default)]
@@ -61,9 +61,9 @@ pub struct Setup {
 /// One sender of a setup.
 #[derive(Debug, Clone, Deserialize)]
 pub struct SenderSetup {
-    /// Its id.
+    /// The id.
     pub sender_id: String,
-    /// Its name.
+    /// The name.
     pub name: String,
     /// Whether it plays; yes when left out.
     #[serde(default = "yes")]
@@ -76,20 +76,20 @@ pub struct SenderSetup {
 /// One round of a setup.
 #[derive(Debug, Clone, Deserialize)]
 pub struct RoundSetup {
-    /// Its id.
+    /// The id.
     pub round_id: String,
-    /// Its items.
+    /// The items.
     pub items: Vec<ItemSetup>,
 }
 
 /// One item of a setup.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ItemSetup {
-    /// Its id.
+    /// The id.
     pub item_id: String,
-    /// What is shown.
+    /// The thing that is shown.
     pub reel: Reel,
-    /// Who sent it.
+    /// The sender.
     pub true_sender_ids: Vec<String>,
     /// How many may be chosen; all true senders when left out.
     #[serde(default)]

@@ -46,18 +46,18 @@ pub struct Rooms {
     wake: Arc<Notify>,
 }
 
-/// Who sends a command.
+/// The sender of a command.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Caller<'a> {
     /// The device the socket is bound with.
     pub device: Option<&'a str>,
-    /// What it shows to be the Master.
+    /// The proof of being the Master.
     pub proof: Proof<'a>,
     /// When the room ends, as far as the socket knows: tells an expired room from one that never was.
     pub expires_at: Option<u64>,
 }
 
-/// What a caller shows to be the Master.
+/// The proof that a caller is the Master.
 #[derive(Debug, Clone, Copy, Default)]
 pub enum Proof<'a> {
     /// Nothing.
@@ -71,7 +71,7 @@ pub enum Proof<'a> {
     Operator,
 }
 
-/// What a command changed about the caller's seat.
+/// The change that a command made to the caller's seat.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Seat {
     /// Nothing.
@@ -88,7 +88,7 @@ pub enum Seat {
 pub struct Done {
     /// For the caller alone.
     pub replies: Vec<Reply>,
-    /// What became of its seat.
+    /// The change to the caller's seat.
     pub seat: Seat,
     /// Whether the caller showed the right key.
     pub proved: bool,
@@ -100,7 +100,7 @@ impl Done {
     }
 }
 
-/// What was decided.
+/// The decision.
 enum Decision<T = Done> {
     /// Nothing is to be written.
     Answer(T),
@@ -162,7 +162,7 @@ impl Rooms {
         Ok(self.keys.bus(code).map_err(bad_id)?)
     }
 
-    /// What to subscribe to for the buses of all rooms.
+    /// The topic of the buses of all rooms.
     pub fn bus_pattern(&self) -> String {
         kernel::keyspace::scan_glob(&crate::keys::def::bus, self.keys.layout(), &[])
             .expect("a pattern without values cannot be refused")

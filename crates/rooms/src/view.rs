@@ -1,4 +1,4 @@
-//! What each side sees of a room. Play sees active players and senders; the Master, with the key, sees all.
+//! The views of a room that each side has. Play sees active players and senders; the Master, with the key, sees all.
 //! The true senders of an item are in no view before its vote is closed, and a device id is in none at all.
 
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ pub(crate) struct PlayerUpdate<'a> {
     pub(crate) sender_updated: Option<&'a Sender>,
 }
 
-/// What can be chosen in a vote.
+/// A choice of a vote.
 #[derive(Debug, Serialize)]
 pub(crate) struct Selectable<'a> {
     sender_id: &'a str,
@@ -75,7 +75,7 @@ pub(crate) struct NewItem<'a> {
     #[serde(flatten)]
     pub(crate) item: ItemView<'a>,
     pub(crate) version: u64,
-    /// Where the round stands in the game, so that a page which was there from the lobby on need not ask.
+    /// The round's place in the game, so that a page which was there from the lobby on need not ask.
     pub(crate) round_index: Option<usize>,
     pub(crate) rounds_total: usize,
 }

@@ -1,4 +1,4 @@
-//! Who may use which route, as data. One row per method and path: what it asks of its caller, and whose data it is
+//! The rights to each route, as data. One row per method and path: what it asks of its caller, and whose data it is
 //! about. The middleware reads nothing else. A route without a row stops the server from starting, so nothing is open
 //! by accident.
 
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What a token may do. Each includes the ones before it.
+/// The role of a token. Each includes the ones before it.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
 )]
@@ -20,7 +20,7 @@ pub enum Role {
     Admin,
 }
 
-/// What a route asks of its caller.
+/// The right that a route asks of its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     /// Nothing.
@@ -61,7 +61,7 @@ pub struct Access {
     pub method: &'static str,
     /// As the router spells it, `/api/keys/{*key}`.
     pub path: &'static str,
-    /// What it asks for.
+    /// The right that it asks for.
     pub need: Need,
     /// Whose data it is about.
     pub scope: Scope,

@@ -91,9 +91,6 @@ impl App {
         if let Some(token) = &admin_token {
             check_admin_token(token)?;
         }
-        if modules.iter().any(|module| module.name == "jobs") {
-            crate::jobs::check_settings(&settings)?;
-        }
         let (_, api) = api_router(&modules).split_for_parts();
         let rows = || ACCESS.iter().chain(modules.iter().flat_map(|module| module.access));
         let access = Table::new(rows());
@@ -180,7 +177,7 @@ impl App {
         }
     }
 
-    /// What a module keeps as long as the server lives: handles, rings, counters. One per type, made at the
+    /// A value that a module keeps as long as the server lives: handles, rings, counters. One per type, made at the
     /// first use; `make` must be quick and must not ask for another.
     pub fn kept<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let mut kept = self.kept.lock();

@@ -1,4 +1,4 @@
-//! Who sends a request, and whether it may. The rules of "who may": a `wk_` token, a dashboard session with
+//! The caller of a request, and its rights. The rules of "who may": a `wk_` token, a dashboard session with
 //! its CSRF token, or a direct loopback request (`Host` a loopback name, `Origin` absent or ours, no
 //! forwarding header), which is admin. Any `Origin` that is not ours is refused whatever the credentials.
 
@@ -19,7 +19,7 @@ use crate::reply::{self, Refusal};
 use crate::token_scopes::TokenScopes;
 use crate::{limits, scrapers, sessions, tokens};
 
-/// Who a caller is.
+/// The identity of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Who {
     /// Nobody showed anything.
@@ -37,11 +37,11 @@ pub enum Who {
 /// A caller and what it may do. Handlers take it as an argument.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Who it is.
+    /// The identity.
     pub who: Who,
-    /// Its role; `None` for nobody.
+    /// The role; `None` for nobody.
     pub role: Option<Role>,
-    /// Where its token is good.
+    /// The reach of its token.
     pub scopes: TokenScopes,
     /// Whether it may see payloads and results.
     pub payloads: bool,
@@ -49,7 +49,7 @@ pub struct Caller {
     pub name: String,
     /// Unix milliseconds at which its token ends.
     pub expires_at: Option<u64>,
-    /// What a session's writes must repeat.
+    /// The text that a session's writes must repeat.
     pub(crate) csrf: Option<String>,
     /// Address it comes from, behind trusted proxies, as limits count it.
     pub address: IpAddr,
@@ -133,7 +133,7 @@ impl Caller {
         }
     }
 
-    /// What a ticket or a session of this caller points at; `None` for nobody.
+    /// The account that a ticket or a session of this caller points at; `None` for nobody.
     pub(crate) fn holder(&self) -> Option<String> {
         match &self.who {
             Who::Token(hash) | Who::Session(hash) => Some(hash.clone()),
@@ -146,7 +146,7 @@ impl Caller {
 /// A player of a game, by the token of their login. Left with the request where the access table asks for one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Player {
-    /// Who.
+    /// The caller.
     pub id: uuid::Uuid,
     /// Name for people.
     pub username: String,

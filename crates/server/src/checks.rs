@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::modules::Checking;
 use crate::reply::{self, Refusal};
 
-/// What is known about checks.
+/// The state of checks.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct CheckState {
     /// `never`, `running`, `done` or `failed`.

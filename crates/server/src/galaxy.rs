@@ -37,7 +37,7 @@ use utoipa_axum::routes;
 use crate::access::{Access, Need, Role, Scope, open, row};
 use crate::modules::{Loop, Module, State, Streams};
 
-/// What galaxy adds to the server.
+/// The galaxy's part of the server.
 pub(crate) const MODULE: Module = Module {
     plain_on_cluster: |_| true,
     streams: Streams::Fixed(&[

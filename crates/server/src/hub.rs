@@ -20,7 +20,7 @@ const WAIT: Duration = Duration::from_secs(1);
 /// How long it rests after the store failed.
 const REST: Duration = Duration::from_millis(250);
 
-/// What listeners get.
+/// A message to listeners.
 #[derive(Debug, Clone)]
 pub struct News {
     /// The stream it stands in.
@@ -54,7 +54,7 @@ impl News {
     }
 }
 
-/// Where each stream stands.
+/// The last id of each stream.
 pub type Places = BTreeMap<String, Seq>;
 
 /// Feeds all sockets from one reader.

@@ -84,7 +84,7 @@ impl Inside {
         request.extensions_mut().insert(Owner);
         let Ok(response) = self.router.clone().oneshot(request).await;
         let status = response.status().as_u16();
-        // What we made ourselves is as large as it is.
+        // Answers of our own have no limit of size.
         let body = to_bytes(response.into_body(), usize::MAX).await.unwrap_or_default();
         Answer { status, body }
     }

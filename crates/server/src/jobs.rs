@@ -39,7 +39,7 @@ mod workers;
 
 pub(crate) use handle::namespace_of;
 
-/// What jobs adds to the server.
+/// The jobs' part of the server.
 pub(crate) const MODULE: Module = Module {
     streams: Streams::Namespaces(&def::events),
     leases: &[&def::scheduler_lock, &def::scheduler_leader],
@@ -60,11 +60,6 @@ pub(crate) const MODULE: Module = Module {
     }),
     ..Module::named("jobs", "a job queue with routing, cron, rate limits, recovery", &TABLE)
 };
-
-/// Whether queues can be opened with these settings.
-pub(crate) fn check_settings(settings: &Settings) -> Result<(), String> {
-    handle::options(settings).check().map_err(|error| format!("setting jobs.{error}"))
-}
 
 /// A namespace that brings its own hash tag keeps its keys in one slot, however they are spelled.
 fn plain_on_cluster(settings: &Settings) -> bool {
@@ -205,11 +200,12 @@ mod tests {
             ("jobs.rotate_unclaimable_s", "86401", false),
         ] {
             let mut settings = Settings::new();
-            settings.set(name, value, Source::Default).unwrap();
-            match check_settings(&settings) {
+            match settings.set(name, value, Source::Default) {
                 Ok(()) => assert!(fine, "{name} = {value}"),
-                Err(sentence) => assert!(!fine && sentence.contains(name), "{sentence}"),
+                Err(told) => assert!(!fine && told.to_string().contains(name), "{told}"),
             }
+            let taken = handle::options(&settings).check();
+            assert!(taken.is_ok(), "what the table takes, a queue takes: {taken:?}");
         }
         let mut settings = Settings::new();
         for text in ["7.5", "-5", "soon", ""] {

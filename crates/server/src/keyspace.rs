@@ -280,7 +280,7 @@ fn span_words(seconds: u64) -> String {
     }
 }
 
-/// What is plainly wrong with a live key, in sentences; `worldkeep check` knows more.
+/// Plain faults of a live key, in sentences; `worldkeep check` knows more.
 pub fn quick_faults(def: &KeyDef, redis_type: &str, ttl_ms: i64) -> Vec<String> {
     let mut faults = Vec::new();
     if redis_type != def.type_.redis() {

@@ -17,7 +17,7 @@ const SHOWN: usize = 200;
 /// Bytes of a string that are shown.
 const SHOWN_BYTES: i64 = 65_536;
 
-/// What is declared about a key.
+/// The declaration of a key.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct Definition {
     module: &'static str,
@@ -36,7 +36,7 @@ pub(crate) struct Definition {
     /// `seed` or `own`.
     #[schema(value_type = String)]
     origin: kernel::keyspace::Origin,
-    /// Who writes it.
+    /// The writers.
     owner: &'static str,
     readers: Vec<&'static str>,
     /// Patterns whose entries name it.
@@ -82,7 +82,7 @@ pub(crate) struct KeyView {
     shown: usize,
     /// Other keys of the same scope that exist now.
     neighbours: Vec<Neighbour>,
-    /// What is plainly wrong with it, in sentences.
+    /// Plain faults, in sentences.
     findings: Vec<Finding>,
 }
 

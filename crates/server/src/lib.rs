@@ -1,7 +1,7 @@
 //! HTTP, WebSocket, pages and background loops. The only crate that knows HTTP: modules below it are plain
 //! libraries, and everything they add here goes through one contract, [`modules::Module`].
 //!
-//! What must stay true: every route has a row in the access table; every error speaks the dialect of its
+//! Invariants: every route has a row in the access table; every error speaks the dialect of its
 //! path from one file; no secret is stored, logged or answered; a stop loses nothing acknowledged.
 
 pub mod access;

@@ -35,17 +35,17 @@ pub(crate) struct Quota {
 
 #[allow(clippy::cast_precision_loss)] // a rate, not a count
 impl Quota {
-    /// So many per second, twice as many at once.
+    /// The rate per second, twice as many at once.
     pub(crate) fn per_second(rate: usize) -> Self {
         Quota { most: rate as f64 * 2.0, window: Duration::from_secs(2), steady: true }
     }
 
-    /// So many in any window, and as many at once.
+    /// The rate in any window, and as many at once.
     pub(crate) fn steady(most: usize, window: Duration) -> Self {
         Quota { most: most as f64, window, steady: true }
     }
 
-    /// So many per window; the window begins with the first one.
+    /// The number per window; the window begins with the first one.
     pub(crate) fn window(most: usize, window: Duration) -> Self {
         Quota { most: most as f64, window, steady: false }
     }
@@ -55,7 +55,7 @@ impl Quota {
     }
 }
 
-/// What is left of a quota.
+/// The rest of a quota.
 #[derive(Debug)]
 struct Bucket {
     left: f64,
@@ -133,7 +133,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         buckets.by_key.get_mut(key).map_or(Ok(()), |bucket| bucket.check(self.quota, now))
     }
 
-    /// So many are known to be used until the window ends in `left`, here and on other servers.
+    /// The number that is known to be used until the window ends in `left`, here and on other servers.
     #[allow(clippy::cast_precision_loss)] // a rate, not a count
     pub(crate) fn learn(&self, key: K, now: Duration, used: usize, left: Duration) {
         if self.is_on() {
@@ -173,11 +173,11 @@ pub(crate) struct MessageRate {
     drops: Bucket,
 }
 
-/// So many dropped messages within ten seconds end a socket.
+/// The number of dropped messages within ten seconds that ends a socket.
 const DROPS: usize = 100;
 const DROPS_WINDOW: Duration = Duration::from_secs(10);
 
-/// What becomes of a message.
+/// The treatment of a message.
 pub(crate) enum Taken {
     Yes,
     Dropped(Duration),
@@ -185,7 +185,7 @@ pub(crate) enum Taken {
 }
 
 impl MessageRate {
-    /// So many per second, twice as many at once; 0 is no limit.
+    /// The rate per second, twice as many at once; 0 is no limit.
     pub(crate) fn new(per_second: usize, now: Duration) -> Self {
         let quota = Quota::per_second(per_second);
         MessageRate { quota, bucket: quota.full(now), drops: Self::drops().full(now) }

@@ -37,15 +37,15 @@ pub struct Loop {
 /// Says whose a player's token is.
 pub type Recogniser = fn(State, String) -> BoxFuture<'static, Result<Player, Refusal>>;
 
-/// What a module checks beyond single keys, and repairs when asked to.
+/// A module's check beyond single keys, and repairs when asked to.
 pub type Checker = fn(Checking) -> BoxFuture<'static, Result<Vec<Finding>, Fault>>;
 
-/// Where a check looks.
+/// The surroundings of a check.
 #[derive(Clone)]
 pub struct Checking {
     /// The store.
     pub store: Arc<dyn Store>,
-    /// Its time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
     /// How keys are spelled.
     pub layout: Layout,
@@ -56,7 +56,7 @@ pub struct Checking {
 }
 
 impl Checking {
-    /// What these modules find beyond single keys. Run it before the walk over the keys, which then finds what
+    /// Findings of these modules beyond single keys. Run it before the walk over the keys, which then finds what
     /// was repaired in order.
     pub async fn beyond_keys(self, modules: &[&Module]) -> Result<Vec<Finding>, Fault> {
         let mut found = Vec::new();
@@ -73,29 +73,29 @@ pub struct Module {
     pub name: &'static str,
     /// One line for the front page and `--help`.
     pub says: &'static str,
-    /// Its keys.
+    /// The keys.
     pub table: &'static Table,
-    /// Where its events stand.
+    /// The streams of its events.
     pub streams: Streams,
-    /// Its routes, with their `OpenAPI` description.
+    /// The routes, with their `OpenAPI` description.
     pub routes: fn() -> OpenApiRouter<State>,
-    /// Who may use each of them. A route that is missing here stops the server from starting.
+    /// The rights to each of them. A route that is missing here stops the server from starting.
     pub access: &'static [Access],
     /// How it knows its players, if it has any.
     pub players: Option<Recogniser>,
-    /// Its refusals.
+    /// The refusals.
     pub refusals: &'static [RefusalDef],
-    /// Its background loops.
+    /// The background loops.
     pub loops: &'static [Loop],
     /// Keys that a server holds while it lives, see `orphans.rs`.
     pub leases: &'static [&'static KeyDef],
-    /// Its timers: when they are due, and what they are.
+    /// The timers: when they are due, and what they are.
     pub timers: Option<(&'static KeyDef, &'static KeyDef)>,
     /// Whether its plain keys work on a Cluster with these settings: no step spans slots.
     pub plain_on_cluster: fn(&Settings) -> bool,
-    /// What it checks beyond single keys.
+    /// The check beyond single keys.
     pub check: Option<Checker>,
-    /// Its tile on the front page, `None` until it has one.
+    /// The tile on the front page, `None` until it has one.
     pub tile: Option<Work<Result<Tile, Refusal>>>,
     /// Runs once before the first request: scripts, indexes, the demo world.
     pub start: Option<Work<Result<(), String>>>,
@@ -103,7 +103,7 @@ pub struct Module {
     pub stop: Option<Work<()>>,
 }
 
-/// Where a module's events stand.
+/// The streams of a module's events.
 #[derive(Clone, Copy)]
 pub enum Streams {
     /// Always these streams, without a scope.

@@ -30,7 +30,7 @@ use crate::overview::Tile;
 use crate::reply::{self, Refusal};
 use crate::worlds;
 
-/// What monsters adds to the server.
+/// The monsters' part of the server.
 pub(crate) const MODULE: Module = Module {
     streams: Streams::Tenants { scopes: &def::scopes, stream: &def::events },
     timers: Some((&def::due, &def::due_data)),
@@ -144,7 +144,7 @@ fn open(app: &App) -> Result<Monsters, String> {
     Ok(Monsters::new(app.shared_store(), app.clock.clone(), options))
 }
 
-/// What the check finds beyond single keys. It needs no template, so a wrong catalogue does not stop it.
+/// The check beyond single keys. It needs no template, so a wrong catalogue does not stop it.
 async fn beyond_keys(at: Checking) -> Result<Vec<Finding>, Fault> {
     let none = || Fault::Corrupt { key: "monsters".into(), detail: "no empty catalogue".into() };
     let options = Options {

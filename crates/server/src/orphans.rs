@@ -1,4 +1,4 @@
-//! What a dead server still holds in a store that it had to itself. An embedded directory has one owner at a time, so its new
+//! Leases that a dead server still holds in a store that it had to itself. An embedded directory has one owner at a time, so its new
 //! owner knows that no earlier one lives: leases end at the start instead of running out, and timers go on at once.
 
 use std::sync::Arc;

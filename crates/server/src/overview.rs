@@ -9,13 +9,13 @@ pub struct Tile {
     pub module: &'static str,
     /// The number that matters most.
     pub number: u64,
-    /// What it counts, such as `jobs waiting`.
+    /// The things it counts, such as `jobs waiting`.
     pub unit: String,
     /// One line about it.
     pub sentence: String,
     /// Page of the dashboard that the tile opens.
     pub link: String,
-    /// What deserves a look.
+    /// The things that deserve a look.
     pub looks: Vec<Look>,
 }
 
@@ -24,9 +24,9 @@ pub struct Tile {
 pub struct Look {
     /// `warn` or `bad`.
     pub level: &'static str,
-    /// Where it comes from: a module's name, or `store`.
+    /// The origin: a module's name, or `store`.
     pub module: String,
-    /// What is the matter.
+    /// The trouble in one sentence.
     pub sentence: String,
     /// Page of the dashboard where it can be dealt with.
     pub link: String,

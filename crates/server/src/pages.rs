@@ -33,7 +33,7 @@ pub(crate) fn is_page(path: &str) -> bool {
     !RESERVED.into_iter().any(under)
 }
 
-/// What the router answers when no route matched: a file, a page of the party game, the dashboard's shell, or 404.
+/// The answer when no route matched: a file, a page of the party game, the dashboard's shell, or 404.
 pub(crate) async fn fallback(State(app): State<Arc<App>>, request: Request) -> Response {
     let path = request.uri().path();
     if !is_page(path) {

@@ -25,7 +25,7 @@ use crate::reply::{self, Refusal};
 use crate::settings::Source;
 use crate::worlds;
 
-/// What reactors adds to the server.
+/// The reactors' part of the server.
 pub(crate) const MODULE: Module = Module {
     streams: Streams::Tenants { scopes: &def::scopes, stream: &def::events },
     timers: Some((&def::due, &def::due_data)),

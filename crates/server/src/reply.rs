@@ -108,7 +108,7 @@ impl Refusal {
         Refusal { def, message, field: None, details: None, retry_after_s: None }
     }
 
-    /// What a module refused: its sentence, its field, and what the sentence names as `details`.
+    /// A refusal of a module: its sentence, its field, and what the sentence names as `details`.
     pub fn of(error: &impl Refuses) -> Self {
         let Some(def) = error.def() else { return INTERNAL.into() };
         let mut refusal = Refusal::new(def, error.to_string());
@@ -177,7 +177,7 @@ impl From<ErrorDef> for Refusal {
     }
 }
 
-/// What a caller hears whom a long script kept from the store.
+/// The answer to a caller whom a long script kept from the store.
 const KEPT_BUSY: &str = "the store is busy with a long script or command and nothing was changed (`details.outcome` is `not_sent`): repeat it later";
 
 impl From<Fault> for Refusal {
@@ -198,7 +198,7 @@ impl From<Fault> for Refusal {
     }
 }
 
-/// What was said of the store, and of each value that cannot be read.
+/// The log of the store, and of each value that cannot be read.
 static FAULTS: LogOnce = LogOnce::new();
 
 /// A line in the log, once per change: requests that meet the same fault add none until one is answered well.

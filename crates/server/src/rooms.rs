@@ -27,7 +27,7 @@ use crate::overview::{Look, Tile};
 use crate::reply::Refusal;
 use crate::wire;
 
-/// What rooms adds to the server.
+/// The rooms' part of the server.
 pub(crate) const MODULE: Module = Module {
     streams: Streams::Fixed(&[&def::events]),
     timers: Some((&def::due, &def::due_data)),

@@ -1,4 +1,4 @@
-//! Who read `/metrics` with a token of the store. While the store is busy or away, tokens cannot be looked up, and that is when
+//! Scrapers that read `/metrics` with a token of the store. While the store is busy or away, tokens cannot be looked up, and that is when
 //! the metrics are wanted most. A token that was good at its last scrape stays good for `/metrics` until the store answers.
 
 use parking_lot::Mutex;

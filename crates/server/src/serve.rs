@@ -22,7 +22,7 @@ use crate::limits::{self, Counts};
 use crate::presence;
 use crate::socket::PeerStream;
 
-/// 16 KiB of head and 64 headers, as `quality.md` asks.
+/// 16 KiB of head and 64 headers: far more than a browser sends.
 const HEAD_BYTES: usize = 16 * 1024;
 const HEADERS: usize = 64;
 
@@ -105,7 +105,7 @@ fn start_loops(app: &Arc<App>) -> Vec<tokio::task::JoinHandle<()>> {
         app.tasks.spawn(presence::keep(Arc::clone(app)));
     }
     let metrics = app.metrics.clone();
-    // What histograms heard waits to be counted: without this it piles up until somebody asks for /metrics.
+    // Samples of histograms wait to be counted: without this it piles up until somebody asks for /metrics.
     let count = async move {
         let mut every = tokio::time::interval(Duration::from_secs(5));
         loop {

@@ -24,7 +24,7 @@ pub(crate) struct Session {
     pub(crate) token: String,
 }
 
-/// What writes of the cookie's holder must repeat in [`CSRF_HEADER`]. Another site can make a browser send the cookie
+/// The text that writes of the cookie's holder must repeat in [`CSRF_HEADER`]. Another site can make a browser send the cookie
 /// but cannot read it; the store has only the cookie's other hash.
 pub(crate) fn csrf_of(cookie: &str) -> String {
     tokens::hash(&format!("csrf {cookie}"))
@@ -91,7 +91,7 @@ pub(crate) async fn issue_ticket(store: &dyn Store, holder: &str) -> Result<Stri
     Ok(ticket)
 }
 
-/// Who holds this ticket. It is good once.
+/// The holder of this ticket, which is good once.
 pub(crate) async fn take_ticket(
     store: &dyn Store,
     ticket: &str,

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+use kernel::Bounds;
 use kernel::keyspace::Layout;
 
-/// What a setting's text must look like.
+/// The shape of a setting's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Anything.
@@ -38,17 +39,19 @@ pub enum Shape {
 pub struct SettingDef {
     /// Dotted name as in the file; `limits.body_bytes` is `WORLDKEEP_LIMITS_BODY_BYTES` in the environment.
     pub name: &'static str,
-    /// What its text must look like.
+    /// The shape of its text.
     pub shape: Shape,
     /// Used when nobody says otherwise.
     pub default: &'static str,
     /// One sentence.
     pub says: &'static str,
+    /// The numbers that are allowed, where not all are.
+    pub bounds: Option<Bounds>,
 }
 
 /// A setting as the code reads it.
 pub(crate) trait Value {
-    /// What its text must look like, where the table says nothing else.
+    /// The shape of its text, where the table says nothing else.
     const SHAPE: Shape;
 
     /// From a text that fits.
@@ -137,12 +140,13 @@ macro_rules! words {
 pub(crate) use words;
 
 /// A group of settings: a struct with a field per setting, the table of their definitions, and the name of each in a
-/// module. `field: type = "default", "sentence";` says all of one; `as Secret` gives its text another shape.
+/// module. `field: type = "default", "sentence";` says all of one; `as Secret` gives its text another shape, and bounds
+/// behind the sentence limit a number.
 macro_rules! settings {
     (
         $(#[$meta:meta])*
         pub struct $Group:ident, $names:ident, $prefix:literal {
-            $($field:ident: $type:ty $(as $shape:ident)? = $default:literal, $says:literal;)*
+            $($field:ident: $type:ty $(as $shape:ident)? = $default:literal, $says:literal $(, $bounds:expr)?;)*
         }
     ) => {
         $(#[$meta])*
@@ -165,6 +169,7 @@ macro_rules! settings {
                 shape: crate::settings::shape!($type $(as $shape)?),
                 default: $default,
                 says: $says,
+                bounds: [$(Some($bounds),)? None][0],
             },)*];
 
             fn assign(&mut self, name: &str, text: &str) {
@@ -242,7 +247,7 @@ words!(LogFormat { "auto" = Auto, "text" = Text, "json" = Json });
 words!(Layout { "plain" = Plain, "tagged" = Tagged });
 
 settings! {
-    /// What can be set about the server itself.
+    /// Settings of the server itself.
     pub struct ServerSettings, names, "" {
         http: Option<String> as Address = "127.0.0.1:7070", "address of dashboard, API and sockets";
         redis: Option<String> as Url = "", "Redis or Valkey to use; empty means the embedded engine";
@@ -267,8 +272,11 @@ settings! {
     }
 }
 
+/// A wait that is none would spin.
+const SECONDS: Bounds = Bounds::within(1.0..=f64::INFINITY);
+
 settings! {
-    /// What a client may use at most.
+    /// Limits of a client.
     pub struct LimitSettings, limit_names, "limits." {
         body_bytes: usize = "1048576", "largest request body";
         request_ms: u64 = "30000", "longest time a request may take";
@@ -287,12 +295,12 @@ settings! {
         socket_message_bytes: usize = "65536", "largest message from a socket";
         socket_queue_messages: usize = "256", "messages that may wait for a slow reader";
         socket_queue_bytes: usize = "1048576", "bytes that may wait for a slow reader";
-        socket_recheck_s: u64 = "15", "how often a socket's token is looked at again";
-        socket_idle_s: u64 = "60", "silence after which a socket is closed";
+        socket_recheck_s: u64 = "15", "seconds after which a socket's token is looked at again", SECONDS;
+        socket_idle_s: u64 = "60", "seconds of silence after which a socket is closed", SECONDS;
     }
 }
 
-/// Where a value came from.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// The table.
@@ -327,7 +335,7 @@ pub enum SettingError {
     Unknown {
         /// As it was written.
         name: String,
-        /// Where.
+        /// The source.
         origin: String,
         /// The closest known name.
         near: Option<&'static str>,
@@ -337,9 +345,9 @@ pub enum SettingError {
     Bad {
         /// Which setting.
         name: &'static str,
-        /// Where.
+        /// The source.
         origin: String,
-        /// What is wrong and what is wanted; never repeats a secret.
+        /// The flaw and the remedy; never repeats a secret.
         problem: String,
     },
 }
@@ -347,11 +355,11 @@ pub enum SettingError {
 /// A value and where it came from.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    /// Its definition.
+    /// The definition.
     pub def: SettingDef,
-    /// Its text; empty means unset.
+    /// The text; empty means unset.
     pub text: String,
-    /// Where it came from.
+    /// The source.
     pub source: Source,
 }
 
@@ -427,7 +435,7 @@ impl Settings {
             });
         };
         let text = text.trim();
-        if let Err(problem) = fits(setting.def.shape, text) {
+        if let Err(problem) = setting.def.fits(text) {
             let origin = source.to_string();
             return Err(SettingError::Bad { name: setting.def.name, origin, problem });
         }
@@ -448,7 +456,20 @@ impl Settings {
     }
 }
 
-fn fits(shape: Shape, text: &str) -> Result<(), String> {
+impl SettingDef {
+    /// Whether a text has the shape of the setting and is within its bounds; otherwise what is wrong.
+    fn fits(&self, text: &str) -> Result<(), String> {
+        has_shape(self.shape, text)?;
+        match (self.bounds, text.parse()) {
+            (Some(bounds), Ok(number)) if !bounds.hold(number) => {
+                Err(format!("`{text}` is outside of its bounds; it must be {bounds}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn has_shape(shape: Shape, text: &str) -> Result<(), String> {
     match shape {
         Shape::Text | Shape::Url | Shape::List | Shape::Secret => Ok(()),
         Shape::Address | Shape::Decimal if text.is_empty() => Ok(()),
@@ -484,10 +505,11 @@ pub fn settings_page() -> String {
          | setting | variable | default | meaning |\n|---|---|---|---|\n",
     );
     for setting in Settings::new().iter() {
-        let SettingDef { name, default, says, .. } = setting.def;
+        let SettingDef { name, default, says, bounds, .. } = setting.def;
+        let bounds = bounds.map(|bounds| format!("; {bounds}")).unwrap_or_default();
         let variable = format!("WORLDKEEP_{}", name.replace('.', "_").to_uppercase());
         let default = if default.is_empty() { "–".to_owned() } else { format!("`{default}`") };
-        let _ = writeln!(page, "| `{name}` | `{variable}` | {default} | {says} |");
+        let _ = writeln!(page, "| `{name}` | `{variable}` | {default} | {says}{bounds} |");
     }
     page
 }
@@ -537,12 +559,7 @@ mod tests {
     #[test]
     fn every_default_fits_its_shape() {
         for setting in Settings::new().iter() {
-            assert_eq!(
-                fits(setting.def.shape, setting.def.default),
-                Ok(()),
-                "{}",
-                setting.def.name
-            );
+            assert_eq!(setting.def.fits(setting.def.default), Ok(()), "{}", setting.def.name);
         }
     }
 

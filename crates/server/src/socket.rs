@@ -74,7 +74,7 @@ impl From<Error> for End {
     }
 }
 
-/// What came from the client.
+/// A message from the client.
 pub(crate) enum Incoming {
     Text(Utf8Bytes),
     Binary,
@@ -82,7 +82,7 @@ pub(crate) enum Incoming {
     Control,
 }
 
-/// What became of texts that could not wait.
+/// The outcome for texts that could not wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sent {
     /// The system has them.
@@ -104,7 +104,7 @@ struct Inner {
     over: bool,
     /// tungstenite may have something to say: the answer to a ping, or goodbye.
     answers: bool,
-    /// What came is no message: nothing after it is looked at.
+    /// The bytes are no message: nothing after them is looked at.
     broken: bool,
 }
 

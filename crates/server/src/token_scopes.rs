@@ -1,7 +1,7 @@
-//! Where a token is good: everywhere, or in the tenants and job namespaces that it names and nowhere else. A token that
+//! The reach of a token: everywhere, or in the tenants and job namespaces that it names and nowhere else. A token that
 //! names only one of the two kinds holds nothing of the other, so that no limit is half a limit.
 
-/// Where a token is good.
+/// The reach of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TokenScopes {
     /// All tenants, all namespaces, and what belongs to neither.
@@ -41,7 +41,7 @@ impl TokenScopes {
         self.namespaces().is_none_or(|held| held.iter().any(|name| name == namespace))
     }
 
-    /// Its tenants; all when `None`.
+    /// The tenants; all when `None`.
     pub fn tenants(&self) -> Option<&[String]> {
         match self {
             TokenScopes::Everywhere => None,
@@ -49,7 +49,7 @@ impl TokenScopes {
         }
     }
 
-    /// Its job namespaces; all when `None`.
+    /// The job namespaces; all when `None`.
     pub fn namespaces(&self) -> Option<&[String]> {
         match self {
             TokenScopes::Everywhere => None,

@@ -23,12 +23,12 @@ const ID_LEN: usize = 12;
 /// `wk_` and 43 characters of base64; anything much longer is not looked up.
 const MAX_LEN: usize = 128;
 
-/// What a token may do, as stored.
+/// The rights of a token, as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Token {
     /// For people: who or what uses it.
     pub name: String,
-    /// What it may do.
+    /// The role.
     pub role: Role,
     /// Tenants it is good for. With `tenants` and `namespaces` both absent it is good everywhere; else only for what
     /// they list.
@@ -48,7 +48,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// Where it is good.
+    /// The reach.
     pub fn scopes(&self) -> TokenScopes {
         TokenScopes::of(self.tenants.as_deref(), self.namespaces.as_deref())
     }
@@ -59,18 +59,18 @@ impl Token {
 pub struct Listed {
     /// Good for `token rm`.
     pub id: String,
-    /// What it may do.
+    /// The role.
     #[serde(flatten)]
     pub token: Token,
 }
 
-/// What to make.
+/// The token to make.
 #[derive(Debug, Clone, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
     /// For people, 1 to 64 characters.
     pub name: String,
-    /// What it may do.
+    /// The role.
     pub role: Role,
     /// Tenants it is good for. With `tenants` and `namespaces` both absent it is good everywhere; else only for what
     /// they list. Nobody gives more than they hold.
@@ -213,7 +213,7 @@ pub async fn remove(store: &dyn Store, remover: &Caller, id: &str) -> Result<(),
     if wire::int(&reply) == Some(1) { Ok(()) } else { Err(missing()) }
 }
 
-/// What the token with this hash may do; `None` when unknown, removed or ended.
+/// The rights of the token with this hash; `None` when unknown, removed or ended.
 pub(crate) async fn by_hash(
     store: &dyn Store,
     now_ms: u64,

@@ -1,4 +1,4 @@
-//! What reactors and monsters have in common on HTTP: the tenant of a request, the field of a path, JSON:API
+//! The common part of reactors and monsters on HTTP: the tenant of a request, the field of a path, JSON:API
 //! documents in and out, paging, commands from streams, and what a stop means. Which tenant it is comes from
 //! headers that are held against the caller's list, never from a body.
 
@@ -23,19 +23,19 @@ use crate::app::App;
 use crate::reply::{self, Refusal};
 use crate::settings::{settings, words};
 
-/// What becomes of the worlds when the last server stops.
+/// The end of the worlds when the last server stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnStop {
-    /// They are emptied.
+    /// The worlds are emptied.
     Teardown,
-    /// They stay.
+    /// The worlds stay.
     Keep,
 }
 
 words!(OnStop { "teardown" = Teardown, "keep" = Keep });
 
 settings! {
-    /// What can be set about reactors and monsters together.
+    /// Settings of reactors and monsters together.
     pub struct WorldsSettings, names, "worlds." {
         on_stop: OnStop = "teardown",
             "what the last server to stop does with reactors and monsters, which their services call volatile";

@@ -116,7 +116,7 @@ fn launch(bin: &Path, dir: &Path, port: u16) -> Option<Child> {
         .expect("postgres can be started");
     watchdog::adopt(child.id());
     let give_up = Instant::now() + START;
-    // Its own file says so: on the port, another test's server could answer that took it first.
+    // The server's own file says so: on the port, another test's server could answer that took it first.
     let status = dir.join("data/postmaster.pid");
     let is_ready = |text: String| text.lines().any(|line| line.trim_end() == "ready");
     while !std::fs::read_to_string(&status).is_ok_and(is_ready) {
@@ -133,7 +133,7 @@ fn launch(bin: &Path, dir: &Path, port: u16) -> Option<Child> {
 
 /// The directory of its programs, or a sentence that says how to install them.
 fn find() -> Result<PathBuf, String> {
-    // What stands on PATH may be a link to one of them; the others are where it leads.
+    // The program on PATH may be a link to one of them; the others are where it leads.
     let real = |file: PathBuf| Some(file.canonicalize().ok()?.parent()?.to_owned());
     let on_path = on_path("initdb").and_then(real).filter(|dir| dir.join("createdb").is_file());
     let debian = || {

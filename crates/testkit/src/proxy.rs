@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-/// What happens to what passes.
+/// The treatment of bytes that pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// All goes through.
@@ -47,7 +47,7 @@ impl Proxy {
         Proxy { addr, mode, task }
     }
 
-    /// Where it listens.
+    /// The address where it listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }

@@ -20,14 +20,14 @@ pub struct Recorder {
     scripts: Arc<Mutex<Vec<ScriptCall>>>,
 }
 
-/// What a script was given.
+/// The arguments of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptCall {
     /// The script.
     pub name: &'static str,
-    /// Its keys.
+    /// The keys.
     pub keys: Vec<String>,
-    /// Its arguments.
+    /// The arguments.
     pub args: Vec<String>,
 }
 

@@ -61,7 +61,7 @@ pub fn free_port() -> u16 {
     listener.local_addr().expect("a bound socket has an address").port()
 }
 
-/// What to start.
+/// A server to start.
 #[derive(Debug, Clone)]
 pub struct Setup {
     program: Program,
@@ -152,7 +152,7 @@ impl Server {
         Setup::new(program).start()
     }
 
-    /// Its port on loopback.
+    /// The port on loopback.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -167,7 +167,7 @@ impl Server {
         self.child.is_some()
     }
 
-    /// Its address.
+    /// The address.
     pub fn addr(&self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))
     }
@@ -186,12 +186,12 @@ impl Server {
         self.dir.path().join("socket")
     }
 
-    /// Its working directory.
+    /// The working directory.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Its pid; a stopped server has none.
+    /// The pid; a stopped server has none.
     pub fn pid(&self) -> u32 {
         self.child.as_ref().expect("the server runs").id()
     }

@@ -121,7 +121,7 @@ impl Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        // What a failed test leaves may be in any state: such a server is not lent again.
+        // A server that a failed test leaves may be in any state: such a server is not lent again.
         if let Some(lent) = self.0.take().filter(|_| !std::thread::panicking()) {
             POOL.lock().push(lent);
         }

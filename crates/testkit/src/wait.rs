@@ -33,7 +33,7 @@ pub async fn eventually_in(most: Duration, what: &str, mut done: impl AsyncFnMut
     within_time(most, what, ask).await;
 }
 
-/// What the future gives.
+/// The future's output, in time.
 ///
 /// # Panics
 /// After [`PATIENCE`], with `what`.

@@ -68,6 +68,7 @@ fn flatten(
             toml::Value::Table(inner) => flatten(&name, inner, flat, path)?,
             toml::Value::String(text) => flat.push((name, text.clone())),
             toml::Value::Integer(number) => flat.push((name, number.to_string())),
+            toml::Value::Float(number) => flat.push((name, number.to_string())),
             toml::Value::Boolean(flag) => flat.push((name, flag.to_string())),
             toml::Value::Array(items) if items.iter().all(toml::Value::is_str) => {
                 let words: Vec<&str> = items.iter().filter_map(toml::Value::as_str).collect();
@@ -75,7 +76,7 @@ fn flatten(
             }
             _ => {
                 return Err(Failure::usage(format!(
-                    "setting `{name}` in {}: write a text, a whole number, true or false, or a list of texts",
+                    "setting `{name}` in {}: write a text, a number, true or false, or a list of texts",
                     path.display()
                 )));
             }

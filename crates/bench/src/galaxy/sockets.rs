@@ -26,7 +26,7 @@ const SOCKETS: usize = 1_000;
 const OPENING: usize = 16;
 /// New sockets are slow once.
 const WARMING: Duration = Duration::from_secs(2);
-/// What the server says of the fan-out of a tick.
+/// The server's figures of the fan-out of a tick.
 const FANOUT: &str = "worldkeep_galaxy_fanout_seconds";
 
 /// On a Redis that was started for it.

@@ -71,7 +71,7 @@ pub(super) struct Host {
     sent: u64,
 }
 
-/// Where the peers' programs are; their packages are installed when they are missing.
+/// The folder of the peers' programs; their packages are installed when they are missing.
 pub(super) fn programs() -> Result<PathBuf, String> {
     crate::peers::installed("rooms")
 }

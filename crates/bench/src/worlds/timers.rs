@@ -12,7 +12,7 @@ use reactors::{New, Reactors};
 use super::{LOOKS, PLAIN, at, core_time, empty, since, spawn, world};
 use crate::{Figure, Tell};
 
-/// So many are due at once.
+/// The number that is due at once.
 const DUE: u32 = 10_000;
 const LATER: u32 = 100_000;
 const START: u64 = 1_700_000_000_000;

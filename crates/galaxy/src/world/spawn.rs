@@ -27,17 +27,17 @@ pub enum Placement {
     Station(Uuid),
 }
 
-/// Heights at which ships may appear, m: clear of the ground, and still of this system.
-const HEIGHTS: std::ops::RangeInclusive<f64> = 1e3..=1e12;
-
 impl Placement {
+    /// Heights at which ships may appear, m: clear of the ground, and still of this system.
+    pub const HEIGHTS: std::ops::RangeInclusive<f64> = 1e3..=1e12;
+
     /// A circle about a body of the system; a sentence when there is no such place.
     pub fn about(system: &System, body: &str, altitude: f64) -> Result<Self, String> {
         let named = |known: &&Body| known.name.eq_ignore_ascii_case(body);
         let Some(known) = system.bodies().iter().find(named) else {
             return Err(format!("there is no body `{body}`; name one such as Earth or Luna"));
         };
-        if !HEIGHTS.contains(&altitude) {
+        if !Self::HEIGHTS.contains(&altitude) {
             return Err(format!("an altitude must be from 1000 to 10^12 metres, not {altitude}"));
         }
         Ok(Placement::Orbit { body: known.name.to_owned(), altitude })

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kernel::json;
+use kernel::{RefusalDef, json};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -11,24 +11,24 @@ use super::new_job::{NewJob, OnConflict, Unique};
 use super::parts::{Extras, Schedule};
 use super::raw::whole;
 use super::rules::{Backoff, BackoffKind, Mode, RateLimit, Retry, Target};
-use crate::error::Error;
+use crate::error::{Error, refusal};
 
 type Read<T> = Result<T, Error>;
 
 pub(super) fn read(text: &str) -> Read<NewJob> {
     let members = json::members(text).map_err(|error| {
-        Error::invalid("invalid_body", "", format!("a job is an object: {error}"))
+        Error::invalid(refusal::INVALID_BODY, "", format!("a job is an object: {error}"))
     })?;
     let mut job = NewJob::default();
     for json::Member { name, raw } in &members {
         match &**name {
-            "jobId" => job.id = Some(string(raw, "invalid_id", "jobId")?),
-            "type" => job.kind = string(raw, "invalid_type", "type")?,
+            "jobId" => job.id = Some(string(raw, refusal::INVALID_ID, "jobId")?),
+            "type" => job.kind = string(raw, refusal::INVALID_TYPE, "type")?,
             "payload" => job.payload = Some(raw.get().to_owned()),
             "schedule" => job.schedule = schedule(raw)?,
             "retry" => job.retry = retry(raw)?,
             "priority" => job.priority = priority(raw)?,
-            "dependsOn" => job.depends_on = strings(raw, "invalid_dependency", "dependsOn")?,
+            "dependsOn" => job.depends_on = strings(raw, refusal::INVALID_DEPENDENCY, "dependsOn")?,
             "target" => job.target = target(raw)?,
             "metadata" => job.metadata = Some(raw.get().to_owned()),
             "rateLimit" => job.rate_limit = Some(rate_limit(raw)?),
@@ -50,43 +50,43 @@ pub(super) fn read(text: &str) -> Read<NewJob> {
 fn unknown(field: &str) -> Error {
     let shown: String = field.chars().take(100).collect();
     let message = format!("{shown} is no field of a job; leave it out or put it into metadata");
-    Error::invalid("unknown_field", shown, message)
+    Error::invalid(refusal::UNKNOWN_FIELD, shown, message)
 }
 
 fn members<'a>(
     raw: &'a RawValue,
-    code: &'static str,
+    def: RefusalDef,
     field: &'static str,
 ) -> Read<Vec<json::Member<'a>>> {
     json::members(raw.get())
-        .map_err(|_| Error::invalid(code, field, format!("{field} must be an object")))
+        .map_err(|_| Error::invalid(def, field, format!("{field} must be an object")))
 }
 
-fn string(raw: &RawValue, code: &'static str, field: &'static str) -> Read<String> {
+fn string(raw: &RawValue, def: RefusalDef, field: &'static str) -> Read<String> {
     serde_json::from_str(raw.get())
-        .map_err(|_| Error::invalid(code, field, format!("{field} must be text")))
+        .map_err(|_| Error::invalid(def, field, format!("{field} must be text")))
 }
 
-fn strings(raw: &RawValue, code: &'static str, field: &'static str) -> Read<Vec<String>> {
+fn strings(raw: &RawValue, def: RefusalDef, field: &'static str) -> Read<Vec<String>> {
     serde_json::from_str(raw.get())
-        .map_err(|_| Error::invalid(code, field, format!("{field} must be a list of texts")))
+        .map_err(|_| Error::invalid(def, field, format!("{field} must be a list of texts")))
 }
 
-fn number(raw: &RawValue, code: &'static str, field: &'static str) -> Read<i64> {
+fn number(raw: &RawValue, def: RefusalDef, field: &'static str) -> Read<i64> {
     whole(raw.get())
-        .ok_or_else(|| Error::invalid(code, field, format!("{field} must be a whole number")))
+        .ok_or_else(|| Error::invalid(def, field, format!("{field} must be a whole number")))
 }
 
-fn count(raw: &RawValue, code: &'static str, field: &'static str) -> Read<u64> {
-    u64::try_from(number(raw, code, field)?)
-        .map_err(|_| Error::invalid(code, field, format!("{field} must not be negative")))
+fn count(raw: &RawValue, def: RefusalDef, field: &'static str) -> Read<u64> {
+    u64::try_from(number(raw, def, field)?)
+        .map_err(|_| Error::invalid(def, field, format!("{field} must not be negative")))
 }
 
 fn priority(raw: &RawValue) -> Read<u8> {
-    let number = number(raw, "invalid_priority", "priority")?;
+    let number = number(raw, refusal::INVALID_PRIORITY, "priority")?;
     u8::try_from(number).map_err(|_| {
         Error::invalid(
-            "invalid_priority",
+            refusal::INVALID_PRIORITY,
             "priority",
             "priority must be a whole number from 1 to 10",
         )
@@ -95,13 +95,16 @@ fn priority(raw: &RawValue) -> Read<u8> {
 
 fn schedule(raw: &RawValue) -> Read<Schedule> {
     let mut schedule = Schedule::default();
-    for json::Member { name, raw } in members(raw, "invalid_schedule", "schedule")? {
+    for json::Member { name, raw } in members(raw, refusal::INVALID_SCHEDULE, "schedule")? {
         match &*name {
-            "delay" => schedule.delay = Some(count(raw, "invalid_delay", "schedule.delay")?),
-            "runAt" => schedule.run_at = Some(number(raw, "invalid_run_at", "schedule.runAt")?),
-            "cron" => schedule.cron = Some(string(raw, "invalid_cron", "schedule.cron")?),
+            "delay" => schedule.delay = Some(count(raw, refusal::INVALID_DELAY, "schedule.delay")?),
+            "runAt" => {
+                schedule.run_at = Some(number(raw, refusal::INVALID_RUN_AT, "schedule.runAt")?);
+            }
+            "cron" => schedule.cron = Some(string(raw, refusal::INVALID_CRON, "schedule.cron")?),
             "timezone" => {
-                schedule.timezone = Some(string(raw, "invalid_timezone", "schedule.timezone")?);
+                schedule.timezone =
+                    Some(string(raw, refusal::INVALID_TIMEZONE, "schedule.timezone")?);
             }
             other => return Err(unknown(&format!("schedule.{other}"))),
         }
@@ -111,15 +114,17 @@ fn schedule(raw: &RawValue) -> Read<Schedule> {
 
 fn retry(raw: &RawValue) -> Read<Retry> {
     let mut retry = Retry::default();
-    for json::Member { name, raw } in members(raw, "invalid_retry", "retry")? {
+    for json::Member { name, raw } in members(raw, refusal::INVALID_RETRY, "retry")? {
         match &*name {
             "attempts" => {
-                let count = count(raw, "invalid_retry", "retry.attempts")?;
+                let count = count(raw, refusal::INVALID_RETRY, "retry.attempts")?;
                 retry.attempts = u32::try_from(count).unwrap_or(u32::MAX);
             }
             "backoff" => retry.backoff = backoff(raw)?,
-            "skipOn" => retry.skip_on = strings(raw, "invalid_retry", "retry.skipOn")?,
-            "rerouteOn" => retry.reroute_on = strings(raw, "invalid_retry", "retry.rerouteOn")?,
+            "skipOn" => retry.skip_on = strings(raw, refusal::INVALID_RETRY, "retry.skipOn")?,
+            "rerouteOn" => {
+                retry.reroute_on = strings(raw, refusal::INVALID_RETRY, "retry.rerouteOn")?;
+            }
             other => return Err(unknown(&format!("retry.{other}"))),
         }
     }
@@ -127,27 +132,27 @@ fn retry(raw: &RawValue) -> Read<Retry> {
 }
 
 fn backoff(raw: &RawValue) -> Read<Backoff> {
-    const CODE: &str = "invalid_retry";
+    const DEF: RefusalDef = refusal::INVALID_RETRY;
     let mut backoff = Backoff::default();
-    for json::Member { name, raw } in members(raw, CODE, "retry.backoff")? {
+    for json::Member { name, raw } in members(raw, DEF, "retry.backoff")? {
         match &*name {
             "type" => {
-                backoff.kind = match string(raw, CODE, "retry.backoff.type")?.as_str() {
+                backoff.kind = match string(raw, DEF, "retry.backoff.type")?.as_str() {
                     "fixed" => BackoffKind::Fixed,
                     "linear" => BackoffKind::Linear,
                     "exponential" => BackoffKind::Exponential,
                     _ => {
                         let sentence = "retry.backoff.type must be fixed, linear or exponential";
-                        return Err(Error::invalid(CODE, "retry.backoff.type", sentence));
+                        return Err(Error::invalid(DEF, "retry.backoff.type", sentence));
                     }
                 }
             }
-            "delay" => backoff.delay = count(raw, CODE, "retry.backoff.delay")?,
-            "maxDelay" => backoff.max_delay = Some(count(raw, CODE, "retry.backoff.maxDelay")?),
+            "delay" => backoff.delay = count(raw, DEF, "retry.backoff.delay")?,
+            "maxDelay" => backoff.max_delay = Some(count(raw, DEF, "retry.backoff.maxDelay")?),
             "jitter" => {
                 backoff.jitter = serde_json::from_str(raw.get()).map_err(|_| {
                     let sentence = "retry.backoff.jitter must be true or false";
-                    Error::invalid(CODE, "retry.backoff.jitter", sentence)
+                    Error::invalid(DEF, "retry.backoff.jitter", sentence)
                 })?;
             }
             other => return Err(unknown(&format!("retry.backoff.{other}"))),
@@ -157,24 +162,24 @@ fn backoff(raw: &RawValue) -> Read<Backoff> {
 }
 
 fn target(raw: &RawValue) -> Read<Target> {
-    const CODE: &str = "invalid_target";
+    const DEF: RefusalDef = refusal::INVALID_TARGET;
     let mut target = Target::default();
-    for json::Member { name, raw } in members(raw, CODE, "target")? {
+    for json::Member { name, raw } in members(raw, DEF, "target")? {
         match &*name {
             "server" => {
                 target.server =
-                    Some(string(raw, CODE, "target.server")?).filter(|id| !id.is_empty());
+                    Some(string(raw, DEF, "target.server")?).filter(|id| !id.is_empty());
             }
-            "stack" => target.stack = strings(raw, CODE, "target.stack")?,
-            "capabilities" => target.capabilities = strings(raw, CODE, "target.capabilities")?,
-            "region" => target.region = strings(raw, CODE, "target.region")?,
+            "stack" => target.stack = strings(raw, DEF, "target.stack")?,
+            "capabilities" => target.capabilities = strings(raw, DEF, "target.capabilities")?,
+            "region" => target.region = strings(raw, DEF, "target.region")?,
             "mode" => {
-                target.mode = match string(raw, CODE, "target.mode")?.as_str() {
+                target.mode = match string(raw, DEF, "target.mode")?.as_str() {
                     "any" => Some(Mode::Any),
                     "all" => Some(Mode::All),
                     _ => {
                         let sentence = "target.mode must be any or all";
-                        return Err(Error::invalid(CODE, "target.mode", sentence));
+                        return Err(Error::invalid(DEF, "target.mode", sentence));
                     }
                 }
             }
@@ -185,15 +190,15 @@ fn target(raw: &RawValue) -> Read<Target> {
 }
 
 fn rate_limit(raw: &RawValue) -> Read<RateLimit> {
-    const CODE: &str = "invalid_rate_limit";
+    const DEF: RefusalDef = refusal::INVALID_RATE_LIMIT;
     let mut limit = RateLimit::default();
-    for json::Member { name, raw } in members(raw, CODE, "rateLimit")? {
+    for json::Member { name, raw } in members(raw, DEF, "rateLimit")? {
         match &*name {
             "maxConcurrent" => {
-                limit.max_concurrent = Some(count(raw, CODE, "rateLimit.maxConcurrent")?);
+                limit.max_concurrent = Some(count(raw, DEF, "rateLimit.maxConcurrent")?);
             }
             "maxPerMinute" => {
-                limit.max_per_minute = Some(count(raw, CODE, "rateLimit.maxPerMinute")?);
+                limit.max_per_minute = Some(count(raw, DEF, "rateLimit.maxPerMinute")?);
             }
             other => return Err(unknown(&format!("rateLimit.{other}"))),
         }
@@ -202,22 +207,22 @@ fn rate_limit(raw: &RawValue) -> Read<RateLimit> {
 }
 
 fn unique(raw: &RawValue) -> Read<Unique> {
-    const CODE: &str = "invalid_unique";
+    const DEF: RefusalDef = refusal::INVALID_UNIQUE;
     let window = Duration::from_hours(24);
     let mut unique = Unique { key: String::new(), window, on_conflict: OnConflict::Reject };
-    for json::Member { name, raw } in members(raw, CODE, "unique")? {
+    for json::Member { name, raw } in members(raw, DEF, "unique")? {
         match &*name {
-            "key" => unique.key = string(raw, CODE, "unique.key")?,
+            "key" => unique.key = string(raw, DEF, "unique.key")?,
             "windowMs" => {
-                unique.window = Duration::from_millis(count(raw, CODE, "unique.windowMs")?);
+                unique.window = Duration::from_millis(count(raw, DEF, "unique.windowMs")?);
             }
             "onConflict" => {
-                let word = string(raw, CODE, "unique.onConflict")?;
+                let word = string(raw, DEF, "unique.onConflict")?;
                 let all = [OnConflict::Reject, OnConflict::Replace, OnConflict::QueueNext];
                 let found = all.into_iter().find(|policy| policy.word() == word);
                 unique.on_conflict = found.ok_or_else(|| {
                     let sentence = "unique.onConflict must be reject, replace or queue_next";
-                    Error::invalid(CODE, "unique.onConflict", sentence)
+                    Error::invalid(DEF, "unique.onConflict", sentence)
                 })?;
             }
             other => return Err(unknown(&format!("unique.{other}"))),
@@ -227,9 +232,9 @@ fn unique(raw: &RawValue) -> Read<Unique> {
 }
 
 fn extras(raw: &RawValue) -> Read<Extras> {
-    const CODE: &str = "invalid_x";
+    const DEF: RefusalDef = refusal::INVALID_X;
     let mut known = Extras::read(Some(raw));
-    for json::Member { name, raw } in members(raw, CODE, "x")? {
+    for json::Member { name, raw } in members(raw, DEF, "x")? {
         let value: Value = serde_json::from_str(raw.get()).unwrap_or(Value::Null);
         let right = match &*name {
             "uniqueKey" | "traceparent" | "batch" | "cronParent" | "group" | "sequence" => {
@@ -244,7 +249,7 @@ fn extras(raw: &RawValue) -> Read<Extras> {
         if !right {
             let sentence =
                 format!("x.{name} cannot be {}", raw.get().chars().take(60).collect::<String>());
-            return Err(Error::invalid(CODE, format!("x.{name}"), sentence));
+            return Err(Error::invalid(DEF, format!("x.{name}"), sentence));
         }
     }
     // The definition that fired a job is not for its sender to name.

@@ -3,6 +3,10 @@
 use std::time::Duration;
 
 use crate::error::Error;
+use crate::error::refusal::program::{
+    INVALID_LOCK_TTL, INVALID_RESULT_TTL, INVALID_RETENTION, INVALID_ROTATE_UNCLAIMABLE,
+    INVALID_SCAN_LIMIT, INVALID_STARVATION_GUARD,
+};
 
 /// The treatment of firings that were missed while no scheduler ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,8 +23,27 @@ pub enum Catchup {
 /// The usual [`Options::starvation_guard`] where one is wanted.
 pub const STARVATION_GUARD: u32 = 10;
 
-/// Ten years. A store refuses a life beyond what it can count, and would do so in the middle of a step.
-const LONGEST_LIFE_S: u64 = 315_360_000;
+/// The bounds of the options that have some.
+pub mod bounds {
+    use kernel::Bounds;
+
+    const MOST: f64 = f64::INFINITY;
+    /// Ten years. A store refuses a life beyond what it can count, and would do so in the middle of a step.
+    const LONGEST_LIFE: f64 = 315_360_000.0;
+
+    /// Of `lock_ttl_s`.
+    pub const LOCK_TTL_S: Bounds = Bounds::within(5.0..=MOST);
+    /// Of `retention_s`; -1 is for ever.
+    pub const RETENTION_S: Bounds = Bounds::within(0.0..=LONGEST_LIFE).or(-1.0);
+    /// Of `result_ttl_s`.
+    pub const RESULT_TTL_S: Bounds = Bounds::within(0.0..=LONGEST_LIFE);
+    /// Of `scan_limit`.
+    pub const SCAN_LIMIT: Bounds = Bounds::within(1.0..=MOST);
+    /// Of `starvation_guard`; 0 is off.
+    pub const STARVATION_GUARD: Bounds = Bounds::within(0.0..=10_000.0);
+    /// Of `rotate_unclaimable_s`; 0 is off.
+    pub const ROTATE_UNCLAIMABLE_S: Bounds = Bounds::within(5.0..=86_400.0).or(0.0);
+}
 
 /// How a [`crate::Jobs`] behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,32 +93,29 @@ pub struct Options {
 impl Options {
     /// Whether a queue can be opened with these; the first wrong one is told.
     pub fn check(&self) -> Result<(), Error> {
-        if self.lock_ttl_s < 5 {
-            let sentence = "lock_ttl_s must be whole seconds, 5 or more";
-            return Err(Error::invalid("invalid_lock_ttl", "lock_ttl", sentence));
-        }
-        if self.retention_s > LONGEST_LIFE_S.cast_signed() {
-            let sentence = format!(
-                "retention_s must be at most {LONGEST_LIFE_S} (ten years), or -1 (for ever)"
-            );
-            return Err(Error::invalid("invalid_retention", "retention_s", sentence));
-        }
-        if self.result_ttl_s > LONGEST_LIFE_S {
-            let sentence = format!("result_ttl_s must be at most {LONGEST_LIFE_S} (ten years)");
-            return Err(Error::invalid("invalid_result_ttl", "result_ttl_s", sentence));
-        }
-        if self.scan_limit == 0 {
-            let sentence = "scan_limit must be 1 or more";
-            return Err(Error::invalid("invalid_scan_limit", "scan_limit", sentence));
-        }
-        if self.starvation_guard > 10_000 {
-            let sentence = "starvation_guard must be 0 (off) to 10000";
-            return Err(Error::invalid("invalid_starvation_guard", "starvation_guard", sentence));
-        }
-        if self.rotate_unclaimable_s != 0 && !(5..=86_400).contains(&self.rotate_unclaimable_s) {
-            let sentence = "rotate_unclaimable_s must be 5 to 86400, or 0 (off)";
-            let field = "rotate_unclaimable_s";
-            return Err(Error::invalid("invalid_rotate_unclaimable", field, sentence));
+        #[expect(clippy::cast_precision_loss, reason = "bounds are far below 2^53")]
+        let (retention, result_ttl) = (self.retention_s as f64, self.result_ttl_s as f64);
+        for (def, field, value, bounds) in [
+            (INVALID_LOCK_TTL, "lock_ttl_s", self.lock_ttl_s.into(), bounds::LOCK_TTL_S),
+            (INVALID_RETENTION, "retention_s", retention, bounds::RETENTION_S),
+            (INVALID_RESULT_TTL, "result_ttl_s", result_ttl, bounds::RESULT_TTL_S),
+            (INVALID_SCAN_LIMIT, "scan_limit", self.scan_limit.into(), bounds::SCAN_LIMIT),
+            (
+                INVALID_STARVATION_GUARD,
+                "starvation_guard",
+                self.starvation_guard.into(),
+                bounds::STARVATION_GUARD,
+            ),
+            (
+                INVALID_ROTATE_UNCLAIMABLE,
+                "rotate_unclaimable_s",
+                self.rotate_unclaimable_s.into(),
+                bounds::ROTATE_UNCLAIMABLE_S,
+            ),
+        ] {
+            if !bounds.hold(value) {
+                return Err(Error::invalid(def, field, format!("{field} must be {bounds}")));
+            }
         }
         Ok(())
     }

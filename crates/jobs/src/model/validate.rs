@@ -1,14 +1,14 @@
 //! The checks of a job before it is dispatched. One function per part; each refusal names its field
 //! and says what would be right.
 
-use kernel::json;
+use kernel::{RefusalDef, json};
 use serde_json::value::RawValue;
 
 use super::new_job::NewJob;
 use super::parts::Schedule;
 use super::raw::depth;
 use super::rules::{RateLimit, Retry, Target};
-use crate::error::Error;
+use crate::error::{Error, refusal};
 
 /// Deepest nesting of a payload; the scripts' reader stops at 1000.
 const DEPTH_MAX: usize = 100;
@@ -28,7 +28,7 @@ type Check = Result<(), Error>;
 
 /// Whether this can be the id of a new job.
 pub(crate) fn check_id(id: &str) -> Check {
-    let refuse = |why: &str| Err(Error::invalid("invalid_id", "jobId", why));
+    let refuse = |why: &str| Err(Error::invalid(refusal::INVALID_ID, "jobId", why));
     let allowed = |c: char| c.is_ascii_alphanumeric() || "._~-:".contains(c);
     if id.is_empty() || id.len() > 128 || !id.chars().all(allowed) {
         return refuse("jobId must be 1 to 128 of A-Z, a-z, 0-9, ., _, ~, - and :");
@@ -41,7 +41,7 @@ pub(crate) fn check_id(id: &str) -> Check {
 
 /// Whether this can be the type of a new job.
 pub(crate) fn check_type(kind: &str) -> Check {
-    let refuse = |why: &str| Err(Error::invalid("invalid_type", "type", why));
+    let refuse = |why: &str| Err(Error::invalid(refusal::INVALID_TYPE, "type", why));
     if kind.is_empty() {
         return refuse("type is missing: say which handler runs the job");
     }
@@ -70,7 +70,7 @@ pub(super) fn new_job(job: &NewJob, payload_max: usize) -> Check {
     metadata(job.metadata.as_deref(), payload_max)?;
     if job.priority > 10 {
         let sentence = "priority must be a whole number from 1 to 10";
-        return Err(Error::invalid("invalid_priority", "priority", sentence));
+        return Err(Error::invalid(refusal::INVALID_PRIORITY, "priority", sentence));
     }
     schedule(&job.schedule)?;
     retry(&job.retry)?;
@@ -88,7 +88,7 @@ fn payload(raw: Option<&str>, max: usize) -> Check {
     if raw.len() > max {
         return Err(Error::TooLarge { field: "payload", size: raw.len(), max });
     }
-    let refuse = |why: String| Err(Error::invalid("invalid_payload", "payload", why));
+    let refuse = |why: String| Err(Error::invalid(refusal::INVALID_PAYLOAD, "payload", why));
     if let Err(error) = serde_json::from_str::<&RawValue>(raw) {
         return refuse(format!("payload is no JSON: {error}"));
     }
@@ -105,7 +105,7 @@ fn metadata(raw: Option<&str>, max: usize) -> Check {
     }
     if json::members(raw).is_err() || depth(raw) > DEPTH_MAX {
         let sentence = format!("metadata must be an object, nested at most {DEPTH_MAX} deep");
-        return Err(Error::invalid("invalid_metadata", "metadata", sentence));
+        return Err(Error::invalid(refusal::INVALID_METADATA, "metadata", sentence));
     }
     Ok(())
 }
@@ -116,52 +116,53 @@ fn schedule(schedule: &Schedule) -> Check {
         || run_at.is_some() && delay.is_some()
     {
         let sentence = "schedule takes one of delay, runAt and cron";
-        return Err(Error::invalid("conflicting_schedule", "schedule", sentence));
+        return Err(Error::invalid(refusal::CONFLICTING, "schedule", sentence));
     }
     if delay.is_some_and(|delay| delay > TEN_YEARS_MS) {
         let sentence = "schedule.delay is more than ten years; it is in milliseconds";
-        return Err(Error::invalid("invalid_delay", "schedule.delay", sentence));
+        return Err(Error::invalid(refusal::INVALID_DELAY, "schedule.delay", sentence));
     }
     if run_at.is_some_and(|at| !(0..=9_007_199_254_740_991).contains(&at)) {
         let sentence = "schedule.runAt must be Unix milliseconds";
-        return Err(Error::invalid("invalid_run_at", "schedule.runAt", sentence));
+        return Err(Error::invalid(refusal::INVALID_RUN_AT, "schedule.runAt", sentence));
     }
     match (cron, timezone) {
         (Some(cron), zone) => crate::store::definitions::parse(cron, zone.as_deref()).map(drop),
         (None, Some(_)) => {
             let sentence = "schedule.timezone has a meaning with schedule.cron only";
-            Err(Error::invalid("invalid_timezone", "schedule.timezone", sentence))
+            Err(Error::invalid(refusal::INVALID_TIMEZONE, "schedule.timezone", sentence))
         }
         (None, None) => Ok(()),
     }
 }
 
 fn retry(retry: &Retry) -> Check {
-    let refuse = |field: &'static str, why: &str| Err(Error::invalid("invalid_retry", field, why));
+    let refuse =
+        |field: &'static str, why: &str| Err(Error::invalid(refusal::INVALID_RETRY, field, why));
     if retry.attempts > 1_000 {
         return refuse("retry.attempts", "retry.attempts must be a whole number from 0 to 1000");
     }
     if retry.backoff.delay > THIRTY_DAYS_MS {
         return refuse("retry.backoff.delay", "retry.backoff.delay is more than thirty days");
     }
-    names("invalid_retry", "retry.skipOn", &retry.skip_on)?;
-    names("invalid_retry", "retry.rerouteOn", &retry.reroute_on)
+    names(refusal::INVALID_RETRY, "retry.skipOn", &retry.skip_on)?;
+    names(refusal::INVALID_RETRY, "retry.rerouteOn", &retry.reroute_on)
 }
 
 fn target(target: &Target) -> Check {
-    const CODE: &str = "invalid_target";
+    const DEF: RefusalDef = refusal::INVALID_TARGET;
     if target.server.as_deref().is_some_and(|id| id.len() > 128) {
-        return Err(Error::invalid(CODE, "target.server", "target.server is no worker's id"));
+        return Err(Error::invalid(DEF, "target.server", "target.server is no worker's id"));
     }
-    names(CODE, "target.stack", &target.stack)?;
-    names(CODE, "target.capabilities", &target.capabilities)?;
-    names(CODE, "target.region", &target.region)
+    names(DEF, "target.stack", &target.stack)?;
+    names(DEF, "target.capabilities", &target.capabilities)?;
+    names(DEF, "target.region", &target.region)
 }
 
-fn names(code: &'static str, field: &'static str, list: &[String]) -> Check {
+fn names(def: RefusalDef, field: &'static str, list: &[String]) -> Check {
     if list.len() > LIST_MAX || list.iter().any(|name| name.len() > 200) {
         let sentence = format!("{field} takes up to {LIST_MAX} texts of up to 200 bytes");
-        return Err(Error::invalid(code, field, sentence));
+        return Err(Error::invalid(def, field, sentence));
     }
     Ok(())
 }
@@ -173,14 +174,14 @@ fn rate_limit(limit: &RateLimit) -> Check {
     ] {
         if value == Some(0) {
             let sentence = format!("{field} must be 1 or more; pause the type to stop it");
-            return Err(Error::invalid("invalid_rate_limit", field, sentence));
+            return Err(Error::invalid(refusal::INVALID_RATE_LIMIT, field, sentence));
         }
     }
     Ok(())
 }
 
 fn depends_on(job: &NewJob) -> Check {
-    let refuse = |why: &str| Err(Error::invalid("invalid_dependency", "dependsOn", why));
+    let refuse = |why: &str| Err(Error::invalid(refusal::INVALID_DEPENDENCY, "dependsOn", why));
     if job.depends_on.len() > DEPENDS_MAX {
         return refuse("dependsOn takes up to 1000 job ids");
     }
@@ -195,7 +196,8 @@ fn depends_on(job: &NewJob) -> Check {
 
 fn unique(job: &NewJob) -> Check {
     let Some(unique) = &job.unique else { return Ok(()) };
-    let refuse = |field: &'static str, why: &str| Err(Error::invalid("invalid_unique", field, why));
+    let refuse =
+        |field: &'static str, why: &str| Err(Error::invalid(refusal::INVALID_UNIQUE, field, why));
     if unique.key.is_empty() || unique.key.len() > 512 {
         return refuse("unique.key", "unique.key must be 1 to 512 bytes");
     }
@@ -210,7 +212,8 @@ fn unique(job: &NewJob) -> Check {
 }
 
 fn extras(job: &NewJob) -> Check {
-    let refuse = |field: &'static str, why: &str| Err(Error::invalid("invalid_x", field, why));
+    let refuse =
+        |field: &'static str, why: &str| Err(Error::invalid(refusal::INVALID_X, field, why));
     if job.x.traceparent.as_deref().is_some_and(|trace| trace.len() > 512) {
         return refuse("x.traceparent", "x.traceparent is no trace context");
     }
@@ -229,7 +232,7 @@ fn extras(job: &NewJob) -> Check {
             return refuse("x.sequence", "a cron definition has no place in a sequence");
         }
     }
-    names("invalid_x", "x.exclude", &job.x.exclude)
+    names(refusal::INVALID_X, "x.exclude", &job.x.exclude)
 }
 
 /// A group or a sequence: a short text that is no verb.
@@ -239,7 +242,7 @@ pub(crate) fn check_name(field: &'static str, name: &str) -> Check {
         let why = format!(
             "{field} must be 1 to 128 bytes without control characters and not end like a verb"
         );
-        return Err(Error::invalid("invalid_x", field, why));
+        return Err(Error::invalid(refusal::INVALID_X, field, why));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::raw::{Object, quote};
-use crate::error::Error;
+use crate::error::{Error, refusal};
 use crate::store::workers::ALIVE_MS;
 
 /// The facts that a claim tells of its worker. Clones share the worker's memory of the queue's
@@ -127,7 +127,7 @@ impl WorkerFacts {
 
 /// Refuses ids that would overwrite a neighbouring key.
 fn check_server_id(id: &str) -> Result<(), Error> {
-    let refuse = |why: &str| Err(Error::invalid("invalid_server_id", "serverId", why));
+    let refuse = |why: &str| Err(Error::invalid(refusal::INVALID_SERVER_ID, "serverId", why));
     if id == "active" || id == "heartbeat" {
         return refuse("serverId must not be active or heartbeat, which are keys of the registry");
     }

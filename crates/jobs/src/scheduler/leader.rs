@@ -6,7 +6,7 @@ use std::time::Duration;
 use kernel::{Deadline, reply};
 
 use crate::error::Error;
-use crate::scripts::LEAD;
+use crate::scripts::{LEAD, bundle};
 use crate::store::Jobs;
 use crate::worker::hostname;
 
@@ -79,6 +79,7 @@ impl Leader {
         let space = self.jobs.space();
         let text = serde_json::json!({
             "id": self.id, "host": hostname(), "pid": std::process::id(), "since": self.since_ms,
+            "scripts": bundle::digest(),
         })
         .to_string();
         let (life, now) = (LIFE_S.to_string(), self.jobs.now_ms().to_string());

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use kernel::Script;
 use kernel::script_headers::{Header, Slot, parse};
 
-use crate::scripts::SCRIPTS;
+use crate::scripts::{SCRIPTS, bundle};
 
 macro_rules! seed_script {
     ($name:literal) => {
@@ -51,6 +51,7 @@ pub fn export(dir: &Path) -> io::Result<Vec<PathBuf>> {
         write(own.join(format!("{}.lua", script.name())), script.source())?;
     }
     write(own.join("vectors.json"), OWN_VECTORS)?;
+    write(own.join("scripts.json"), &(bundle::scripts_json() + "\n"))?;
     Ok(files)
 }
 
@@ -62,6 +63,13 @@ fn readme() -> String {
         section(&mut text, script, "");
     }
     text.push_str("\n## Worldkeep's own scripts, in `own/`\n\n");
+    let _ = writeln!(
+        text,
+        "`own/scripts.json` has those that a producer or a worker runs, with the names of their arguments. The packages for \
+        Node and Python hold the same; SHA-1 over a line `name hash` for each, by name, is `{}`, and a scheduler that leads \
+        tells it as `scripts` in `{{ns}}:scheduler:leader`.\n",
+        bundle::digest()
+    );
     text.push_str("They may change with any release; the seed's do not. Among their arguments `opts` is a text of letters:\n\n");
     for (letter, meaning, _) in crate::store::OPTS {
         let _ = writeln!(text, "- `{letter}`: {meaning}");
@@ -112,7 +120,7 @@ mod tests {
     #[test]
     fn scripts_of_the_seed_keep_their_headers() {
         for script in SEED_SCRIPTS {
-            let mut problems = kernel::script_headers::problems(script, &[&keys::TABLE]);
+            let mut problems = testkit::script_headers::problems(script, &[&keys::TABLE]);
             // The seed passes the prefix of the data as a key of this one, and its clients do so.
             if script.name() == "process_cron" {
                 problems.retain(|line| !line.contains("dataPrefix") && !line.contains(":data: "));
@@ -135,6 +143,11 @@ mod tests {
         let vectors: Vec<serde_json::Value> = serde_json::from_str(VECTORS).unwrap();
         assert!(vectors.len() > 50);
         assert!(dir.join("own/vectors.json").exists());
+        let shipped = std::fs::read_to_string(dir.join("own/scripts.json")).unwrap();
+        let shipped: serde_json::Value = serde_json::from_str(&shipped).unwrap();
+        assert_eq!(shipped["renew"]["args"], serde_json::json!(["worker", "ttl", "ids"]));
+        assert_eq!(shipped["renew"]["rest"], "ids");
+        assert!(text.contains(bundle::digest()), "the README tells the digest");
         std::fs::remove_dir_all(&dir).unwrap();
     }
 }

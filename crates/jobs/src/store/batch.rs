@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use kernel::reply;
 use serde::Serialize;
 
-use crate::error::Error;
+use crate::error::{Error, refusal};
 use crate::model::NewJob;
 use crate::store::produce::{Dispatched, new_id};
 use crate::store::{Jobs, cmd};
@@ -51,7 +51,11 @@ impl Jobs {
         let id = batch.id.unwrap_or_else(new_id);
         let mut jobs = batch.jobs;
         if jobs.is_empty() {
-            return Err(Error::invalid("invalid_batch", "jobs", "a batch needs one job or more"));
+            return Err(Error::invalid(
+                refusal::INVALID_BATCH,
+                "jobs",
+                "a batch needs one job or more",
+            ));
         }
         for job in &mut jobs {
             job.x.batch = Some(id.clone());

@@ -7,7 +7,7 @@ use kernel::reply;
 use serde::Serialize;
 
 use crate::cron::{Cron, CronError};
-use crate::error::Error;
+use crate::error::{Error, refusal};
 use crate::model::options::Catchup;
 use crate::model::{Job, NewJob, Status};
 use crate::scripts::{FIRE_CRON, PUT_CRON};
@@ -24,9 +24,9 @@ const CATCHUP_LOOK: usize = 100_000;
 pub(crate) fn parse(expression: &str, timezone: Option<&str>) -> Result<Cron, Error> {
     Cron::parse(expression, timezone).map_err(|error| match error {
         CronError::Timezone(_) => {
-            Error::invalid("invalid_timezone", "schedule.timezone", error.to_string())
+            Error::invalid(refusal::INVALID_TIMEZONE, "schedule.timezone", error.to_string())
         }
-        _ => Error::invalid("invalid_cron", "schedule.cron", error.to_string()),
+        _ => Error::invalid(refusal::INVALID_CRON, "schedule.cron", error.to_string()),
     })
 }
 
@@ -73,12 +73,16 @@ impl Jobs {
         job.validate(self.options().payload_max)?;
         let Some(expression) = &job.schedule.cron else {
             let sentence = "schedule.cron is missing: say when the definition fires";
-            return Err(Error::invalid("invalid_cron", "schedule.cron", sentence));
+            return Err(Error::invalid(refusal::INVALID_CRON, "schedule.cron", sentence));
         };
         let cron = parse(expression, job.schedule.timezone.as_deref())?;
         let now_ms = self.now_ms();
         let next = cron.next_after(now_ms).ok_or_else(|| {
-            Error::invalid("invalid_cron", "schedule.cron", "schedule.cron never fires again")
+            Error::invalid(
+                refusal::INVALID_CRON,
+                "schedule.cron",
+                "schedule.cron never fires again",
+            )
         })?;
         let id = job.id.clone().unwrap_or_else(crate::store::produce::new_id);
         let (text, kind, name) = (job.text(&id, now_ms), job.kind, id.clone());

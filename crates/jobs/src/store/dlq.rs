@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use kernel::reply;
 use serde::Serialize;
 
-use crate::error::Error;
+use crate::error::{Error, refusal};
 use crate::model::{Job, JobResult};
 use crate::scripts::{REMOVE, TRIM_DLQ};
 use crate::store::act::BULK;
@@ -145,8 +145,9 @@ impl Jobs {
         checked.validate(self.options().payload_max)?;
         let payload = crate::model::compact(payload).into_owned();
         self.requeue(id, " dead ", "requeued", move |job| {
-            job.with_payload(&payload)
-                .map_err(|error| Error::invalid("invalid_payload", "payload", error.to_string()))
+            job.with_payload(&payload).map_err(|error| {
+                Error::invalid(refusal::INVALID_PAYLOAD, "payload", error.to_string())
+            })
         })
         .await
     }

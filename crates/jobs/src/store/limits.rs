@@ -7,7 +7,7 @@ use kernel::keyspace::Key;
 use kernel::{Cmd, reply};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, refusal};
 use crate::model::{check_name, check_type};
 use crate::scripts::LIMIT;
 use crate::store::wire::texts;
@@ -60,12 +60,12 @@ impl Limit {
         for (field, value, most) in bounds {
             if value.is_some_and(|value| value == 0 || value > most) {
                 let why = format!("{field} is a whole number from 1 to {most}");
-                return Err(Error::invalid("invalid_limit", field, why));
+                return Err(Error::invalid(refusal::INVALID_LIMIT, field, why));
             }
         }
         if self.period_ms.is_some() && self.rate.is_none() {
             let why = "periodMs is the period of a rate; give both";
-            return Err(Error::invalid("invalid_limit", "rate", why));
+            return Err(Error::invalid(refusal::INVALID_LIMIT, "rate", why));
         }
         Ok(Limit { period_ms: self.rate.and(self.period_ms.or(Some(60_000))), ..self })
     }

@@ -5,7 +5,7 @@
 use kernel::{Value, reply};
 use serde::Serialize;
 
-use crate::error::Error;
+use crate::error::{Error, refusal};
 use crate::model::{Job, Status};
 use crate::store::read::JobView;
 use crate::store::wire::escape_glob;
@@ -56,7 +56,9 @@ impl Walk {
         let Some(cursor) = cursor else {
             return Ok(Walk { part: first, at: "0".into(), passed: 0 });
         };
-        let bad = || Error::invalid("invalid_cursor", "cursor", "cursor is not one of ours");
+        let bad = || {
+            Error::invalid(refusal::program::INVALID_CURSOR, "cursor", "cursor is not one of ours")
+        };
         let mut parts = cursor.split('.');
         let (part, at, passed) = (parts.next(), parts.next(), parts.next());
         let part = part.filter(|part| ["s", "p", "k"].contains(part)).ok_or_else(bad)?;

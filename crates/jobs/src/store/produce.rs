@@ -10,7 +10,7 @@ use futures_util::future::{BoxFuture, MaybeDone, maybe_done};
 use kernel::{Deadline, Value, reply};
 use serde::Serialize;
 
-use crate::error::Error;
+use crate::error::{Error, refusal};
 use crate::model::{Job, NewJob, Status};
 use crate::scripts::{ENQUEUE, ENQUEUE_DEPENDENT, JOIN_GROUPS};
 use crate::store::Jobs;
@@ -60,7 +60,7 @@ impl Record {
         };
         let score = score.to_string();
         let job = Job::stored(job, id, now_ms).map_err(|malformed| {
-            Error::invalid("invalid_payload", "payload", malformed.to_string())
+            Error::invalid(refusal::INVALID_PAYLOAD, "payload", malformed.to_string())
         })?;
         Ok(Record { job, fresh, place, score, digest, window_ms, policy })
     }
@@ -112,7 +112,11 @@ fn place(job: &NewJob, now_ms: u64) -> Result<(&'static str, i64), Error> {
     if let Some(cron) = &job.schedule.cron {
         let next = definitions::parse(cron, job.schedule.timezone.as_deref())?.next_after(now_ms);
         let next = next.ok_or_else(|| {
-            Error::invalid("invalid_cron", "schedule.cron", "schedule.cron never fires again")
+            Error::invalid(
+                refusal::INVALID_CRON,
+                "schedule.cron",
+                "schedule.cron never fires again",
+            )
         })?;
         return Ok(("cron", signed(next)));
     }
@@ -266,7 +270,7 @@ impl Jobs {
             "held" => Err(Error::NotUnique { existing: word(1).to_owned() }),
             "unknown" => {
                 let sentence = format!("there is no job {}, so nothing can depend on it", word(1));
-                Err(Error::invalid("unknown_dependency", "dependsOn", sentence))
+                Err(Error::invalid(refusal::UNKNOWN_DEPENDENCY, "dependsOn", sentence))
             }
             _ => Err(reply::unexpected("enqueue_dependent", "a known word", &reply).into()),
         }

@@ -14,7 +14,7 @@ use super::failure::JobError;
 use super::handler::{Handler, Job, JobType, Layer};
 use super::phase::Phases;
 use super::{Shared, Worker};
-use crate::error::Error;
+use crate::error::{Error, refusal};
 use crate::metrics::Metrics;
 use crate::model::dice::Dice;
 use crate::model::{Registration, WorkerFacts, check_type};
@@ -184,11 +184,15 @@ impl Builder {
     pub async fn build(self) -> Result<Worker, Error> {
         if self.concurrency == 0 {
             let sentence = "concurrency must be 1 or more";
-            return Err(Error::invalid("invalid_concurrency", "concurrency", sentence));
+            return Err(Error::invalid(
+                refusal::program::INVALID_CONCURRENCY,
+                "concurrency",
+                sentence,
+            ));
         }
         if self.handlers.is_empty() {
             let sentence = "a worker needs a handler: add one with handle";
-            return Err(Error::invalid("no_handlers", "handlers", sentence));
+            return Err(Error::invalid(refusal::program::NO_HANDLERS, "handlers", sentence));
         }
         let mut handlers = HashMap::new();
         for (kind, make) in self.handlers {

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 
-use crate::error::Error;
+use crate::error::{Error, refusal};
 use crate::model::{Job, NewJob, Progress, WorkerFacts};
 use crate::store::lease::Lease;
 use crate::store::{Jobs, cmd};
@@ -186,7 +186,11 @@ impl JobCx {
     /// this returns.
     pub async fn checkpoint<T: Serialize + ?Sized>(&self, state: &T) -> Result<(), Error> {
         let data: Box<RawValue> = serde_json::value::to_raw_value(state).map_err(|error| {
-            Error::invalid("invalid_checkpoint", "checkpoint", format!("it is no JSON: {error}"))
+            Error::invalid(
+                refusal::program::INVALID_CHECKPOINT,
+                "checkpoint",
+                format!("it is no JSON: {error}"),
+            )
         })?;
         let now = self.0.jobs.clock().monotonic();
         let wait = {

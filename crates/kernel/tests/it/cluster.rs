@@ -7,10 +7,10 @@ use kernel::events::{EventReader, Feed, Filter, Record};
 use kernel::numbers::Dialect;
 use kernel::timers::Scopes;
 use kernel::{
-    Change, Effects as _, Event, FakeClock, Lease, Step, Stepped, SystemClock, TimerKeys, Timers,
-    Updated, Verdict, update,
+    Effects as _, Event, FakeClock, Lease, Step, Stepped, SystemClock, TimerKeys, Timers, Verdict,
 };
 use testkit::on_cluster;
+use testkit::update::{Change, Updated, update};
 
 use crate::support::{ask, int, soon, text};
 

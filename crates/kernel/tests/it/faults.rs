@@ -8,9 +8,9 @@ use kernel::events::{EventReader, Feed, Filter, Record, Seq};
 use kernel::numbers::Dialect;
 use kernel::timers::Scopes;
 use kernel::{
-    Change, Effects as _, Event, Fault, Step, Stepped, Store as _, SystemClock, TimerKeys, Timers,
-    Updated, Verdict, update,
+    Effects as _, Event, Fault, Step, Stepped, Store as _, SystemClock, TimerKeys, Timers, Verdict,
 };
+use testkit::update::{Change, Updated, update};
 use testkit::{Faulty, How, on_every_store};
 
 use crate::support::{ask, int, refused, soon, text};

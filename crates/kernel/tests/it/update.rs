@@ -1,7 +1,8 @@
 //! Optimistic updates: no lost change, no key that came back, a bounded number of attempts.
 
-use kernel::{Change, Effects as _, Fault, Tries, Updated, update, update_with};
+use kernel::{Effects as _, Fault};
 use testkit::on_every_store;
+use testkit::update::{Change, Tries, Updated, update, update_with};
 
 use crate::support::{ask, int, soon, text};
 

@@ -4,7 +4,8 @@
 
 use expect_test::expect;
 use kernel::numbers::Dialect;
-use kernel::{Change, Effects as _, Event, Step, Store as _, TimerKeys, update};
+use kernel::{Effects as _, Event, Step, Store as _, TimerKeys};
+use testkit::update::{Change, update};
 use testkit::{Recorder, on_every_store};
 
 use crate::support::{ask, soon};

@@ -9,9 +9,9 @@ use std::time::Duration;
 use kernel::{
     Deadline, Decision, Effects as _, Fault, Pending, Step, Store, Writer, WriterLimits, Written,
 };
-use testkit::{How, eventually, on_every_store, within};
+use testkit::{How, Network, Sent, Weather, eventually, on_every_store, within};
 
-use crate::network::{Fate, Gate, Network, Weather};
+use crate::network::Gate;
 use crate::support::{ask, int, soon, text};
 
 type Outcome<T> = Result<Written<T>, Fault>;
@@ -270,7 +270,7 @@ on_every_store!(a_batch_that_the_store_refuses_is_tried_change_by_change, |store
 on_every_store!(
     after_an_unknown_outcome_nothing_is_sent_again_and_the_text_is_read_anew,
     |store| {
-        for (fate, after) in [(Fate::AnswerLost, "0abc"), (Fate::RequestLost, "0c")] {
+        for (fate, after) in [(How::AnswerLost, "0abc"), (How::RequestLost, "0c")] {
             ask(&*store, &["DEL", "doc"]).await;
             let held = Held::on(&store).await;
             let one = held.queue(append("doc", "a")).await;
@@ -373,14 +373,14 @@ on_every_store!(a_caller_that_leaves_after_it_was_sent_stops_nobody, |store| {
 });
 
 on_every_store!(a_change_is_tried_again_while_others_keep_changing_the_document, |store| {
-    let writer = Writer::new(Network::new(store.clone(), Rival::new(store.clone(), 12)));
+    let writer = Writer::new(Network::under(Rival::new(store.clone(), 12), store.clone()));
     let outcome = writer.write("doc", soon(), append("doc", "mine")).await;
     assert_eq!(outcome, answer("rival 12mine"));
     assert_eq!(text(&*store, &["GET", "doc"]).await, "rival 12mine");
 });
 
 on_every_store!(a_change_that_never_wins_ends_at_its_deadline_and_wrote_nothing, |store| {
-    let writer = Writer::new(Network::new(store.clone(), Rival::new(store.clone(), u64::MAX)));
+    let writer = Writer::new(Network::under(Rival::new(store.clone(), u64::MAX), store.clone()));
     eventually("a deadline passes between two tries, after ten and more", async || {
         let by = Deadline::after(Duration::from_millis(400));
         match writer.write("doc", by, append("doc", "mine")).await {
@@ -408,14 +408,14 @@ impl Rival {
 }
 
 impl Weather for Rival {
-    fn before(&self, what: String) -> futures_util::future::BoxFuture<'_, Fate> {
+    fn before(&self, sent: Sent) -> futures_util::future::BoxFuture<'_, How> {
         Box::pin(async move {
-            let done = self.done.load(Ordering::SeqCst) + u64::from(what != "read");
-            if what != "read" && done <= self.times {
+            let done = self.done.load(Ordering::SeqCst) + u64::from(sent == Sent::Step);
+            if sent == Sent::Step && done <= self.times {
                 self.done.store(done, Ordering::SeqCst);
                 ask(&*self.store, &["SET", "doc", &format!("rival {done}")]).await;
             }
-            Fate::Arrives
+            How::Arrives
         })
     }
 }

@@ -18,9 +18,8 @@ use kernel::{
     Deadline, Decision, Effects as _, Fault, Step, Stepped, Store, Writer, Written, reply,
 };
 use parking_lot::Mutex;
-use testkit::{on_every_store, within};
+use testkit::{How, Network, Sent, Weather, on_every_store, within};
 
-use crate::network::{Fate, Network, Weather};
 use crate::support::{ask, soon};
 
 /// A small generator of one's own: the same history for the same seed.
@@ -54,15 +53,18 @@ async fn turns(count: u64) {
 struct Storm(Mutex<Dice>);
 
 impl Weather for Storm {
-    fn before(&self, _: String) -> BoxFuture<'_, Fate> {
+    fn before(&self, sent: Sent) -> BoxFuture<'_, How> {
+        if sent == Sent::Other {
+            return std::future::ready(How::Arrives).boxed();
+        }
         let (wait, fate) = {
             let mut dice = self.0.lock();
             let fate = match dice.roll(100) {
-                0..3 => Fate::NotSent,
-                3..6 => Fate::RequestLost,
-                6..9 => Fate::AnswerLost,
-                9..12 => Fate::Late(dice.roll(80)),
-                _ => Fate::Arrives,
+                0..3 => How::NotSent,
+                3..6 => How::RequestLost,
+                6..9 => How::AnswerLost,
+                9..12 => How::Late(dice.roll(80)),
+                _ => How::Arrives,
             };
             (dice.turns(), fate)
         };
@@ -294,7 +296,7 @@ async fn play(store: &Arc<dyn Store>, seed: u64) -> Vec<Op> {
     let (mut tasks, mut processes) = (Vec::new(), Vec::new());
     for process in 0..2 {
         let storm = Storm(Mutex::new(Dice(seed ^ (process + 1) << 40)));
-        let network = Network::new(store.clone(), storm);
+        let network = Network::under(storm, store.clone());
         let writer = Writer::new(network.clone());
         for _ in 0..2 + dice.roll(6) {
             let (own, wishes) = (Dice(dice.roll(u64::from(u32::MAX))), 1 + dice.roll(8));

@@ -7,9 +7,9 @@ use kernel::{
     Deadline, Decision, Effects as _, Fault, Source, Step, Store, Writer, WriterLimits, Written,
     reply,
 };
-use testkit::{eventually, on_every_store, within};
+use testkit::{How, Network, eventually, on_every_store, within};
 
-use crate::network::{Fate, Gate, Network};
+use crate::network::Gate;
 use crate::support::{ask, soon, text};
 
 /// A text and a hash beside it.
@@ -220,7 +220,7 @@ on_every_store!(calls_of_a_batch_run_at_once_and_those_that_lose_are_decided_ane
 });
 
 on_every_store!(after_a_call_of_unknown_outcome_nothing_is_sent_again, |store| {
-    for (fate, after) in [(Fate::AnswerLost, "0a"), (Fate::RequestLost, "0")] {
+    for (fate, after) in [(How::AnswerLost, "0a"), (How::RequestLost, "0")] {
         let (gate, writer) = prepare(&store).await;
         let shared: Arc<dyn Store> = gate.clone();
         gate.weather.close();

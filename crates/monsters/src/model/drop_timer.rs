@@ -23,9 +23,9 @@ pub struct DropTimer {
     pub tenant_minor_version: u16,
     /// The monster.
     pub unique_id: u32,
-    /// Its template.
+    /// The template.
     pub monster_id: u32,
-    /// Where it is.
+    /// The field where it lives.
     pub field: Field,
     /// How long between two drops.
     #[serde(alias = "dropPeriodMs")]

@@ -14,7 +14,7 @@ use uuid::Uuid;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
-    /// Who hit.
+    /// The attacker.
     pub character_id: u32,
     /// How many hp it took.
     pub damage: u32,
@@ -23,7 +23,7 @@ pub struct Entry {
     pub last_hit_ms: i64,
 }
 
-/// Who made an effect.
+/// The origin of an effect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum SourceType {
@@ -38,9 +38,9 @@ pub enum SourceType {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Effect {
-    /// Its own id.
+    /// The effect's id.
     pub effect_id: Uuid,
-    /// Who made it.
+    /// The origin.
     pub source_type: SourceType,
     /// The character, when one did.
     pub source_character_id: u32,
@@ -48,7 +48,7 @@ pub struct Effect {
     pub source_skill_id: u32,
     /// At which level.
     pub source_skill_level: u32,
-    /// What it does: status to value.
+    /// The effect: status to value.
     #[serde(deserialize_with = "field::map")]
     pub statuses: BTreeMap<String, i32>,
     /// How long it lasts.
@@ -165,7 +165,7 @@ impl<T: Spelled> Element<T> {
     }
 }
 
-/// Who hit a monster, in order, and how much each did in all.
+/// The attackers of a monster, in order, and how much each did in all.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Entries {
     list: Vec<Element<Entry>>,

@@ -12,7 +12,7 @@ use crate::error::{MonsterError, Result};
 use crate::model::Monster;
 use crate::template::Template;
 
-/// What a rule stands on beside the monster.
+/// The surroundings of a rule beside the monster.
 pub(super) struct Context {
     pub(super) keys: Arc<TenantKeys>,
     pub(super) options: Arc<Options>,

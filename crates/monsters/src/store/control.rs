@@ -1,4 +1,4 @@
-//! Who is in a field, and whose client moves its monsters. Presence and the number of monsters a character
+//! Presence in a field, and whose client moves its monsters. Presence and the number of monsters a character
 //! controls stand in one hash, changed by the same steps that change control.
 
 use std::collections::HashSet;
@@ -15,7 +15,7 @@ use crate::error::{MonsterError, Result};
 use crate::model::{Monster, leader};
 use crate::{events, scripts};
 
-/// Who was looked for and not there: after how many arrivals, and when.
+/// Characters looked for and not there: after how many arrivals, and when.
 pub(super) type Absent = (u64, i64);
 
 /// An owner's puppet draws monsters nearer than this, squared.
@@ -23,10 +23,10 @@ const PUPPET_REACH: i64 = 177_777;
 /// A leader who was not there is asked about again after this time, whoever let it in.
 const ABSENT_MS: i64 = 1_000;
 
-/// So many are remembered; forgetting one costs a look.
+/// The number that is remembered; forgetting one costs a look.
 const ABSENT: usize = 10_000;
 
-/// What an arrival brought about.
+/// The outcome of an arrival.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Entered {
     /// Whether the character was not there before.
@@ -35,7 +35,7 @@ pub struct Entered {
     pub given: usize,
 }
 
-/// Who is in a field.
+/// The characters in a field.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Crowd {
     /// Character and how many monsters it controls; seen ones only.
@@ -44,7 +44,7 @@ pub(crate) struct Crowd {
 }
 
 impl Crowd {
-    /// Who should control a monster there: the owner of a near puppet, else who controls fewest, of equals the
+    /// The right controller of a monster there: the owner of a near puppet, else who controls fewest, of equals the
     /// lowest id.
     fn candidate(&self, at: Point) -> Option<u32> {
         let near = self

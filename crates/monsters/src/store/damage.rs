@@ -28,7 +28,7 @@ pub(super) struct Hit {
     pub(super) friendly: Option<Friendly>,
 }
 
-/// What a hit leaves to do.
+/// The work that a hit leaves.
 pub(super) enum After {
     /// The monster lives.
     Lives(Turn),
@@ -36,7 +36,7 @@ pub(super) enum After {
     Rises(Option<Revive>),
 }
 
-/// Who may get control of a monster, or its anger.
+/// The candidates for control of a monster, or its anger.
 pub(super) struct Turn {
     pub(super) field: Field,
     /// The leader of the damage, who attacked and does not control it.
@@ -92,7 +92,7 @@ impl Monsters {
         let mut nonce = Nonce { dice: self.options.dice.clone(), drawn: None };
         let (deaths, before) = (self.deaths.clone(), self.deaths.count());
         let rule = move |context: &Context, step: Step, monster: &mut Monster| {
-            // Its target died while it waited: this is an heir.
+            // The target died while the hit waited: this is an heir.
             if deaths.since(before, tenant, id) {
                 return Err(MonsterError::NotFound);
             }
@@ -179,7 +179,7 @@ impl Context {
         Ok(Decision::Write(step, (blow, after)))
     }
 
-    /// What being hurt brings about, however it came. Tells whether a timer was armed.
+    /// The consequences of being hurt, however it came. Tells whether a timer was armed.
     pub(super) fn hurt(&self, mut step: Step, monster: &mut Monster) -> (Step, bool) {
         let (id, mut arms) = (monster.unique_id, false);
         let template = self.template(monster);

@@ -15,7 +15,7 @@ use super::Monsters;
 use crate::error::Result;
 use crate::keys::def;
 
-/// So many are remembered.
+/// The number that is remembered.
 const REMEMBERED: usize = 100_000;
 /// Their cooldowns are cleared this often.
 const CLEAR_EVERY: Duration = Duration::from_mins(1);

@@ -44,7 +44,7 @@ struct Due {
     monster_key: Key,
     /// The monster and its text; `None`: it is gone.
     monster: Option<(String, Monster)>,
-    /// What the dice say it drops.
+    /// The drops that the dice say.
     drops: Vec<serde_json::Value>,
 }
 

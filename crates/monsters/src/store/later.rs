@@ -1,4 +1,4 @@
-//! What later versions of the upstream service added: basic attacks, mp drain, instant kill, catching, and the
+//! Additions of later versions of the upstream service: basic attacks, mp drain, instant kill, catching, and the
 //! choice of a skill. Each is one step with a single winner.
 
 use field::Tenant;

@@ -11,12 +11,12 @@ use crate::model::Monster;
 /// No list of one field is longer in one command: the reply would be.
 const PER_CALL: usize = 5_000;
 
-/// What is in a field.
+/// The content of a field.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Listed {
     /// By ascending id.
     pub monsters: Vec<Monster>,
-    /// Those whose text cannot be read: id and what is wrong.
+    /// Monsters whose text cannot be read: id and what is wrong.
     pub ruined: Vec<(u32, String)>,
 }
 
@@ -26,7 +26,7 @@ impl Monsters {
         Ok(self.fetch(tenant.id, id).await?.1)
     }
 
-    /// Its text and what it says.
+    /// The text and the monster in it.
     pub(crate) async fn fetch(&self, tenant: uuid::Uuid, id: u32) -> Result<(String, Monster)> {
         let key = self.keys.monster(tenant, id)?;
         let answer = self.store.call(kernel::Cmd::new().arg("GET").arg(&key), self.by()).await;

@@ -19,7 +19,7 @@ use crate::events;
 use crate::keys::{TABLE, def};
 use crate::model::Monster;
 
-/// So many of a field's monsters are removed side by side.
+/// The number of a field's monsters that are removed side by side.
 const SIDE_BY_SIDE: usize = 32;
 
 /// How a clearing of many went.
@@ -31,7 +31,7 @@ pub struct Cleared {
     pub failed: usize,
 }
 
-/// What rises where a monster fell; also the payload of its timer.
+/// The successors of a fallen monster; also the payload of its timer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Revive {
     tenant: Tenant,
@@ -307,7 +307,7 @@ impl Monsters {
             cleared.destroyed += one.destroyed;
             cleared.failed += one.failed;
         }
-        // Those that no field lists.
+        // Monsters that no field lists.
         for key in self.scan(&def::monster, &[]).await? {
             let number = |name: &str| key.iter().find(|(known, _)| *known == name).map(|(_, v)| v);
             let (Some(tenant), Some(id)) = (number("tenant_id"), number("unique_id")) else {

@@ -1,4 +1,4 @@
-//! What a skill does once its animation is over: buffs, heals, debuffs of characters, summons. The change of the
+//! The effect of a skill once its animation is over: buffs, heals, debuffs of characters, summons. The change of the
 //! caster, or the commands to other services, and the end of the timer are one step. For every other monster in the
 //! skill's box that step arms a timer of its own, so each of them gets it exactly once too, whoever is killed
 //! meanwhile.

@@ -16,7 +16,7 @@ use crate::error::{MonsterError, Result, SkillCheck};
 use crate::model::Monster;
 use crate::template::{Skill, Template};
 
-/// What a use brought about.
+/// The outcome of a use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Used {
@@ -28,7 +28,7 @@ pub struct Used {
     pub mp: u32,
 }
 
-/// What a delayed skill needs to know.
+/// The payload of a delayed skill.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Delayed {
@@ -39,7 +39,7 @@ pub(super) struct Delayed {
 }
 
 impl Delayed {
-    /// What a timer keeps of a skill that is on its way to a monster of this template.
+    /// The payload of a timer for a skill that is on its way to a monster of this template.
     pub(super) fn text(skill: &Skill, monster_id: u32) -> String {
         let delayed = Delayed { skill: skill.id, level: skill.level, monster_id };
         serde_json::to_string(&delayed).expect("plain data is always JSON")
@@ -70,7 +70,7 @@ impl Monsters {
         self.ensure_scope(tenant.id).await?;
         let cooldown = self.keys.cooldown(tenant.id, id, skill_id.into())?;
         let Some(skill) = self.skill(skill_id, level) else {
-            // What is not there is told first.
+            // A missing thing is told first.
             self.get(tenant, id).await?;
             return Err(MonsterError::Skill(SkillCheck::Unknown));
         };

@@ -13,10 +13,10 @@ use crate::error::{MonsterError, Result};
 use crate::model::{DropTimer, Monster};
 use crate::{events, scripts};
 
-/// What is to come into a field.
+/// A monster that is to come into a field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spawn {
-    /// Its template.
+    /// The template.
     pub monster_id: u32,
     /// To the right.
     pub x: i16,
@@ -24,9 +24,9 @@ pub struct Spawn {
     pub y: i16,
     /// The foothold.
     pub fh: i16,
-    /// Its side.
+    /// The side.
     pub team: i8,
-    /// What spawns it, when that has a name.
+    /// The spawner, when it has a name.
     pub source_type: String,
     /// Which one of these.
     pub source_id: u32,
@@ -145,7 +145,7 @@ impl Monsters {
     }
 }
 
-/// What the script answered.
+/// The script's answer.
 enum Drawn {
     Full,
     Lost,

@@ -1,4 +1,4 @@
-//! What becomes due: effects, recovery, decay, drops, delayed skills, revives. Every timer's work is one step
+//! Timers that become due: effects, recovery, decay, drops, delayed skills, revives. Every timer's work is one step
 //! that also removes or moves the timer, so a killed server loses none and two servers do none twice. The step
 //! compares the monster even where it changes nothing: who arms recovery or decay leaves a timer that runs, and
 //! a change of the monster meanwhile is seen before the timer ends. A monster with nothing due has no timer.
@@ -24,16 +24,16 @@ use crate::model::Monster;
 pub(crate) const RECOVER_MS: i64 = 10_000;
 /// Damage entries that are idle for longer than ten seconds shrink this often.
 const DECAY_MS: u64 = 1_500;
-/// What was said of monsters that cannot be read.
+/// The log of monsters that cannot be read.
 static UNREAD: kernel::LogOnce = kernel::LogOnce::new();
 const IDLE_MS: i64 = 10_000;
-/// What is done at once by who armed it waits so long for its timer.
+/// The wait of a timer whose work is done at once by the one who armed it.
 pub(crate) const GRACE_MS: u64 = 2_000;
 /// How long a timer stays with a server that does not answer for it: a friendly monster's drop is late by less
 /// than a second after a kill.
 const LEASE: Duration = Duration::from_millis(800);
 
-/// What a timer's work makes of a monster: the step, and when to come again.
+/// The outcome of a timer's work on a monster: the step, and when to come again.
 type Turn = fn(&Context, Step, &mut Monster) -> (Step, Option<u64>);
 
 impl TenantKeys {

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use kernel::{Change, update};
 use monsters::{Monster, Move};
 use testkit::on_every_store;
+use testkit::update::{Change, update};
 
 use crate::support::{World, soon};
 

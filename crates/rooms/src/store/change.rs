@@ -18,7 +18,7 @@ use crate::seen::{Parts, Room, RoomTexts};
 struct OwnCaller {
     device: Option<String>,
     key: Option<String>,
-    /// What it shows beside a key.
+    /// The proof beside a key.
     proof: Proof<'static>,
     expires_at: Option<u64>,
 }
@@ -87,7 +87,7 @@ impl Source for Look {
         RoomTexts::of(&store.script(&LOOK, &names, &args, by).await?)
     }
 
-    /// What happens in a lobby, where many phones change one room at once. The course of a game has one Master.
+    /// A change in a lobby, where many phones change one room at once. The course of a game has one Master.
     fn foresee(
         &self,
         code: &[u8],

@@ -311,7 +311,7 @@ impl Desk<'_> {
             return Ok(Decision::Step(Box::new(step), Done::default()));
         }
         match self.room.claims.get(player_id) {
-            // Who takes it meanwhile is expelled by the next try; nobody holds a player that is off.
+            // A device that takes it meanwhile is expelled by the next try; nobody holds a player that is off.
             Some(device) => {
                 step = step.while_field(&claims, player_id, device).hdel(&claims, player_id);
                 self.tell_lost_seat(&mut step, device, player_id, "disabled_or_deleted");

@@ -32,9 +32,9 @@ const STATE: Parts = Parts("spcorvdfwl");
 /// A new room. The key is told here and never again.
 #[derive(Debug, Clone, Serialize)]
 pub struct Created {
-    /// Its code.
+    /// The room's code.
     pub code: String,
-    /// Its key.
+    /// The room's master key.
     pub master_key: String,
     /// `lobby`.
     pub phase: Phase,
@@ -44,7 +44,7 @@ pub struct Created {
     pub senders_visible: Box<serde_json::value::RawValue>,
     /// Unix milliseconds.
     pub expires_at: u64,
-    /// Where phones join; filled in by whoever knows the server's address.
+    /// The address where phones join; filled in by whoever knows the server's address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub join_url: Option<String>,
 }
@@ -72,7 +72,7 @@ pub struct Closed {
 /// A room in a list.
 #[derive(Debug, Clone, Serialize)]
 pub struct Listed {
-    /// Its code.
+    /// The room's code.
     pub code: String,
     /// How far it is.
     pub phase: Phase,

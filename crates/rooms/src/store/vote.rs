@@ -16,9 +16,9 @@ use crate::push::{Audience, Reply, line};
 use crate::scripts::VOTE;
 use crate::seen::{Parts, corrupt};
 
-/// What is looked at to close a vote.
+/// The look that closes a vote.
 const CLOSING: Parts = Parts("rvf");
-/// What was said of votes that could not be closed in time.
+/// The log of votes that could not be closed in time.
 static WAITS: kernel::LogOnce = kernel::LogOnce::new();
 
 /// Why the script is called.
@@ -52,7 +52,7 @@ struct VoteCall {
     fact: Option<Fact>,
 }
 
-/// What the script made of it.
+/// The script's answer.
 enum Cast {
     Accepted,
     Closed,

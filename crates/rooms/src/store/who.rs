@@ -1,4 +1,4 @@
-//! Who is there and who guesses. Presence: which players (and whether a Master) have an open socket, on whichever server. Each server holds
+//! Presence and guessers. Presence says which players (and whether a Master) have an open socket, on whichever server. Each server holds
 //! leases in `wk:rooms:<code>:online`; those of a server that died run out, and whoever looks tells it.
 
 use kernel::{Cmd, Deadline, reply};
@@ -13,7 +13,7 @@ pub const MASTER: &str = "@master";
 /// How long a lease lasts without renewal, in milliseconds.
 pub const LEASE_MS: u64 = 60_000;
 
-/// What happens to somebody's presence.
+/// A change of somebody's presence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
     /// A first socket was opened.

@@ -22,7 +22,7 @@ use crate::reply::{self, Refusal};
 /// How long sockets may take to say goodbye at the stop.
 const GOODBYE: Duration = Duration::from_secs(3);
 
-/// Where the database is: by its URL, in the data directory, or with the embedded engine's own data.
+/// The address of the database: by its URL, in the data directory, or with the embedded engine's own data.
 fn place(app: &App) -> Result<DatabaseAddress, String> {
     if let Some(url) = app.settings.galaxy.database_url.as_deref() {
         return Ok(DatabaseAddress::choose(Some(url), None));
@@ -50,7 +50,7 @@ fn folder(place: &str) -> String {
     name.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
 }
 
-/// Where a user's data lives; the command line uses the same for the embedded engine.
+/// The directory of a user's data; the command line uses the same for the embedded engine.
 fn user_dir() -> Option<PathBuf> {
     let var = |name| std::env::var_os(name).filter(|text| !text.is_empty()).map(PathBuf::from);
     let base = var("XDG_DATA_HOME").or_else(|| Some(var("HOME")?.join(".local/share")))?;
@@ -118,7 +118,7 @@ impl Gateway {
         Ok(kernel::reply::text(&reply).map(str::to_owned))
     }
 
-    /// Who is online, on all servers.
+    /// Everybody who is online, on all servers.
     pub(crate) async fn online(&self, app: &App) -> Result<&Arc<Online>, Refusal> {
         let start = || Online::start(app.shared_store(), self.keys, Arc::clone(&app.clock));
         Ok(self.online.get_or_try_init(start).await?)

@@ -17,7 +17,7 @@ use crate::galaxy::{errors, gateway};
 use crate::limits::shared;
 use crate::reply::{self, Refusal};
 
-/// Who wants in.
+/// The name and password of a login.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Credentials {
@@ -141,7 +141,7 @@ pub(crate) struct NewPassword {
     new_password: String,
 }
 
-/// What is good from now on.
+/// The token that is good from now on.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct NewLogin {
     /// As after a login; every other token of the player has ended.

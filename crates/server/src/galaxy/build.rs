@@ -1,4 +1,4 @@
-//! What admins put into the world and take out of it: stations, jump gates, ships that nobody owns.
+//! Building by admins: stations, jump gates, ships that nobody owns.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::galaxy::orders::Asker;
 use crate::galaxy::{errors, gateway};
 use crate::reply::Refusal;
 
-/// What to build, and where.
+/// A thing to build, and its place.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewStation {

@@ -36,7 +36,7 @@ const SHIPS: [(&str, &str, Option<usize>); 8] = [
     ("Ox", "cargo_hauler", Some(2)),
 ];
 
-/// What a ship does in turn: mode, thrust. What is won is given back, so that nobody leaves for good.
+/// A ship's actions in turn: mode, thrust. Speed that is won is given back, so that nobody leaves for good.
 const TURNS: [(&str, f64); 8] = [
     ("prograde", 0.0),
     ("prograde", 0.04),

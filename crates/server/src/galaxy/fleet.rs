@@ -83,7 +83,7 @@ pub(crate) async fn activate(
     Ok(Json(json!({ "ship_id": ship })))
 }
 
-/// What to change about a ship.
+/// A change of a ship.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ShipChange {

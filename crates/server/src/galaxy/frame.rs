@@ -18,7 +18,7 @@ use super::state::{Spans, State};
 /// The most ships in one message.
 pub(crate) const SHIPS_MOST: usize = 200;
 
-/// What is counted of states, found once.
+/// The counters of states, found once.
 #[derive(Clone)]
 pub(crate) struct Meters {
     state: Histogram,
@@ -57,13 +57,13 @@ impl Drop for Frame {
     }
 }
 
-/// What is written once.
+/// The text that is written once.
 struct Parts {
     /// From `{` to the last ship of all.
     text: String,
-    /// Where each of them begins in it, and where one more would: behind a comma.
+    /// The offset of each in it, and where one more would: behind a comma.
     begins: Vec<usize>,
-    /// Where each of them is in the world.
+    /// The position of each in the world.
     places: Places,
 }
 
@@ -109,7 +109,7 @@ impl Frame {
         State::new(Arc::clone(self), spans, tail)
     }
 
-    /// What all sockets share.
+    /// The part that all sockets share.
     pub(super) fn text(&self) -> &str {
         self.parts.get().map_or("", |parts| &parts.text)
     }
@@ -200,7 +200,7 @@ pub(super) mod tests {
         Arc::new(Frame::new(seen, Duration::ZERO, Meters::new()))
     }
 
-    /// What is sent, by whom it is sent to.
+    /// The texts, by whom they are sent to.
     fn sent(frame: &Arc<Frame>, ship: Option<u128>, most: usize) -> String {
         let state = frame.state(ship.map(Uuid::from_u128), most, &mut Reach::default());
         let all: Vec<u8> = state.pieces().iter().flat_map(|piece| piece.to_vec()).collect();

@@ -1,7 +1,7 @@
 //! The galaxy's gateway: what a server holds of it beside the routes. The engine in this process (if it leads, reads
 //! and orders go straight to it), the newest frame for sockets, who is online here, and the accounts.
 //!
-//! What must stay true: a server that does not lead reads the store and gives orders through `galaxy:commands`; no
+//! Invariants: a server that does not lead reads the store and gives orders through `galaxy:commands`; no
 //! socket ever slows the tick.
 
 use std::net::IpAddr;
@@ -28,7 +28,7 @@ use super::frame::{Frame, Meters};
 use super::notices::Notice;
 use super::viewers::Viewers;
 
-/// What one server holds of the galaxy.
+/// One server's share of the galaxy.
 pub(crate) struct Gateway {
     pub(crate) keys: Keys,
     clock: Arc<dyn Clock>,
@@ -38,10 +38,10 @@ pub(crate) struct Gateway {
     pub(super) waiting: Mutex<Option<Engine>>,
     /// The newest frame; `None` until there is a world.
     pub(crate) frames: watch::Sender<Option<Arc<Frame>>>,
-    /// Who is to get them.
+    /// The sockets that get them.
     pub(crate) viewers: Viewers,
     pub(crate) meters: Meters,
-    /// What sockets hear beside the state.
+    /// The notices that sockets hear beside the state.
     pub(crate) notices: broadcast::Sender<Notice>,
     /// Open sockets of this server that are logged in.
     pub(crate) sockets: watch::Sender<usize>,
@@ -82,15 +82,12 @@ pub(crate) fn options(app: &App, create: bool) -> Options {
         restore,
         spawn_place,
         create: create.then_some(settings.epoch),
-        rate: settings
-            .tick_rate
-            .filter(|rate| galaxy::pace::RANGE.contains(rate))
-            .unwrap_or(default),
+        rate: settings.tick_rate.unwrap_or(default),
         ..Options::new(app.server_id.clone())
     }
 }
 
-/// Where new ships appear, as set.
+/// The place where new ships appear, as set.
 pub(crate) fn settings_place(settings: &Settings) -> Result<Placement, String> {
     let settings = &settings.galaxy;
     let body = settings.spawn_body.as_deref().unwrap_or_default();

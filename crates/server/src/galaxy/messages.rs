@@ -77,7 +77,7 @@ impl ClientMessage {
         })
     }
 
-    /// Its type.
+    /// The type.
     pub(super) fn word(&self) -> &'static str {
         match self {
             ClientMessage::Auth { .. } => "auth",

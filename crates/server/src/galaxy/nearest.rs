@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use galaxy::physics::Vec3;
 
-/// Where things are.
+/// Positions of things.
 #[derive(Default)]
 pub(crate) struct Places {
     x: Vec<f64>,
@@ -85,7 +85,7 @@ impl Places {
 }
 
 impl Room {
-    /// So many of them, in order.
+    /// The first of them, in order.
     fn choose(&mut self, most: usize, reach: &mut Reach) -> &[u32] {
         let Room { far, some, near } = self;
         let mut count = within(far, some, reach.0);

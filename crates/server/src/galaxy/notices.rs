@@ -1,4 +1,4 @@
-//! What sockets hear beside the state: who came and left, alerts, pause and resume, the end of an account. All but the
+//! Notices on sockets, beside the state: who came and left, alerts, pause and resume, the end of an account. All but the
 //! pause come from the event streams, so that the sockets of every server hear the same.
 
 use kernel::events::Envelope;
@@ -15,7 +15,7 @@ pub(crate) struct Notice {
     pub(crate) what: What,
 }
 
-/// What is to be done with it.
+/// The treatment of it.
 #[derive(Debug, Clone)]
 pub(crate) enum What {
     Say(Utf8Bytes),
@@ -44,7 +44,7 @@ impl Notice {
         Notice::say(None, &json!({ "type": kind, "tick": tick }))
     }
 
-    /// What an event means for sockets, if anything.
+    /// The meaning of an event for sockets, if any.
     pub(crate) fn of(event: &Envelope) -> Option<Self> {
         if event.module != "galaxy" {
             return None;

@@ -8,7 +8,7 @@ use super::gateway::Gateway;
 use crate::app::App;
 use crate::reply::Refusal;
 
-/// Who asks, for which ship.
+/// The asker, and the ship.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Asker {
     /// `None` for an operator.

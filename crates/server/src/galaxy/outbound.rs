@@ -1,4 +1,4 @@
-//! What goes out on a pilot's socket: the welcome, each state, answers, notices. Nothing is queued for a client that does not
+//! The outgoing side of a pilot's socket: the welcome, each state, answers, notices. Nothing is queued for a client that does not
 //! read but one copy of what was begun: it gets the newest state when it is ready for one.
 
 use std::sync::Arc;

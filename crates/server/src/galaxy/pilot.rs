@@ -1,4 +1,4 @@
-//! Who flies on a socket: the login by its first message, the welcome, and what belongs to the player's fleet.
+//! The pilot of a socket: the login by its first message, the welcome, and what belongs to the player's fleet.
 
 use std::time::Duration;
 
@@ -21,18 +21,18 @@ use crate::socket::{End, Incoming, Socket, Utf8Bytes};
 /// How long the first message may take.
 const AUTH_WAIT: Duration = Duration::from_secs(5);
 
-/// Who flies.
+/// The pilot.
 pub(super) struct Pilot {
     pub(super) player: Player,
     pub(super) fleet: Fleet,
-    /// What the socket was opened with.
+    /// The token that the socket was opened with.
     pub(super) token: String,
     pub(super) claims: Claims,
     /// Unix milliseconds at which the token ends.
     pub(super) ends_ms: u64,
 }
 
-/// What a pilot sees who did not ask for less.
+/// The view of a pilot who did not ask for less.
 pub(super) fn view(pilot: &Pilot) -> View {
     View { ship: pilot.fleet.active, ships: SHIPS_MOST, gap: Duration::ZERO }
 }

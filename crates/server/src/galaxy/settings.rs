@@ -1,10 +1,11 @@
 //! Settings of the galaxy.
 
-use galaxy::Epoch;
+use galaxy::{Epoch, Placement, pace};
+use kernel::Bounds;
 
 use crate::settings::{settings, words};
 
-/// What happens when the store has lost the world.
+/// The reaction to a store that has lost the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restore {
     /// As `Auto` with the embedded engine, as `Wait` elsewhere.
@@ -19,13 +20,15 @@ words!(Restore { "own" = Own, "auto" = Auto, "wait" = Wait });
 words!(Epoch { "now" = Now, "j2000" = J2000 });
 
 settings! {
-    /// What can be set about the galaxy.
+    /// Settings of the galaxy.
     pub struct GalaxySettings, names, "galaxy." {
         engine: bool = "true", "whether this server may tick the world; of all servers one does";
         epoch: Epoch = "now", "when a new world begins: now, or at J2000 with time sync off";
-        tick_rate: Option<f64> = "", "ticks per second of a new world, 0.1 to 100; empty is 1, and 10 in the demo world";
+        tick_rate: Option<f64> = "", "ticks per second of a new world; empty is 1, and 10 in the demo world",
+            Bounds::within(pace::RANGE);
         spawn_body: Option<String> = "Earth", "body that new ships go round";
-        spawn_altitude: Option<f64> = "400000", "metres above its mean radius at which they appear, 1000 to 10^12";
+        spawn_altitude: Option<f64> = "400000", "metres above its mean radius at which they appear",
+            Bounds::within(Placement::HEIGHTS);
         database_url: Option<String> as Url = "",
             "PostgreSQL for accounts and snapshots, such as postgres://user:password@host/name; empty is one SQLite file";
         restore: Restore = "own",

@@ -128,7 +128,7 @@ pub(crate) struct BodyLine<'a> {
     velocity: Vector,
 }
 
-/// What does not change about a body.
+/// The constants of a body.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct BodyFacts {
     name: &'static str,
@@ -184,7 +184,7 @@ pub(crate) fn body_lines(seen: &WorldView) -> impl Iterator<Item = BodyLine<'sta
     })
 }
 
-/// What does not change about them.
+/// The constants of them.
 pub(crate) fn body_facts() -> Vec<BodyFacts> {
     SOL.bodies().iter().map(BodyFacts::from).collect()
 }

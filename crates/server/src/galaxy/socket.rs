@@ -117,7 +117,7 @@ async fn fly(
             end = outbound.write() => end,
         }
     };
-    // What was answered to the last messages is still sent.
+    // The answers to the last messages are still sent.
     writer.last_words().await;
     if let Ok(online) = gateway.online(app).await
         && let Ok(galaxy::OnlineChange::Left) = online.disconnect(id).await

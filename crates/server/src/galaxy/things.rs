@@ -1,4 +1,4 @@
-//! What there is in the world: its time, systems, bodies, stations, gates and ships.
+//! The things of the world: its time, systems, bodies, stations, gates and ships.
 
 use std::sync::Arc;
 

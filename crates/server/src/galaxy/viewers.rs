@@ -1,4 +1,4 @@
-//! What each socket wants to see, and the state that waits for it. When a tick is done, everybody who is ready for a state
+//! The wishes of each socket, and the state that waits for it. When a tick is done, everybody who is ready for a state
 //! gets one chosen before the first is sent: choosing is short, sending is long.
 //!
 //! At most one state waits, and it is of the newest tick: somebody who does not read finds that one later.
@@ -19,10 +19,10 @@ use super::state::State;
 const CATCHING_UP: Duration = Duration::from_millis(100);
 /// More than these are served beside the threads that everything else runs on.
 const FEW: usize = 32;
-/// So many are worth a thread.
+/// The number of sockets that is worth a thread.
 const EACH: usize = 250;
 
-/// What a socket wants to see.
+/// The wish of a socket.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View {
     pub(crate) ship: Option<Uuid>,
@@ -45,7 +45,7 @@ struct Inner {
     next: Option<State>,
 }
 
-/// What a socket shall do about its next state.
+/// The next thing for a socket to do about its state.
 pub(crate) enum Turn {
     /// Send this.
     Send(State),

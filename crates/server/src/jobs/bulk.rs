@@ -17,7 +17,7 @@ const MOST: usize = 5_000;
 /// Actions under way at once.
 const AT_ONCE: usize = 16;
 
-/// What to do.
+/// The action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Action {
@@ -43,14 +43,14 @@ pub(crate) struct BulkBody {
     count: bool,
 }
 
-/// What became of them.
+/// The outcome.
 #[derive(Debug, Default, Serialize, utoipa::ToSchema)]
 pub(crate) struct BulkAnswer {
     /// Done, or found when only counted.
     count: u64,
     /// Their state did not allow it.
     refused: u64,
-    /// They were gone.
+    /// The number of those that were gone.
     missing: u64,
     /// There are more than one request takes: ask again.
     more: bool,

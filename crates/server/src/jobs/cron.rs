@@ -5,7 +5,7 @@ use axum::extract::{Path, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jobs::cron::{Cron, Firing};
-use jobs::{Definition, Error, Fired, NewJob};
+use jobs::{Definition, Error, Fired, NewJob, refusal};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -50,9 +50,9 @@ fn parse(cron: &str, timezone: Option<&str>) -> Result<Cron, Refusal> {
         let message = error.to_string();
         match error {
             jobs::cron::CronError::Timezone(_) => {
-                refuse(Error::invalid("invalid_timezone", "schedule.timezone", message))
+                refuse(Error::invalid(refusal::INVALID_TIMEZONE, "schedule.timezone", message))
             }
-            _ => refuse(Error::invalid("invalid_cron", "schedule.cron", message)),
+            _ => refuse(Error::invalid(refusal::INVALID_CRON, "schedule.cron", message)),
         }
     })
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, Request};
 use axum::response::{IntoResponse, Response};
-use jobs::{Error, ListQuery, Pick, Status};
+use jobs::{Error, ListQuery, Pick, Status, refusal};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -151,7 +151,7 @@ impl PickBody {
     }
 }
 
-/// What became of them.
+/// The outcome.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct PickAnswer {
     /// Done, or found when only counted.
@@ -237,7 +237,7 @@ pub(crate) async fn edit(here: &Here, id: &str, request: Request) -> Result<Resp
     let hides = !here.app.settings.jobs.redact.is_empty();
     if hides && read.payload.get().contains(HIDDEN) {
         let sentence = "the payload still has a hidden part; write what belongs there";
-        return Err(refuse(Error::invalid("invalid_payload", "payload", sentence)));
+        return Err(refuse(Error::invalid(refusal::INVALID_PAYLOAD, "payload", sentence)));
     }
     here.jobs.dlq_edit_and_requeue(id, read.payload.get()).await.map_err(refuse)?;
     Ok(Json(json!({ "jobId": id, "status": "waiting" })).into_response())

@@ -32,7 +32,7 @@ pub(crate) struct Finding {
     repaired: bool,
 }
 
-/// What the doctor found.
+/// The doctor's findings.
 #[derive(Debug, Default, Serialize, utoipa::ToSchema)]
 pub(crate) struct Report {
     namespace: String,
@@ -42,13 +42,13 @@ pub(crate) struct Report {
     findings_total: u64,
     repaired: u64,
     remaining: u64,
-    /// What is no fault and may become one.
+    /// Notes: no fault now, perhaps one later.
     warnings: Vec<String>,
     /// All of it in a sentence.
     sentence: String,
 }
 
-/// What the queue knows about itself, in every namespace: the jobs part of the check.
+/// The queue's own findings, in every namespace: the jobs part of the check.
 pub(crate) async fn beyond_keys(at: Checking) -> Result<Vec<kernel::check::Finding>, Fault> {
     let mut found = Vec::new();
     for ns in &at.namespaces {
@@ -142,7 +142,7 @@ async fn strangers(jobs: &Jobs, report: &mut Report) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What is wrong with a queue; changes nothing.
+/// Faults of a queue; changes nothing.
 #[utoipa::path(get, path = "/api/jobs:doctor", tag = "jobs", params(NsQuery),
     responses((status = 200, body = Report)))]
 pub(crate) async fn look(here: Here) -> Result<Json<Report>, Refusal> {
@@ -157,7 +157,7 @@ pub(crate) struct MendBody {
     repair: bool,
 }
 
-/// What is wrong with a queue, mended where it can be.
+/// Faults of a queue, mended where they can be.
 #[utoipa::path(post, path = "/api/jobs:doctor", tag = "jobs", params(NsQuery), request_body = MendBody,
     responses((status = 200, body = Report)))]
 pub(crate) async fn mend(here: Here, Body(body): Body<MendBody>) -> Result<Json<Report>, Refusal> {

@@ -34,7 +34,7 @@ impl Queues {
         })
     }
 
-    /// Those that could be opened.
+    /// The queues that could be opened.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Jobs> {
         self.0.iter().filter_map(|(_, jobs)| jobs.as_ref().ok())
     }
@@ -88,12 +88,12 @@ pub(crate) fn options(settings: &Settings) -> Options {
     options
 }
 
-/// What every handler of jobs gets.
+/// The surroundings of every handler of jobs.
 pub(crate) struct Here {
     pub(crate) app: State,
     pub(crate) jobs: Jobs,
     pub(crate) caller: Caller,
-    /// What the caller may see of payloads.
+    /// The caller's view of payloads.
     pub(crate) view: View,
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn refuse(error: Error) -> Refusal {
     let with = |def| Refusal::new(def, error.to_string());
     match &error {
         Error::Fault(fault) => fault.clone().into(),
-        Error::Invalid { code: "invalid_cursor", .. } => {
+        Error::Invalid { def: refusal::program::INVALID_CURSOR, .. } => {
             Refusal::from(reply::BAD_CURSOR).field("cursor")
         }
         Error::TooLarge { field, .. } => with(reply::TOO_LARGE).field(*field),

@@ -60,7 +60,7 @@ pub(crate) struct TypeTally {
     pub(crate) duration: [u64; BOUNDS.len() + 1],
 }
 
-/// What an event said, for numbers elsewhere.
+/// An event as numbers elsewhere need it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fact {
     pub(crate) kind: String,
@@ -69,7 +69,7 @@ pub(crate) struct Fact {
     pub(crate) duration_ms: Option<u64>,
 }
 
-/// Where a job stands, as far as events told.
+/// The state of a job, as far as events told.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     ready_at: u64,
@@ -132,7 +132,7 @@ impl History {
         }
     }
 
-    /// So many events came and went before they could be read.
+    /// The number of events that came and went before they could be read.
     pub(crate) fn missed(&mut self, now_ms: u64, count: u64) {
         if let Some(second) = self.second(now_ms) {
             second.unread += count;

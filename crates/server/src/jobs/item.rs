@@ -54,7 +54,7 @@ pub(crate) struct JobItem {
 const NOT_RUN: &[&str] =
     &["Buried", "JobCancelled", "DependencyFailed", "MalformedJob", "JobExpired"];
 
-/// What everything about a job is derived from.
+/// The stored values that everything about a job is derived from.
 pub(crate) struct Facts {
     job: Option<Job>,
     result: Option<JobResult>,

@@ -13,7 +13,7 @@ use super::body;
 use super::handle::{Here, refuse};
 use crate::reply::{self, Refusal};
 
-/// What a job has around its payload, at most.
+/// The bytes that a job has around its payload, at most.
 const AROUND: usize = 256 * 1024;
 /// Jobs of one batch.
 const BATCH: usize = 500;
@@ -110,7 +110,7 @@ pub(crate) struct BatchAnswer {
     refused: usize,
 }
 
-/// What became of one job.
+/// The outcome of one job.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct BatchItem {
     /// As `POST /api/jobs` would have answered.

@@ -161,7 +161,7 @@ pub(crate) async fn get(here: Here, Path(kind): Path<String>) -> Result<Json<Typ
     Ok(Json(TypeAnswer { row, seen, bounds_ms: BOUNDS }))
 }
 
-/// What a verb may be told.
+/// The body of a verb.
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct TypeBody {

@@ -205,7 +205,7 @@ pub(crate) async fn result(
     let ended = matches!(word, "completed" | "failed" | "dead");
     match found.result.filter(|_| ended) {
         Some(result) => Ok(Json(here.view.result(result.get())).into_response()),
-        // Its data may not have been kept; that it completed is known.
+        // The job's data may not have been kept; that it completed is known.
         None if word == "completed" => Ok(Json(json!({ "success": true })).into_response()),
         None if ended => {
             Err(Refusal::new(reply::GONE, "the job has ended and its result is no longer kept"))
@@ -225,7 +225,7 @@ pub(crate) struct Check {
     sentence: String,
 }
 
-/// What one worker would say to the job.
+/// The answer that one worker would give to the job.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Verdict {
@@ -245,7 +245,7 @@ pub(crate) struct Explained {
     sentence: String,
     checks: Vec<Check>,
     workers: Vec<Verdict>,
-    /// Its place in the queue, from 1.
+    /// The place in the queue, from 1.
     place: Option<u64>,
 }
 
@@ -322,7 +322,7 @@ pub(crate) struct Timeline {
     cursor: Option<String>,
 }
 
-/// What happened to a job, the oldest first, as far as the event stream goes back.
+/// Events of a job, the oldest first, as far as the event stream goes back.
 #[utoipa::path(get, path = "/api/jobs/{id}/timeline", tag = "jobs",
     params(("id" = String, Path, description = "the job's id"), NsQuery),
     responses((status = 200, body = Timeline)))]

@@ -70,7 +70,7 @@ impl Place {
         let stream = stream.as_str();
         let mut from = read.after.map_or_else(|| "-".to_owned(), |seq| format!("({seq}"));
         let count = PAGE.to_string();
-        // What comes while it is read is for the next look.
+        // An event that comes while it is read is for the next look.
         let added = added(app, stream).await;
         let mut found = 0;
         for _ in 0..PAGES {
@@ -112,7 +112,7 @@ impl Place {
             last = Some(seq);
             let event = Envelope::read("jobs", Some(ns), seq, fields);
             let fact = history.hear(now, &event);
-            // What happened before this server began was told by others.
+            // Events from before this server began were told by others.
             if let Some(fact) = fact.filter(|_| event.at >= app.started_at) {
                 measure(ns, &fact);
             }

@@ -18,7 +18,7 @@ use crate::modules::State;
 /// How often the numbers of this process are carried to `/metrics`.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// What schedulers and workers of this process count, by namespace.
+/// The counters of this process's schedulers and workers, by namespace.
 pub(crate) struct Counters(Mutex<HashMap<String, Arc<Metrics>>>);
 
 impl Counters {

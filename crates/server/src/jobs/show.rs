@@ -1,4 +1,4 @@
-//! What a caller may see of a job. Without the right `payloads` there is no payload, metadata, result data, error
+//! The parts of a job that a caller may see. Without the right `payloads` there is no payload, metadata, result data, error
 //! message or progress message; names in `jobs.redact` are blotted out for everybody. What remains keeps its bytes.
 
 use kernel::json::{Change, edit, members};
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::caller::Caller;
 use crate::settings::Settings;
 
-/// What stands where something was blotted out.
+/// The text in place of something blotted out.
 pub(crate) const HIDDEN: &str = "\"(hidden)\"";
 
 /// Deeper than this nothing is looked at, and so nothing shown.

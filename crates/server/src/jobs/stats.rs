@@ -33,7 +33,7 @@ pub(crate) struct Numbers {
     pub(crate) oldest_waiting_ms: Option<u64>,
     /// Paused types; `*` is all.
     pub(crate) paused: Vec<String>,
-    /// Who leads the scheduling: `id`, `host`, `pid`, `since`.
+    /// The leader of the scheduling: `id`, `host`, `pid`, `since`.
     #[schema(value_type = Option<Object>)]
     pub(crate) leader: Option<Value>,
     /// Jobs that completed, ever.

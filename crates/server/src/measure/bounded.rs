@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 
 use super::table::{Kind, METRICS, Metric, NAMESPACE};
 
-/// What is shown for a value that is not.
+/// The label for a value that is not.
 const OTHER: &str = "other";
 /// Longer values are `other`.
 const LONGEST: usize = 128;

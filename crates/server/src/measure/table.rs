@@ -1,7 +1,7 @@
 //! Every metric of `/metrics`, as data: name, kind, labels with their values, sentence. What is registered at zero,
 //! what a label may hold and `docs/metrics.md` come from here.
 
-/// What a metric is.
+/// The kind of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Only grows.
@@ -15,7 +15,7 @@ pub enum Kind {
 /// A label and what it may hold. Any other value is shown as `other`.
 #[derive(Debug, Clone, Copy)]
 pub struct Label {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
     /// Values that exist from the start.
     pub words: &'static [&'static str],
@@ -26,15 +26,15 @@ pub struct Label {
 /// One metric.
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
-    /// Its labels.
+    /// The labels.
     pub labels: &'static [Label],
     /// The module that counts it; empty: the server itself.
     pub module: &'static str,
-    /// What it tells.
+    /// The sentence for people.
     pub about: &'static str,
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::reply::Refusal;
 use crate::worlds::attributes::{Attributes, refuse};
 
-/// What the API shows of a monster.
+/// A monster as the API shows it.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MonsterAttributes {
@@ -92,7 +92,7 @@ impl MonsterAttributes {
     }
 }
 
-/// What an attack did.
+/// The outcome of an attack.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct BlowAttributes {
     /// Hp left.
@@ -101,7 +101,7 @@ pub(crate) struct BlowAttributes {
     killed: bool,
     /// Each hit that was taken.
     lines: Vec<LineAttributes>,
-    /// What came back to the attacker.
+    /// The damage that came back to the attacker.
     reflected: Option<ReflectedAttributes>,
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct LineAttributes {
     actual: u32,
 }
 
-/// What came back to the attacker.
+/// The damage that came back to the attacker.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct ReflectedAttributes {
     damage: i32,
@@ -174,7 +174,7 @@ pub(crate) struct NewMonster {
     y: i16,
     fh: Option<i16>,
     team: Option<i8>,
-    /// What spawns it, for those who take them away together.
+    /// The spawner, for those who take its monsters away together.
     spawn_source_type: Option<String>,
     spawn_source_id: Option<u32>,
 }

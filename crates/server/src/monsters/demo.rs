@@ -16,7 +16,7 @@ use crate::worlds::demo::{FIELD, lease, tenant};
 
 /// Something is done this often.
 const BEAT: Duration = Duration::from_millis(600);
-/// Who plays; characters of the demo are numbered from 1.
+/// The players; characters of the demo are numbered from 1.
 const HEROES: [u32; 4] = [1, 2, 3, 4];
 /// Template, where it stands (x, y), and how many of it there are at most.
 const HERDS: &[(u32, i16, i16, usize)] = &[

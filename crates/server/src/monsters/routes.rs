@@ -24,7 +24,7 @@ use crate::worlds::paging::Paging;
 use crate::worlds::{At, FieldPath, Id, Of, PageQuery, TenantHeaders};
 
 const KIND: &str = "monsters";
-/// What was said of monsters that cannot be read.
+/// The log of monsters that cannot be read.
 static RUINED: kernel::LogOnce = kernel::LogOnce::new();
 /// A list of types is no longer.
 const MOST_TYPES: usize = 64;
@@ -209,7 +209,7 @@ pub(crate) async fn teardown(State(app): State<modules::State>) -> Result<Respon
     Ok(document::torn_down(handle(&app)?.teardown().await?.destroyed as u64))
 }
 
-/// What lives in a field, by ascending id. `monsterId` filters.
+/// The monsters of a field, by ascending id. `monsterId` filters.
 #[utoipa::path(get, path = "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/monsters",
     tag = "monsters",
     params(FieldPath, TenantHeaders, PageQuery,

@@ -3,7 +3,7 @@
 use crate::settings::settings;
 
 settings! {
-    /// What can be set about the monsters.
+    /// Settings of the monsters.
     pub struct MonstersSettings, names, "monsters." {
         catalogue: Option<String> = "",
             "file or directory of monster templates, read again when it changes; empty is the shipped set";

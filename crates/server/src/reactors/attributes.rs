@@ -11,7 +11,7 @@ use crate::worlds::attributes::Attributes;
 /// The longest name that is taken.
 const NAME: usize = 1_024;
 
-/// What the API shows of a reactor. Its data, its tenant and its time of change are not shown.
+/// A reactor as the API shows it. Its data, its tenant and its time of change are not shown.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReactorAttributes {
@@ -48,7 +48,7 @@ impl From<Reactor> for ReactorAttributes {
     }
 }
 
-/// What came of a hit.
+/// The outcome of a hit.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct HitAttributes {
     /// `HIT`, `DESTROYED` or `NO_MATCH`.

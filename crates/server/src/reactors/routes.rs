@@ -72,7 +72,7 @@ pub(crate) async fn teardown(State(app): State<modules::State>) -> Result<Respon
     Ok(document::torn_down(handle(&app)?.teardown().await?))
 }
 
-/// What stands in a field, by ascending id. `name` filters, exactly.
+/// The reactors of a field, by ascending id. `name` filters, exactly.
 #[utoipa::path(get, path = "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/reactors",
     tag = "reactors",
     params(FieldPath, TenantHeaders, PageQuery,

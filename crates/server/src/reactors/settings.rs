@@ -8,7 +8,7 @@ words!(HitPolicy { "upstream" = Upstream, "strict" = Strict });
 words!(PersistRule { "matched" = Matched, "any" = Any });
 
 settings! {
-    /// What can be set about the reactors.
+    /// Settings of the reactors.
     pub struct ReactorsSettings, names, "reactors." {
         catalogue: Option<String> = "",
             "file or directory of reactor templates, read again when it changes; empty is the shipped set";

@@ -1,4 +1,4 @@
-//! What one server holds of the rooms: the sockets of each room, whose presence changed, limits and timers. Texts of the
+//! One server's share of the rooms: the sockets of each room, whose presence changed, limits and timers. Texts of the
 //! bus go from here to the sockets they are for.
 
 use std::collections::HashMap;

@@ -21,7 +21,7 @@ use crate::caller::Caller;
 use crate::extract::{Query, pack_cursor, page_limit, unpack_cursor};
 use crate::reply::{self, Refusal};
 
-/// Where phones reach this server: as set, or as whoever asks reached it.
+/// The address where phones reach this server: as set, or as whoever asks reached it.
 pub(super) fn base_url(app: &App, headers: &HeaderMap) -> String {
     if let Some(url) = app.settings.rooms.public_url.as_deref() {
         return url.trim_end_matches('/').to_owned();

@@ -29,7 +29,7 @@ pub(super) struct Inbound {
     app: Arc<App>,
     gateway: Arc<Gateway>,
     address: IpAddr,
-    /// Where phones reach this server.
+    /// The address where phones reach this server.
     base: String,
     outbox: Outbox,
     number: u64,
@@ -44,7 +44,7 @@ struct Bound {
     master: bool,
 }
 
-/// What is sent back, and whether the socket ends with that.
+/// The answer, and whether the socket ends with that.
 #[derive(Default)]
 pub(super) struct Answer {
     pub(super) texts: Vec<String>,

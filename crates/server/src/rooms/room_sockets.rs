@@ -38,7 +38,7 @@ struct Member {
     master: bool,
 }
 
-/// What became of a socket that came.
+/// The outcome for a socket that came.
 pub(super) enum Entered {
     Yes,
     /// The room has as many sockets as it may.

@@ -3,7 +3,7 @@
 use crate::settings::settings;
 
 settings! {
-    /// What can be set about the rooms.
+    /// Settings of the rooms.
     pub struct RoomsSettings, names, "rooms." {
         public_url: Option<String> = "",
             "where phones reach this server, such as https://party.example; empty means the address the Master uses";

@@ -49,7 +49,7 @@ pub(crate) async fn open(
             Inbound::new(Arc::clone(&app), gateway, caller.address, base, outbox.clone());
         let Err(end) = converse(&app, socket, &mut inbound, &mut writer).await;
         inbound.leave();
-        // What was queued before the end is still written, unless the client is to come again.
+        // Texts queued before the end are still written, unless the client is to come again.
         if end.0 != code::AWAY {
             writer.last_words().await;
         }

@@ -80,7 +80,7 @@ pub(crate) async fn socket(
     }))
 }
 
-/// Who opens the socket: the ticket's holder, a bearer token, or direct loopback. A cookie alone is not enough.
+/// The opener of the socket: the ticket's holder, a bearer token, or direct loopback. A cookie alone is not enough.
 async fn admit(app: &App, caller: Caller, ticket: Option<&str>) -> Result<Caller, Refusal> {
     if let Some(ticket) = ticket {
         let holder = sessions::take_ticket(app.store(), ticket).await?;
@@ -106,7 +106,7 @@ async fn admit(app: &App, caller: Caller, ticket: Option<&str>) -> Result<Caller
     }
 }
 
-/// What a client sends.
+/// A message of a client.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
 enum Ask {
@@ -148,10 +148,10 @@ impl Subscriber {
     async fn listen(&mut self, socket: &Socket) -> End {
         let mut ping = tokio::time::interval(PING_EVERY);
         ping.reset();
-        let every = self.app.settings.limits.socket_recheck_s.max(1);
+        let every = self.app.settings.limits.socket_recheck_s;
         let mut recheck = tokio::time::interval(Duration::from_secs(every));
         recheck.reset();
-        let idle = Duration::from_secs(self.app.settings.limits.socket_idle_s.max(1));
+        let idle = Duration::from_secs(self.app.settings.limits.socket_idle_s);
         let stopping = self.app.stopping.clone();
         loop {
             let idle_left = idle.saturating_sub(self.heard.elapsed());

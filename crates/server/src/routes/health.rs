@@ -77,7 +77,7 @@ pub(crate) struct StoreStatus {
     /// `embedded`, `standalone`, `sentinel` or `cluster`.
     #[schema(value_type = String)]
     kind: kernel::Kind,
-    /// Where it is, without password: a directory, `memory`, or an address.
+    /// The address, without password: a directory, `memory`, or an address.
     place: String,
     /// Program and version, such as `redis 7.0.15`.
     server: String,
@@ -95,7 +95,7 @@ pub(crate) struct StoreStatus {
     persistence: String,
     /// `maxmemory-policy`.
     eviction: String,
-    /// What will hurt, each with what to do about it.
+    /// The warnings, each with what to do about it.
     warnings: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ impl From<kernel::Status> for StoreStatus {
     }
 }
 
-/// What the Health page shows.
+/// The content of the Health page.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct Health {
     /// State in words.
@@ -177,7 +177,7 @@ pub(crate) struct ShownSetting {
     name: &'static str,
     /// Secrets are hidden.
     value: String,
-    /// Where it came from.
+    /// The source.
     source: String,
     says: &'static str,
 }

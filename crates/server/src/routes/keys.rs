@@ -19,7 +19,7 @@ use crate::reply::{self, Refusal};
 /// Rounds of SCAN one page may cost; a pattern with few keys in a large store then answers with a cursor.
 const ROUNDS: usize = 100;
 const ROUND_KEYS: u32 = 5000;
-/// What to list.
+/// The keys to list.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
@@ -30,7 +30,7 @@ pub(crate) struct KeysQuery {
     pattern: Option<String>,
     /// 1 to 500, default 50.
     limit: Option<u32>,
-    /// Where the last page ended.
+    /// The cursor of the last page.
     cursor: Option<String>,
 }
 
@@ -168,7 +168,7 @@ async fn tree(app: &App, caller: &Caller, module: Option<&str>) -> Result<Tree, 
     })
 }
 
-/// Where a page ended: the next SCAN cursor, and keys of the last round that found no room on the page. A round
+/// The end of a page: the next SCAN cursor, and keys of the last round that found no room on the page. A round
 /// is never asked for twice to skip a part of it: while a table grows its order changes, and keys would be lost.
 #[derive(Debug, Serialize, Deserialize)]
 struct Place {

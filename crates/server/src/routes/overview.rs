@@ -33,7 +33,7 @@ pub(crate) struct Overview {
     modules: Vec<ModuleLine>,
     /// One tile per module that has one.
     tiles: Vec<Tile>,
-    /// What deserves a look, the worst first, at most five.
+    /// The things that deserve a look, the worst first, at most five.
     looks: Vec<Look>,
     /// How many there are in all.
     looks_total: usize,

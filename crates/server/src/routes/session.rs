@@ -25,7 +25,7 @@ pub(crate) struct Login {
     token: String,
 }
 
-/// Who is logged in.
+/// The account that is logged in.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct Me {
     /// `nobody`, `loopback`, `token` or `session`.
@@ -97,7 +97,7 @@ fn is_https(headers: &HeaderMap) -> bool {
     headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok()) == Some("https")
 }
 
-/// Who am I.
+/// The account of the caller.
 #[utoipa::path(get, path = "/api/session", tag = "access", security(()),
     responses((status = 200, body = Me)))]
 pub(crate) async fn show(caller: Caller) -> Json<Me> {

@@ -19,7 +19,7 @@ const WRITE_BYTES: usize = 64 * 1024;
 /// How long [`Outbox::send`] waits for room.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// What may wait, and how a socket ends for which more comes.
+/// The amount that may wait, and how a socket ends for which more comes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QueueLimits {
     pub(crate) messages: usize,
@@ -27,7 +27,7 @@ pub(crate) struct QueueLimits {
     pub(crate) too_slow: End,
 }
 
-/// Where texts for one socket are put in.
+/// The entrance for texts to one socket.
 #[derive(Clone)]
 pub(crate) struct Outbox(Arc<Shared>);
 
@@ -56,7 +56,7 @@ struct Queue {
     idle: Option<Waker>,
 }
 
-/// What the socket's task has to do.
+/// The next thing for the socket's task to do.
 #[derive(Default)]
 pub(crate) struct Batch {
     texts: Vec<Utf8Bytes>,

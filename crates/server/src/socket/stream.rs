@@ -19,7 +19,7 @@ pub(crate) struct PeerStream {
     /// How long a write may make none.
     limit: Duration,
     stall: Option<Stall>,
-    /// What the system did not take.
+    /// The bytes that the system did not take.
     pub(super) rest: Vec<u8>,
     /// How much of the rest is out.
     out: usize,

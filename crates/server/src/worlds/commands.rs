@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::modules::State;
 
-/// What was said of streams that cannot be read.
+/// The log of streams that cannot be read.
 static UNREAD: LogOnce = LogOnce::new();
 
 /// The consumer group of all servers.
@@ -48,7 +48,7 @@ pub(crate) struct Command {
     pub(crate) kind: String,
     /// Upstream's message.
     pub(crate) body: Box<RawValue>,
-    /// What the step that answers it acknowledges.
+    /// The stream entry that the answering step acknowledges.
     pub(crate) entry: Pending,
 }
 
@@ -65,7 +65,7 @@ pub(crate) enum Ended {
     Failed(Fault),
 }
 
-/// Where a module's commands are.
+/// The place of a module's commands.
 #[derive(Clone, Copy)]
 pub(crate) struct Source {
     pub(crate) module: &'static str,

@@ -18,7 +18,7 @@ use crate::modules::State;
 
 /// Whose demo field it is.
 pub const TENANT: Uuid = Uuid::from_u128(0xde30_0000_0000_4000_8000_0000_0000_0001);
-/// Where it is.
+/// The field of the demo world.
 pub const FIELD: Field =
     Field { world_id: 0, channel_id: 0, map_id: 100_000, instance: Uuid::nil() };
 

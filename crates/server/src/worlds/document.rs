@@ -16,7 +16,7 @@ pub(crate) struct Resource<A> {
     pub(crate) kind: &'static str,
     /// As text.
     pub(crate) id: String,
-    /// What there is to know of it.
+    /// The attributes.
     pub(crate) attributes: A,
 }
 

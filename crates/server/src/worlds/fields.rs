@@ -55,7 +55,7 @@ static SETS: [Sets; 2] = [
 #[derive(Default)]
 struct Found {
     counts: BTreeMap<&'static str, u64>,
-    /// Where region and version can be read.
+    /// The place where region and version can be read.
     sample: Option<String>,
 }
 

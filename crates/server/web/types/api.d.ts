@@ -6,7 +6,7 @@ declare namespace Api {
   /** An answer of which the document says nothing. */
   type Unsaid = any;
 
-  /** What to do. */
+  /** The action. */
   type Action = "cancel" | "retry" | "runNow" | "bury" | "remove";
 
   /** The game, and how its engine is doing; numbers of an engine elsewhere are `null`. */
@@ -56,7 +56,7 @@ declare namespace Api {
     jobs: Array<JobBody>;
   };
 
-  /** What became of one job. */
+  /** The outcome of one job. */
   type BatchItem = {
     /** As in any error. */
     error?: Free | null;
@@ -66,7 +66,7 @@ declare namespace Api {
     status: number;
   };
 
-  /** What an attack did. */
+  /** The outcome of an attack. */
   type BlowAttributes = {
     /** Hp left. */
     hp: number;
@@ -77,7 +77,7 @@ declare namespace Api {
     reflected?: ReflectedAttributes | null;
   };
 
-  /** What does not change about a body. */
+  /** The constants of a body. */
   type BodyFacts = {
     color: string;
     gm: number;
@@ -98,11 +98,11 @@ declare namespace Api {
     velocity: Vector;
   };
 
-  /** What became of them. */
+  /** The outcome. */
   type BulkAnswer = {
     /** Done, or found when only counted. */
     count: number;
-    /** They were gone. */
+    /** The number of those that were gone. */
     missing: number;
     /** There are more than one request takes: ask again. */
     more: boolean;
@@ -140,7 +140,7 @@ declare namespace Api {
     repair?: boolean;
   };
 
-  /** What is known about checks. */
+  /** The state of checks. */
   type CheckState = Free & {
     /** All findings, kept or counted. */
     findings_total: number;
@@ -187,7 +187,7 @@ declare namespace Api {
     workers: Array<number | null>;
   };
 
-  /** Who wants in. */
+  /** The name and password of a login. */
   type Credentials = {
     /** At least 8 characters. */
     password: string;
@@ -221,7 +221,7 @@ declare namespace Api {
     items: Array<CronItem>;
   };
 
-  /** What is declared about a key. */
+  /** The declaration of a key. */
   type Definition = {
     /** Patterns whose entries name it. */
     indexed_by: Array<string>;
@@ -233,7 +233,7 @@ declare namespace Api {
     name: string;
     /** `seed` or `own`. */
     origin: string;
-    /** Who writes it. */
+    /** The writers. */
     owner: string;
     /** Placeholders in braces. */
     pattern: string;
@@ -316,7 +316,7 @@ declare namespace Api {
   type Explained = {
     checks: Array<Check>;
     jobId: string;
-    /** Its place in the queue, from 1. */
+    /** The place in the queue, from 1. */
     place?: number | null;
     /** The first check that fails. */
     sentence: string;
@@ -361,7 +361,7 @@ declare namespace Api {
     unknown: number;
   };
 
-  /** What the Health page shows. */
+  /** The content of the Health page. */
   type Health = {
     /** Names of the loops that run here. */
     loops: Array<string>;
@@ -381,7 +381,7 @@ declare namespace Api {
     version: string;
   };
 
-  /** What came of a hit. */
+  /** The outcome of a hit. */
   type HitAttributes = {
     /** Whether it is gone. */
     destroyed: boolean;
@@ -491,7 +491,7 @@ declare namespace Api {
   /** One key. */
   type KeyView = KeyLine & {
     definition?: Definition | null;
-    /** What is plainly wrong with it, in sentences. */
+    /** Plain faults, in sentences. */
     findings: Array<Finding>;
     /** Why the value is not shown. */
     hidden?: string | null;
@@ -544,9 +544,9 @@ declare namespace Api {
     level: string;
     /** Page of the dashboard where it can be dealt with. */
     link: string;
-    /** Where it comes from: a module's name, or `store`. */
+    /** The origin: a module's name, or `store`. */
     module: string;
-    /** What is the matter. */
+    /** The trouble in one sentence. */
     sentence: string;
   };
 
@@ -578,7 +578,7 @@ declare namespace Api {
     meta: Free;
   };
 
-  /** Who is logged in. */
+  /** The account that is logged in. */
   type Me = {
     /** For the header `X-CSRF-Token` of writes; only with a session. */
     csrf?: string | null;
@@ -614,7 +614,7 @@ declare namespace Api {
     meta: Waits;
   };
 
-  /** What the API shows of a monster. */
+  /** A monster as the API shows it. */
   type MonsterAttributes = {
     channelId: number;
     controlCharacterId: number;
@@ -683,7 +683,7 @@ declare namespace Api {
     skillId?: number | null;
   };
 
-  /** What is good from now on. */
+  /** The token that is good from now on. */
   type NewLogin = {
     /** As after a login; every other token of the player has ended. */
     token: string;
@@ -695,7 +695,7 @@ declare namespace Api {
     /** A template of the catalogue, which also gives hp and mp. */
     monsterId: number;
     spawnSourceId?: number | null;
-    /** What spawns it, for those who take them away together. */
+    /** The spawner, for those who take its monsters away together. */
     spawnSourceType?: string | null;
     team?: number | null;
     x: number;
@@ -757,7 +757,7 @@ declare namespace Api {
     skillLevel: number;
   };
 
-  /** What to build, and where. */
+  /** A thing to build, and its place. */
   type NewStation = {
     /** Metres above its mean radius; default 400 km. */
     altitude?: number | null;
@@ -784,7 +784,7 @@ declare namespace Api {
     tickInterval?: number | null;
   };
 
-  /** What to make. */
+  /** The token to make. */
   type NewToken = {
     /** Days until it ends. When absent it ends with the token that makes it, or never. */
     days?: number | null;
@@ -794,7 +794,7 @@ declare namespace Api {
     namespaces?: Array<string> | null;
     /** Whether it may see payloads and results. */
     payloads?: boolean;
-    /** What it may do. */
+    /** The role. */
     role: Role;
     /** Tenants it is good for. With `tenants` and `namespaces` both absent it is good everywhere; else only for what they list. Nobody gives more than they hold. */
     tenants?: Array<string> | null;
@@ -824,7 +824,7 @@ declare namespace Api {
     failed: number;
     /** Failed attempts per second, over the last ten seconds. */
     failedPerSecond: number;
-    /** Who leads the scheduling: `id`, `host`, `pid`, `since`. */
+    /** The leader of the scheduling: `id`, `host`, `pid`, `since`. */
     leader?: Free | null;
     namespace: string;
     /** Other namespaces of this server. */
@@ -900,7 +900,7 @@ declare namespace Api {
   type Overview = {
     /** Unix milliseconds of this answer. */
     at: number;
-    /** What deserves a look, the worst first, at most five. */
+    /** The things that deserve a look, the worst first, at most five. */
     looks: Array<Look>;
     /** How many there are in all. */
     looks_total: number;
@@ -967,7 +967,7 @@ declare namespace Api {
     memory?: number | null;
   };
 
-  /** What became of them. */
+  /** The outcome. */
   type PickAnswer = {
     /** Done, or found when only counted. */
     count: number;
@@ -994,7 +994,7 @@ declare namespace Api {
     timezone?: string | null;
   };
 
-  /** What the API shows of a reactor. Its data, its tenant and its time of change are not shown. */
+  /** A reactor as the API shows it. Its data, its tenant and its time of change are not shown. */
   type ReactorAttributes = {
     channelId: number;
     classification: number;
@@ -1017,14 +1017,14 @@ declare namespace Api {
     reasons: Array<string>;
   };
 
-  /** What came back to the attacker. */
+  /** The damage that came back to the attacker. */
   type ReflectedAttributes = {
     damage: number;
     /** `PHYSICAL` or `MAGICAL`. */
     type: string;
   };
 
-  /** What the doctor found. */
+  /** The doctor's findings. */
   type Report = {
     findings: Array<DoctorFinding>;
     findings_total: number;
@@ -1035,7 +1035,7 @@ declare namespace Api {
     scanned: number;
     /** All of it in a sentence. */
     sentence: string;
-    /** What is no fault and may become one. */
+    /** Notes: no fault now, perhaps one later. */
     warnings: Array<string>;
   };
 
@@ -1053,7 +1053,7 @@ declare namespace Api {
 
   /** One thing with its attributes. */
   type Resource_BlowAttributes = {
-    /** What an attack did. */
+    /** The outcome of an attack. */
     attributes: {
       /** Hp left. */
       hp: number;
@@ -1096,7 +1096,7 @@ declare namespace Api {
 
   /** One thing with its attributes. */
   type Resource_HitAttributes = {
-    /** What came of a hit. */
+    /** The outcome of a hit. */
     attributes: {
       /** Whether it is gone. */
       destroyed: boolean;
@@ -1113,7 +1113,7 @@ declare namespace Api {
 
   /** One thing with its attributes. */
   type Resource_MonsterAttributes = {
-    /** What the API shows of a monster. */
+    /** A monster as the API shows it. */
     attributes: {
       channelId: number;
       controlCharacterId: number;
@@ -1143,7 +1143,7 @@ declare namespace Api {
 
   /** One thing with its attributes. */
   type Resource_ReactorAttributes = {
-    /** What the API shows of a reactor. Its data, its tenant and its time of change are not shown. */
+    /** A reactor as the API shows it. Its data, its tenant and its time of change are not shown. */
     attributes: {
       channelId: number;
       classification: number;
@@ -1194,7 +1194,7 @@ declare namespace Api {
     type: string;
   };
 
-  /** What a token may do. Each includes the ones before it. */
+  /** The role of a token. Each includes the ones before it. */
   type Role = "reader" | "operator" | "admin";
 
   /** A room in the list. */
@@ -1225,7 +1225,7 @@ declare namespace Api {
     z: number;
   };
 
-  /** What to change about a ship. */
+  /** A change of a ship. */
   type ShipChange = {
     /** 1 to 32 characters. */
     name: string;
@@ -1279,7 +1279,7 @@ declare namespace Api {
   type ShownSetting = {
     name: string;
     says: string;
-    /** Where it came from. */
+    /** The source. */
     source: string;
     /** Secrets are hidden. */
     value: string;
@@ -1306,7 +1306,7 @@ declare namespace Api {
     kind: string;
     /** In words: `append-only log, synced every second`, `none`. */
     persistence: string;
-    /** Where it is, without password: a directory, `memory`, or an address. */
+    /** The address, without password: a directory, `memory`, or an address. */
     place: string;
     /** Why it is down, when it is. */
     reason?: string | null;
@@ -1320,7 +1320,7 @@ declare namespace Api {
     since_ms: number;
     /** Whether the last try to reach it worked. */
     up: boolean;
-    /** What will hurt, each with what to do about it. */
+    /** The warnings, each with what to do about it. */
     warnings: Array<string>;
   };
 
@@ -1348,7 +1348,7 @@ declare namespace Api {
   type Tile = {
     /** Page of the dashboard that the tile opens. */
     link: string;
-    /** What deserves a look. */
+    /** The things that deserve a look. */
     looks: Array<Look>;
     /** Which module. */
     module: string;
@@ -1356,7 +1356,7 @@ declare namespace Api {
     number: number;
     /** One line about it. */
     sentence: string;
-    /** What it counts, such as `jobs waiting`. */
+    /** The things it counts, such as `jobs waiting`. */
     unit: string;
   };
 
@@ -1378,7 +1378,7 @@ declare namespace Api {
     items: Array<Free>;
   };
 
-  /** What a token may do, as stored. */
+  /** The rights of a token, as stored. */
   type Token = {
     /** Unix milliseconds. */
     created_at: number;
@@ -1390,7 +1390,7 @@ declare namespace Api {
     namespaces?: Array<string> | null;
     /** Whether it may see payloads and results. */
     payloads?: boolean;
-    /** What it may do. */
+    /** The role. */
     role: Role;
     /** Tenants it is good for. With `tenants` and `namespaces` both absent it is good everywhere; else only for what they list. */
     tenants?: Array<string> | null;
@@ -1435,7 +1435,7 @@ declare namespace Api {
     seen: TypeTally;
   };
 
-  /** What a verb may be told. */
+  /** The body of a verb. */
   type TypeBody = {
     /** Purge: only say how many it would be. */
     count?: boolean;
@@ -1508,7 +1508,7 @@ declare namespace Api {
     z: number;
   };
 
-  /** What one worker would say to the job. */
+  /** The answer that one worker would give to the job. */
   type Verdict = {
     alive: boolean;
     matches: boolean;

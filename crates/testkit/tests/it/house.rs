@@ -133,3 +133,29 @@ fn every_metric_is_documented() {
         assert!(guide.contains(&format!("`{name}`")), "docs/metrics.md does not tell of {name}");
     }
 }
+
+#[test]
+fn alerts_and_dashboard_name_metrics_that_exist() {
+    let guide = read("docs/metrics.md");
+    let known: Vec<&str> = guide
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+        .filter(|name| name.contains('_'))
+        .collect();
+    for file in ["packaging/alerts.yml", "packaging/grafana/worldkeep.json"] {
+        let text = read(file);
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let named: Vec<&str> = words
+            .filter(|word| {
+                ["worldkeep_", "jobs_", "workers_", "scheduler_", "ratelimit_"]
+                    .iter()
+                    .any(|start| word.starts_with(start))
+            })
+            .collect();
+        assert!(named.len() > 10, "{file} names metrics: {named:?}");
+        for name in named {
+            let plain = name.strip_suffix("_bucket").unwrap_or(name);
+            assert!(known.contains(&plain), "{file} names {name}, which is no metric");
+        }
+    }
+}

@@ -197,11 +197,16 @@ async fn new_ships_appear_where_the_settings_say() {
     let status = running.json("/api/admin/status").await;
     assert_eq!(status["snapshots_failed"], 0);
     running.measures("worldkeep_galaxy_snapshots_failed 0").await;
-    for wrong in [("galaxy.spawn_body", "Vulcan"), ("galaxy.spawn_altitude", "12")] {
-        let refused = start(testkit::open("memory").await, &[wrong]).await;
-        let module = server::modules::MODULES.iter().find(|module| module.name == "galaxy");
-        let before_serving = module.unwrap().start.unwrap();
-        let why = before_serving(Arc::clone(&refused.app)).await.unwrap_err();
+    let wrong = ("galaxy.spawn_body", "Vulcan");
+    let refused = start(testkit::open("memory").await, &[wrong]).await;
+    let module = server::modules::MODULES.iter().find(|module| module.name == "galaxy");
+    let before_serving = module.unwrap().start.unwrap();
+    let why = before_serving(Arc::clone(&refused.app)).await.unwrap_err();
+    assert!(why.contains(wrong.0) && why.contains(wrong.1), "{why}");
+    for wrong in [("galaxy.spawn_altitude", "12"), ("galaxy.tick_rate", "101")] {
+        let mut settings = server::settings::Settings::new();
+        let told = settings.set(wrong.0, wrong.1, server::settings::Source::Default);
+        let why = told.unwrap_err().to_string();
         assert!(why.contains(wrong.0) && why.contains(wrong.1), "{why}");
     }
 }

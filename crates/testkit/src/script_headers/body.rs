@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Header, Slot};
+use kernel::script_headers::{Header, Slot};
 
 /// Commands a script must not use: time and chance come as arguments, a search is the caller's, and what
 /// blocks or switches has no place inside.

@@ -1,4 +1,4 @@
-//! Optimistic update: `WATCH`, read, decide, `MULTI … EXEC` on a connection of its own, a bounded number of
+//! Optimistic update, as programs beside ours change a document: `WATCH`, read, decide, `MULTI … EXEC` on a connection of its own, a bounded number of
 //! times. The decision is a plain function and may run several times, so it must be pure. A key that is gone
 //! is never recreated unless the change says [`Change::create`]. An `EXEC` without an answer is reported as
 //! unknown and not repeated.
@@ -6,14 +6,9 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use kernel::{Deadline, Effects, Fault, Op, Packed, Session, Store, reply};
 use rand::RngExt as _;
 use redis::{Cmd, Value};
-
-use crate::effects::{Effects, Op};
-use crate::fault::Fault;
-use crate::packed::Packed;
-use crate::reply;
-use crate::store::{Deadline, Session, Store};
 
 /// The change that a decision wants done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,7 +190,7 @@ fn half_done(change: &Change, key: &[u8], answers: &[Value]) -> Option<Fault> {
         _ => None,
     })?;
     let with_document = usize::from(change.document != Document::Leave);
-    let broken = at.checked_sub(with_document).and_then(|at| change.ops.get(at)?.key.as_deref());
+    let broken = at.checked_sub(with_document).and_then(|at| change.ops.get(at)?.key());
     Some(Fault::Corrupt {
         key: String::from_utf8_lossy(broken.unwrap_or(key)).into_owned(),
         detail: format!("the rest of the change was written: {error:?}"),

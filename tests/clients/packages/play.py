@@ -1,0 +1,184 @@
+"""The common cases of all languages, played with the package for Python: python3 play.py URL   prints how many held.
+Each life is played twice: with a coroutine, and with a plain function in a thread and a producer of asyncio."""
+
+import asyncio
+import json
+import pathlib
+import re
+import sys
+import threading
+import time
+
+here = pathlib.Path(__file__).parent
+sys.path.insert(0, str(here / "../../../clients/python"))
+
+from worldkeep.jobs import AsyncJobs, Dead, Discard, JobError, Jobs, RetryAfter, Snooze, Worker  # noqa: E402
+
+url = sys.argv[1]
+cases = json.loads((here / "cases.json").read_text(encoding="utf-8"))
+jobs = Jobs(url)
+
+
+def ask(*words):
+    return jobs.store.redis.execute_command(*words)
+
+
+def key(name):
+    return f"bridge:{name}"
+
+
+def timeless(text):
+    return re.sub(r'"createdAt":\d+', '"createdAt":0', text)
+
+
+def fail(payload, attempt):
+    """Raises what the payload asks for."""
+    is_due = "times" not in payload or attempt < payload["times"]
+    if "discard" in payload:
+        raise Discard(payload["discard"])
+    if "dead" in payload:
+        raise Dead(payload["dead"])
+    if "retryAfter" in payload and is_due:
+        raise RetryAfter(payload["retryAfter"])
+    if "throw" in payload and is_due:
+        raise JobError(payload["throw"][1], payload["throw"][0])
+    return payload.get("return")
+
+
+async def play(job, cx):
+    payload = job.payload
+    if "child" in payload:
+        await cx.spawn_child("play", payload["child"])
+    for percent, message in payload.get("progress", []):
+        await cx.progress(percent, message)
+    if "untilCancelled" in payload:
+        await asyncio.sleep(60)
+    if "snooze" in payload:
+        slept = await cx.restored()
+        if slept:
+            return slept
+        await cx.checkpoint({"slept": 1})
+        raise Snooze(payload["snooze"])
+    return fail(payload, cx.attempt)
+
+
+def play_in_thread(job, cx):
+    payload = job.payload
+    if "child" in payload:
+        cx.spawn_child("play", payload["child"])
+    for percent, message in payload.get("progress", []):
+        cx.progress(percent, message)
+    if "untilCancelled" in payload:
+        cx.wait_cancelled(60)
+    if "snooze" in payload:
+        slept = cx.restored()
+        if slept:
+            return slept
+        cx.checkpoint({"slept": 1})
+        raise Snooze(payload["snooze"])
+    return fail(payload, cx.attempt)
+
+
+def until(what, holds):
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end, f"not within 20 s: {what}"
+        time.sleep(0.005)
+
+
+def dispatch(given):
+    return jobs.dispatch_many(given)
+
+
+def dispatch_async(given):
+    async def send():
+        async with AsyncJobs(url) as queue:
+            return await queue.dispatch_many(given)
+
+    return asyncio.run(send())
+
+
+def stored(one):
+    job = one["job"]
+    (answer,) = dispatch([job])
+    assert answer.error is None, answer.error
+    assert timeless(ask("GET", key(f"jobs:data:{job['jobId']}"))) == one["text"], ask("GET", key(f"jobs:data:{job['jobId']}"))
+    assert answer.status == one["status"] == ask("GET", key(f"jobs:status:{job['jobId']}"))
+
+
+def refused(one):
+    (answer,) = dispatch([one["job"]])
+    error = answer.error
+    assert error and (error.code, error.field) == (one["code"], one["field"]), error and (error.code, error.field, str(error))
+    assert ask("DBSIZE") == 0, "a refusal changes nothing"
+
+
+def check_end(name, want, events):
+    view = jobs.get(name)
+    assert view.status == want["status"], (name, view.status)
+    assert view.job.attempts == want["attempts"], (name, view.job.attempts)
+    if "text" in want:
+        assert timeless(view.job.text) == want["text"], view.job.text
+    if want["status"] == "completed":
+        assert view.result.get("data") == want.get("data"), (name, view.result)
+    if "error" in want:
+        error, (wanted, message) = view.result["error"], want["error"]
+        assert error["name"] == wanted and message in (None, error["message"]), error
+    if "progress" in want:
+        assert [view.progress["percent"], view.progress["message"]] == want["progress"], view.progress
+    told = [kind for kind, job_id in events if job_id == name]
+    assert "events" not in want or told == want["events"], (name, told)
+
+
+def life(one, handler, send):
+    answers = [answer.error.code if answer.error else None for answer in send(one["jobs"])]
+    wanted = one.get("answers", [None] * len(answers))
+    assert answers == wanted, answers
+    worker = Worker(jobs, {"play": handler}, server_id="w1", region="eu", capabilities=["gpu"])
+    thread = threading.Thread(target=worker.run_blocking)
+    thread.start()
+    try:
+        for name in one.get("cancel", []):
+            until(f"{name} runs", lambda: jobs.get(name).status == "active")
+            jobs.cancel(name)
+        for name in one.get("when", {}):
+            until(f"{name} was tried", lambda: jobs.get(name).job.attempts > 0)
+
+        def is_done():
+            stats = jobs.stats()
+            busy = stats["waiting"] + stats["active"] + stats["delayed"]
+            return busy == one.get("left", 0) and ask("SCARD", key("x:parked")) == 0
+
+        until("all is done", is_done)
+    finally:
+        worker.stop()
+        thread.join(40)
+    assert not thread.is_alive(), "the worker has ended"
+    events = [(fields["type"], fields["id"]) for _, fields in ask("XRANGE", key("events:stream"), "-", "+")]
+    for name, want in one["ends"].items():
+        check_end(name, want, events)
+    assert ask("LRANGE", key("jobs:deadletter"), 0, -1) == one.get("dead", [])
+    if "claimed" in one:
+        assert [name for kind, name in events if kind == "claimed"] == one["claimed"]
+    for name in one.get("gone", []):
+        assert ask("EXISTS", key(name)) == 0, name
+    assert ask("HLEN", key("x:claimed")) == 0
+    assert int(ask("GET", key("ratelimit:concurrent:play")) or 0) == 0
+    assert ask("SCARD", key("workers:active")) == 0, "the worker has left the registry"
+
+
+count = 0
+checks = [(one, lambda one=one: stored(one)) for one in cases["stored"]]
+checks += [(one, lambda one=one: refused(one)) for one in cases["refused"]]
+for handler, send in ((play, dispatch), (play_in_thread, dispatch_async)):
+    checks += [(one, lambda one=one, h=handler, s=send: life(one, h, s)) for one in cases["lives"]]
+for one, check in checks:
+    ask("FLUSHALL")
+    try:
+        check()
+    except Exception:
+        print(one.get("name") or one["job"], file=sys.stderr)
+        raise
+    count += 1
+jobs.close()
+print(count)
