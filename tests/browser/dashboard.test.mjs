@@ -354,7 +354,7 @@ test('the check runs, finds a fault, and repairs only after asking', async () =>
 
 test('French: words, numbers and the page language change in place', async () => {
   const page = await open(browser, server);
-  await page.click('.foot button[aria-label="Language"]');
+  await page.click('.foot button[aria-label$="Language"]');
   await page.locator('.menu button', { hasText: 'Français' }).click();
   await page.locator('.side a', { hasText: 'Santé' }).waitFor();
   assert.equal(await page.evaluate(() => document.documentElement.lang), 'fr');

@@ -4,9 +4,12 @@ import 'playwright-core';
 declare global {
   interface Window {
     wkViolations: string[];
+    wkAway?: boolean;
     /** Requests that are under way. */
     asking: number;
     said: (text: string) => void;
+    /** axe-core. */
+    axe: any;
     /** How many intervals run. */
     timers: () => number;
     // The bench of parts.test.mjs.

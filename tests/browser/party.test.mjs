@@ -7,13 +7,13 @@ import { noBrowser, webFile } from './kit.mjs';
 const load = (name) => import(webFile('party', name));
 const { fresh, masterScreen, moves, playScreen, ranked, reduce, startBlocked } = await load('room-state.js');
 const { afterClose, RoomClient, waitBefore } = await load('room-client.js');
-const { buildRounds, roomBody } = await load('rounds.js');
+const { buildRounds, carriedSeats, roomBody, seatsOf } = await load('rounds.js');
 const { addPeople, cleanName, cleanUrl, mend, merge, readExport, readLines, twins } = await load('importer.js');
 const { errorWords, matrix } = await load('qr.js');
 const { readCode, showCode, uuid } = await load('kept.js');
 // Marks are elements; their colours and letters are not.
 noBrowser();
-const { lettersOf, lookOf, placeOf } = await load('marks.js');
+const { lettersAmong, lettersOf, lookOf, placeOf } = await load('marks.js');
 
 const player = (n, more = {}) => ({
   player_id: `p${n}`,
@@ -272,7 +272,7 @@ test('the line asks for the state first and comes back with the spec’s pauses'
   w.client.connect();
   w.open();
   assert.deepEqual(w.types(), ['PING', 'STATE_SYNC']);
-  assert.deepEqual(w.last().sent[1].payload, { code: 'ABCD2345', device_id: 'device-1' });
+  assert.deepEqual(w.last().sent[1].payload, { code: 'ABCD2345', device_id: 'device-1', photos: 'links' });
   w.hear(synced());
   assert.equal(w.client.link, 'live');
   w.last().onclose({ code: 1006 });
@@ -602,4 +602,43 @@ test('the QR code reads back, and its error words are the standard’s', () => {
   ])
     for (const mask of [undefined, 0, 1, 2, 3, 4, 5, 6, 7]) assert.equal(readQr(matrix(text, mask)), text);
   assert.throws(() => matrix('x'.repeat(400)), /too long/);
+});
+
+test('marks of names that begin alike have letters of their own', () => {
+  const among = (...names) => [...lettersAmong(names).values()];
+  assert.deepEqual(among('Camille', 'Nico'), ['Ca', 'Ni']);
+  assert.deepEqual(among('Christophe', 'Christine', 'Christian'), ['Cho', 'Chn', 'Cha']);
+  assert.deepEqual(among('Anna Lena', 'Anna Lisa', 'Anna'), ['AL', 'ALi', 'An']);
+  for (const names of [
+    Array.from({ length: 64 }, (_, i) => `Player ${i}`),
+    Array.from({ length: 64 }, (_, i) => `${'x'.repeat(20)}${i}`),
+    ['Al', 'Ala', 'Alan', 'Alana', 'AL', 'Äl'],
+    ['🎉', '🎉🎉', '🎉 party', '?', '??'],
+    ['李小龙', '李小明', '李'],
+  ]) {
+    const letters = among(...names).map((x) => x.toLowerCase());
+    assert.equal(new Set(letters).size, names.length, letters.join(' '));
+    for (const one of letters) assert.ok([...one].length <= 3, one);
+  }
+});
+
+test('the next game knows who sat where, and rules reach every screen', () => {
+  const people = [{ id: 'k2' }, { id: 'k1' }, { id: 'k9' }];
+  assert.deepEqual(seatsOf(people), { k2: 'p1', k1: 'p2', k9: 'p3' });
+  assert.deepEqual(carriedSeats(people, { k1: 'p1', k2: 'p2' }), { s1: 'p2', s2: 'p1' });
+  assert.deepEqual(carriedSeats(people), {});
+  const game = { status: 'idle', version: 1, round_id: 'r1', item: { item_id: 'i1' } };
+  let state = { ...fresh(), code: 'ABCD', phase: 'game', game };
+  const hear = (type, payload, intent) => {
+    state = reduce(state, { type, payload: { code: 'ABCD', ...payload } }, intent);
+  };
+  hear('RULES', { vote_ms: 20000, latecomers: true });
+  assert.deepEqual(state.rules, { vote_ms: 20000, latecomers: true });
+  assert.equal(playScreen(state), 'pick', 'a latecomer may sit down');
+  hear('START_VOTE', { round_id: 'r1', item_id: 'i1', k: 1, version: 2, ends_at_ms: 77 });
+  assert.equal(state.game.ends_at, 77);
+  hear('TAKE_PLAYER_OK', { player_id: 'p_manual_1' }, { type: 'JOIN_LATE' });
+  assert.equal(playScreen(state), 'look', 'and votes from the next reel on');
+  hear('ROOM_MOVED', { next_code: 'EFGH' });
+  assert.equal(state.next_code, 'EFGH');
 });

@@ -4,13 +4,14 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { contrastFaults, nameFaults } from './faults.mjs';
-import { launch, Server, shot, sideways, until, webFile } from './kit.mjs';
+import { freePort, launch, Server, shot, sideways, until, webFile } from './kit.mjs';
+import * as kit from './partykit.mjs';
+import { choose, createRoom, keyOf, seat, stateOf, tile, title, titled, vote } from './partykit.mjs';
 
 const { path } = await import(webFile('party/qr.js'));
 
 const NAMES = ['Camille', 'Nico', 'Comet', 'Pixel', 'Marble', 'Biscuit', 'Olive', 'Lemon'];
 const TV = { width: 1920, height: 1080 };
-const PHONE = { width: 390, height: 844 };
 
 let browser;
 before(async () => {
@@ -18,67 +19,7 @@ before(async () => {
 });
 after(() => browser?.close());
 
-/** A device: a context with one page that writes down what it must not do. `line` can be cut and given back. */
-async function device(
-  server,
-  at,
-  { size = PHONE, scheme = 'dark', lang = 'en-GB', motion = 'reduce', held = false } = {},
-) {
-  const context = await browser.newContext({
-    viewport: size,
-    colorScheme: scheme,
-    locale: lang,
-    reducedMotion: motion,
-  });
-  const page = await context.newPage();
-  const wrong = [];
-  // Reels open in tabs of their own; nobody looks at them here.
-  context.on('page', (p) => p !== page && p.close().catch(() => null));
-  page.on('console', (m) => {
-    if (['error', 'warning'].includes(m.type()) && !/WebSocket|ERR_CONNECTION_REFUSED|ERR_INTERNET/.test(m.text()))
-      wrong.push(`${m.type()}: ${m.text()}`);
-  });
-  page.on('pageerror', (e) => wrong.push(e.stack || e.message));
-  await page.addInitScript(() => {
-    window.wkViolations = [];
-    document.addEventListener('securitypolicyviolation', (e) =>
-      window.wkViolations.push(`${e.violatedDirective} ${e.blockedURI}`),
-    );
-  });
-  const line = { down: false, open: null };
-  if (held)
-    await page.routeWebSocket(/\/ws\/rooms$/, (ws) => {
-      if (line.down) {
-        ws.close({ code: 1001 });
-        return;
-      }
-      ws.connectToServer();
-      line.open = ws;
-    });
-  await page.goto(server.url + at);
-  await page.waitForSelector('h1:not(:empty)');
-  page.line = {
-    cut: async () => {
-      line.down = true;
-      await line.open.close({ code: 1001 });
-    },
-    back: () => {
-      line.down = false;
-    },
-  };
-  page.done = async () => {
-    const list = [...wrong, ...(await page.evaluate(() => window.wkViolations))];
-    await context.close();
-    return list;
-  };
-  return page;
-}
-
-const title = (page) => page.locator('h1').innerText();
-const titled = (page, words) =>
-  until(`"${words}" on ${page.url()}`, async () => (await title(page)).match(words)).catch(async (e) => {
-    throw new Error(`${e.message}; it says: ${(await page.locator('body').innerText()).slice(0, 300)}`);
-  });
+const device = (...how) => kit.device(browser, ...how);
 
 /** What must hold on any screen. */
 async function sound(page, name) {
@@ -96,49 +37,6 @@ async function sound(page, name) {
   assert.deepEqual(small, [], `${name}: targets`);
 }
 
-/** What guests are told leads them to the game, typed or scanned; the bare host would be the operators' login. */
-async function invites(master, code) {
-  const { host, origin } = new URL(master.url());
-  assert.equal(await master.locator('.scan b').innerText(), `${host}/play`);
-  assert.equal(await master.locator('.qr path').getAttribute('d'), path(`${origin}/r/${code}`).d);
-  for (const at of ['/play', `/r/${code}`]) assert.match(await (await fetch(origin + at)).text(), /\/party\/play\.js/);
-}
-
-/** Types the game into the setup of the big screen and creates the room; gives its code. */
-async function createRoom(master, lines) {
-  await master.locator('.btn', { hasText: 'New game' }).click();
-  await master.locator('textarea').fill(lines.join('\n'));
-  await master.locator('.btn', { hasText: 'Add these lines' }).click();
-  await master.locator('.peoplelist').waitFor();
-  return async (rounds) => {
-    const now = () => master.locator('.stepper .count').innerText().then(Number);
-    for (let n = await now(); n !== rounds; n = await now())
-      await master
-        .locator('.stepper .btn')
-        .nth(n < rounds ? 1 : 0)
-        .click();
-    await master.locator('.btn.primary', { hasText: 'Create room' }).click();
-    await master.waitForURL(/\/party\/[A-Z2-9]{8}$/);
-    await master.locator('.bigcode').waitFor();
-    const code = master.url().slice(-8);
-    await invites(master, code);
-    return code;
-  };
-}
-
-const seat = (page, name) => page.locator('.seats .seat', { hasText: name });
-const tile = (page, name) => page.locator('.grid .tile', { hasText: name });
-
-async function choose(page, names) {
-  await page.locator('.grid .tile').first().waitFor();
-  for (const name of names) await tile(page, name).click();
-}
-async function vote(page, names) {
-  await choose(page, names);
-  await page.locator('.foot .btn.primary').click();
-  const more = page.locator('dialog[open] .btn.primary');
-  if (await page.locator('dialog[open]').count()) await more.click();
-}
 /** A room of Camille and Nico with a reel of each, made over HTTP. */
 async function twoPlayers(server) {
   const senders = ['Camille', 'Nico'].map((name, i) => ({
@@ -160,14 +58,6 @@ async function twoPlayers(server) {
   assert.equal(made.status, 201);
   return made.json();
 }
-/** The state as a page sees it, from the server. */
-const stateOf = (server, code, key) =>
-  fetch(`${server.url}/api/rooms/${code}/state`, { headers: key ? { authorization: `Bearer ${key}` } : {} }).then((r) =>
-    r.json(),
-  );
-const keyOf = (master, code) =>
-  master.evaluate((c) => JSON.parse(localStorage.getItem('wk.party.masters'))[c].key, code);
-
 test('a whole game: eight phones, a reload, a lost connection, a forced close, the podium', {
   timeout: 240000,
 }, async (t) => {
@@ -603,6 +493,39 @@ test('a phone that was away while the result was shown finds it when it is back'
   await away.reload();
   await away.locator('.bigpoints').waitFor({ timeout: 20000 });
   for (const page of [master, here, away]) assert.deepEqual(await page.done(), []);
+});
+
+test('guests come in by the party’s own address and find the game alone', { timeout: 240000 }, async (t) => {
+  const at = `127.0.0.2:${await freePort()}`;
+  const server = await Server.start({ env: { WORLDKEEP_ROOMS_PARTY: at, WORLDKEEP_LOOPBACK_ADMIN: 'false' } });
+  t.after(() => server.stop());
+  const { code, master_key: key, join_url: link } = await twoPlayers(server);
+  assert.equal(link, `http://${at}/r/${code}`);
+  const party = { url: `http://${at}` };
+
+  // The big screen took the room over: it learns from the server where phones go.
+  const master = await device(server, `/party#take=${code}.${key}`, { size: { width: 1440, height: 900 } });
+  await until('the address of the party', async () => (await master.locator('.scan b').innerText()) === `${at}/play`);
+  await until('its QR code', async () => (await master.locator('.qr path').getAttribute('d')) === path(link).d);
+
+  // A guest types the bare host; another one scans.
+  const typed = await device(party, '/');
+  await typed.waitForURL(`http://${at}/play`);
+  await typed.locator('.input.code').fill(code);
+  await typed.keyboard.press('Enter');
+  const scanned = await device(party, `/r/${code}`);
+  await seat(typed, 'Camille').click();
+  await seat(scanned, 'Nico').click();
+  await titled(master, /2 of 2 are in/);
+  for (const there of ['/jobs', '/api/overview', '/index.html', '/healthz'])
+    assert.equal((await fetch(party.url + there)).status, 404, there);
+
+  // Whoever opens the operators' page on a phone is offered the game.
+  const lost = await device(server, '/');
+  await lost.locator('.login .game a', { hasText: 'Join the game' }).click();
+  await titled(lost, /Join the game/);
+  await sound(lost, 'play-1-from-login');
+  for (const page of [master, typed, scanned, lost]) assert.deepEqual(await page.done(), []);
 });
 
 test('setup: exports, two spellings, someone left out, and nothing sent before the room is created', async (t) => {

@@ -1,8 +1,9 @@
 // The chores of a worker beside its jobs: it renews their leases, shows that it lives, hears wake-ups, cancellations and
 // orders, moves due jobs, and takes back those of dead workers.
 import { readFileSync } from 'node:fs';
-import { JobsError } from './errors.js';
+import { JobsError, StoreError } from './errors.js';
 import { scriptsDigest } from './script.js';
+import { LISTENS } from './store.js';
 
 /** A worker shows that it lives this often; its key lives three times as long (seed). */
 const HEARTBEAT_MS = 10_000;
@@ -25,6 +26,7 @@ export class Chores {
   /** @type {import('ioredis').Redis | undefined} */
   #listener;
   #reclaimAt = 0;
+  #holder = 'another process';
   /** @type {Set<Promise<unknown>>} */
   #underWay = new Set();
 
@@ -37,7 +39,7 @@ export class Chores {
   /** Enters the worker into the registry. A living one of the same id is refused. */
   async register() {
     const { worker, jobs } = this;
-    await jobs.send((redis) => redis.call('PING'));
+    await jobs.read((redis) => redis.call('PING'));
     worker.startedAt = jobs.now();
     const named = {
       now: jobs.now(),
@@ -46,10 +48,34 @@ export class Chores {
       pid: worker.pid,
       hostname: worker.hostname,
     };
-    const answer = await jobs.script('register', { ...named, text: this.#entry() });
-    if (answer === 'done') return;
-    const message = `serverId ${worker.serverId} is in use by another process; give this worker an id of its own`;
+    const until = performance.now() + jobs.options.timeoutMs;
+    for (;;) {
+      try {
+        const answer = await jobs.script('register', { ...named, text: this.#entry() });
+        if (answer === 'done') return;
+        if (!(await this.#replaces(answer[1]))) break;
+      } catch (error) {
+        // The same process may enter itself twice.
+        if (!(error instanceof StoreError) || performance.now() >= until) throw error;
+      }
+    }
+    const message = `serverId ${worker.serverId} is in use by ${this.#holder}; give this worker an id of its own`;
     throw new JobsError('worker_in_use', message, { field: 'serverId' });
+  }
+
+  /** Takes a dead predecessor out: a process of this host that is gone. @param {string} text its entry */
+  async #replaces(text) {
+    const { jobs, worker } = this;
+    let entry;
+    try {
+      entry = JSON.parse(text);
+    } catch {
+      return false;
+    }
+    this.#holder = `process ${entry.pid} on ${entry.hostname}`;
+    if (entry.hostname !== worker.hostname || !Number.isSafeInteger(entry.pid) || isAlive(entry.pid)) return false;
+    const old = { now: jobs.now(), opts: jobs.opts, worker: worker.serverId, pid: entry.pid, hostname: entry.hostname };
+    return (await jobs.script('unregister', old)) === 'done';
   }
 
   /** The registry's bytes. */
@@ -172,7 +198,7 @@ export class Chores {
   /** Hears what the queue and its operators say, for ever. */
   #listen() {
     const [wake, cancel, control] = ['x:wake', 'x:cancel', 'x:control'].map((name) => this.jobs.store.key(name));
-    const listener = this.jobs.store.open({ enableOfflineQueue: true, autoResubscribe: true });
+    const listener = this.jobs.store.open({ ...LISTENS, autoResubscribe: true });
     this.#listener = listener;
     const types = new Set(this.worker.facts.types);
     listener.on('message', (channel, text) => {
@@ -235,5 +261,15 @@ export class Chores {
   async #flushCounts() {
     const commands = this.worker.tally.take((name) => this.jobs.store.key(name));
     if (commands.length > 0) await this.jobs.pipeline(commands);
+  }
+}
+
+/** Whether a process of this machine is there. @param {number} pid */
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return /** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH';
   }
 }

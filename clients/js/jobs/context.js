@@ -80,7 +80,7 @@ export class JobContext {
 
   /** The last checkpoint of an earlier attempt, or of this one. */
   async restored() {
-    const text = await this.jobs.send((redis) => redis.get(this.jobs.store.key(`jobs:progress:${this.jobId}`)));
+    const text = await this.jobs.read((redis) => redis.get(this.jobs.store.key(`jobs:progress:${this.jobId}`)));
     if (text === null) return undefined;
     this.progressed = true;
     try {

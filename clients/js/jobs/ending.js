@@ -18,6 +18,18 @@ import { digest } from './newjob.js';
 /** @param {string} name @param {string} message @returns {Ending} */
 export const failed = (name, message) => ({ outcome: 'failed', failure: { message, name } });
 
+/** The end of an attempt whose handler returned. A result that is no JSON now is none later either. @param {unknown} value
+ * @returns {Ending}
+ */
+export function completed(value) {
+  try {
+    return { outcome: 'completed', data: JSON.stringify(value) };
+  } catch (error) {
+    const message = `the result is no JSON: ${/** @type {Error} */ (error).message}`;
+    return { outcome: 'dead', failure: { message, name: 'InvalidResult' } };
+  }
+}
+
 /** @param {any} error */
 function failureOf(error) {
   if (!(error instanceof Error)) return { message: String(error), name: 'Error' };
@@ -61,11 +73,21 @@ function bodyOf({ job, ending, tookMs }, worker) {
   return JSON.stringify({ attempt, error: failure?.name, runAt, took: tookMs, type, worker });
 }
 
+/** A definition fires on, so a firing that failed for good is told by a letter of its own (text and id), or by an alarm.
+ * @param {import('./job.js').Job} job @param {Ending} ending @param {number} now @param {string} cronFailed
+ */
+function letterOf(job, ending, now, cronFailed) {
+  if (!job.isCron || ending.outcome !== 'dead' || cronFailed !== 'letter') return ['', ''];
+  const id = `${job.jobId}:${now}`;
+  return [job.instance(id, now), id];
+}
+
 /**
  * The arguments of `finish_and_claim` about one attempt: six, and five more when there is something to the job.
- * @param {Done} done @param {string} worker @param {number} now @param {number} resultMax @returns {(string | number)[]}
+ * @param {Done} done @param {string} worker @param {number} now @param {{resultMax: number, cronFailed: string}} options
+ * @returns {(string | number)[]}
  */
-export function attemptArgs(done, worker, now, resultMax) {
+export function attemptArgs(done, worker, now, { resultMax, cronFailed }) {
   const { job, ending, progressed } = done;
   const isRetry = ending.outcome === 'retry';
   const isLarge = ending.data !== undefined && Buffer.byteLength(ending.data) > resultMax;
@@ -85,8 +107,10 @@ export function attemptArgs(done, worker, now, resultMax) {
   const result = resultOf(ending, now, done.tookMs, isLarge);
   const args = [job.jobId, ending.outcome, job.type, result, bodyOf(done, worker), flags];
   if (flags === '') return args;
-  const newText = isRetry ? (ending.reroute ? job.rerouted(worker, attempts) : job.withAttempts(attempts)) : '';
-  args.push(newText, isRetry ? job.text : '', String(ending.runAt ?? 0));
+  const [newText, oldText] = isRetry
+    ? [ending.reroute ? job.rerouted(worker, attempts) : job.withAttempts(attempts), job.text]
+    : letterOf(job, ending, now, cronFailed);
+  args.push(newText, oldText, String(ending.runAt ?? 0));
   args.push(isUnique ? digest(uniqueKey) : '', isInBatch ? batch : '');
   return args;
 }

@@ -1,6 +1,7 @@
 // What happens in a namespace, read from its stream on a connection of its own. A reader can resume after the last event
 // that it saw, and is told where the stream does not go back that far.
 import { JobsError } from './errors.js';
+import { LISTENS } from './store.js';
 
 /** One blocking read. */
 const BLOCK_MS = 2000;
@@ -17,7 +18,7 @@ export async function* readEvents(store, scope, { after, types, signal }) {
     throw new JobsError('invalid_after', 'after must be the seq of an event', { field: 'after' });
   }
   const stream = store.key('events:stream');
-  const redis = store.open({ enableOfflineQueue: true });
+  const redis = store.open(LISTENS);
   const stop = () => store.drop(redis);
   signal?.addEventListener('abort', stop, { once: true });
   const wants = types && new Set(types);

@@ -57,7 +57,13 @@ export interface JobOptions extends Schedule {
   metadata?: Record<string, unknown>;
   rateLimit?: { maxConcurrent?: number; maxPerMinute?: number };
   unique?: { key: string; windowMs?: number; onConflict?: 'reject' | 'replace' | 'queue_next' };
+  /** Runs once, `waitMs` after the last dispatch with this key: each one replaces the one before and waits anew. */
+  debounce?: { key: string; waitMs: number };
+  /** At most one job with this key in a window: the first runs, the others are refused, also after its end. */
+  throttle?: { key: string; windowMs: number };
   x?: {
+    /** Of a cron definition: whether a firing queues up while the one before is not over. */
+    overlap?: 'skip' | 'queue';
     timeoutMs?: number;
     expiresAt?: number;
     traceparent?: string;
@@ -156,6 +162,8 @@ export interface JobsOptions {
   scanLimit?: number;
   events?: boolean;
   maxRecoveries?: number;
+  /** What tells of a firing of cron that failed for good: a dead letter of its own, or an alarm on its definition. */
+  cronFailed?: 'letter' | 'alarm';
   /** Milliseconds that a call to the store may take. */
   timeoutMs?: number;
 }

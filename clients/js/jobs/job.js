@@ -74,6 +74,12 @@ export class Job {
     return edit(this.text, { attempts: String(attempts) });
   }
 
+  /** The text of one firing of this definition, as a job of its own. @param {string} id @param {number} now */
+  instance(id, now) {
+    const x = edit(member(this.text, 'x') ?? '{}', { cronParent: JSON.stringify(this.jobId) });
+    return edit(this.text, { jobId: JSON.stringify(id), schedule: '{}', createdAt: String(now), attempts: '0', x });
+  }
+
   /** The text for a retry that must not run on `worker` again. @param {string} worker @param {number} attempts */
   rerouted(worker, attempts) {
     const exclude = [...new Set([...words(this.x.exclude), worker])];

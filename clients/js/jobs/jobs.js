@@ -27,6 +27,7 @@ const DEFAULTS = {
   scanLimit: 1000,
   events: true,
   maxRecoveries: 3,
+  cronFailed: 'letter',
   timeoutMs: 5000,
 };
 
@@ -80,8 +81,13 @@ export class Jobs extends EventEmitter {
     return this.store.send(send, this.options.timeoutMs);
   }
 
-  /** Many commands in one trip; the first refusal is thrown. @param {(string | number)[][]} commands @returns {Promise<any[]>} */
-  async pipeline(commands) {
+  /** Sends what only reads, again after a lost answer. @template T @param {(redis: import('ioredis').Redis) => Promise<T>} send */
+  read(send) {
+    return this.store.send(send, this.options.timeoutMs, true);
+  }
+
+  /** Many commands in one trip; the first refusal is thrown. @param {(string | number)[][]} commands @param {boolean} [isRead] @returns {Promise<any[]>} */
+  async pipeline(commands, isRead = false) {
     const run = async (/** @type {import('ioredis').Redis} */ redis) => {
       const pipeline = redis.pipeline();
       for (const [name, ...words] of commands) pipeline.call(String(name), ...words);
@@ -89,7 +95,7 @@ export class Jobs extends EventEmitter {
       for (const [error] of answers) if (error) throw error;
       return answers.map(([, value]) => value);
     };
-    return await this.send(run);
+    return await (isRead ? this.read(run) : this.send(run));
   }
 
   /** Arguments of every script that may end a job. */
@@ -147,7 +153,7 @@ export class Jobs extends EventEmitter {
 
   /** The first call learns the store's time. */
   async #clock() {
-    if (!this.store.knowsTime) await this.send((redis) => redis.call('PING'));
+    if (!this.store.knowsTime) await this.read((redis) => redis.call('PING'));
   }
 
   /**
@@ -159,6 +165,7 @@ export class Jobs extends EventEmitter {
     if (entries.length === 0) return;
     let reply;
     let isAgain = false;
+    const until = performance.now() + this.options.timeoutMs;
     for (;;) {
       const rest = [];
       for (const { entry } of entries) {
@@ -180,7 +187,7 @@ export class Jobs extends EventEmitter {
         reply = await this.script('enqueue', named, rest);
         break;
       } catch (error) {
-        if (isAgain || !(error instanceof StoreError) || error.outcome !== 'unknown') throw error;
+        if (performance.now() >= until || !(error instanceof StoreError) || error.outcome !== 'unknown') throw error;
         isAgain = true;
       }
     }
@@ -233,7 +240,7 @@ export class Jobs extends EventEmitter {
           field: 'schedule.cron',
         });
       }
-      const old = await this.send((redis) => redis.get(this.store.key(`jobs:data:${jobId}`)));
+      const old = await this.read((redis) => redis.get(this.store.key(`jobs:data:${jobId}`)));
       const texts = { old_text: old ?? '', new_text: entry.text, score: entry.score, type: entry.type };
       const word = await this.script('put_cron', { now: this.now(), opts: this.opts, id: jobId, ...texts });
       if (word === 'exists') throw exists(jobId);
@@ -245,7 +252,7 @@ export class Jobs extends EventEmitter {
   async get(jobId) {
     const names = ['data', 'status', 'progress', 'result', 'lock'];
     const keys = names.map((name) => this.store.key(`jobs:${name}:${jobId}`));
-    const [text, status, progress, result, worker] = await this.send((redis) => redis.mget(keys));
+    const [text, status, progress, result, worker] = await this.read((redis) => redis.mget(keys));
     if (text === null && status === null && result === null) return null;
     const job = text === null ? null : Job.read(jobId, text);
     return { jobId, job, status, progress: parsed(progress), result: parsed(result), worker };
@@ -338,7 +345,7 @@ export class Jobs extends EventEmitter {
       ['ZCARD', key('jobs:cron')],
       ['LLEN', key('jobs:deadletter')],
     ];
-    const [waiting, active, delayed, cron, dead] = await this.pipeline(commands);
+    const [waiting, active, delayed, cron, dead] = await this.pipeline(commands, true);
     return { waiting, active, delayed, cron, dead };
   }
 
@@ -352,7 +359,7 @@ export class Jobs extends EventEmitter {
 
   /** Whether the scheduler that leads has the scripts of this package; nothing when it does not say. */
   async hasSameScripts() {
-    const text = await this.send((redis) => redis.get(this.store.key('scheduler:leader')));
+    const text = await this.read((redis) => redis.get(this.store.key('scheduler:leader')));
     const theirs = parsed(text)?.scripts;
     return theirs === undefined ? undefined : theirs === scriptsDigest;
   }
@@ -404,6 +411,10 @@ function checkOptions(namespace, layout, options) {
   for (const [name, value] of Object.entries(options)) {
     const usual = DEFAULTS[/** @type {keyof typeof DEFAULTS} */ (name)];
     if (usual === undefined) refuse(name, 'is no option of a queue');
+    if (typeof usual === 'string') {
+      if (value !== 'letter' && value !== 'alarm') refuse(name, 'must be letter or alarm');
+      continue;
+    }
     const isRight = typeof usual === 'boolean' ? typeof value === 'boolean' : Number.isSafeInteger(value);
     if (!isRight) refuse(name, `must be ${typeof usual === 'boolean' ? 'true or false' : 'a whole number'}`);
   }

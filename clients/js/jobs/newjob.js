@@ -6,6 +6,7 @@ import { JobsError } from './errors.js';
 import { depth } from './json.js';
 
 const DEPTH_MAX = 100;
+const DAY_MS = 86_400_000;
 /** Short names for members of `schedule`. */
 const SHORT = ['delay', 'runAt', 'cron', 'timezone'];
 /** Members that a job carries which was read and is sent again. */
@@ -185,7 +186,8 @@ export function prepare(given, now, payloadMax) {
     rest.schedule = { ...rest.schedule, delay, runAt, cron, timezone };
   for (const name of IGNORED) delete rest[name];
   if (rest.x?.cronParent !== undefined) rest.x = { ...rest.x, cronParent: undefined };
-  const { jobId, unique = uniqueOf(rest.x), ...job } = readMembers(rest, FIELDS, '', 'invalid_body');
+  const { jobId, unique: asked, debounce, throttle, ...job } = readMembers(rest, FIELDS, '', 'invalid_body');
+  const unique = uniqueOf(job, asked, debounce, throttle);
   checkSchedule(job.schedule);
   const isCron = job.schedule.cron !== undefined;
   if (isCron && job.dependsOn.length > 0) {
@@ -196,7 +198,14 @@ export function prepare(given, now, payloadMax) {
   const id = jobId ?? randomUUID();
   const payload = json(job.payload, 'payload', 'invalid_payload', payloadMax);
   const metadata = json(job.metadata, 'metadata', 'invalid_metadata', payloadMax);
-  const text = write(id, job, payload, metadata, now, unique && { uniqueKey: unique.key, ...job.x });
+  const text = write(
+    id,
+    job,
+    payload,
+    metadata,
+    now,
+    unique?.isFreed ? { uniqueKey: unique.key, ...job.x } : undefined,
+  );
   const [where, score] = place(job, now);
   return {
     id,
@@ -213,8 +222,36 @@ export function prepare(given, now, payloadMax) {
   };
 }
 
-/** Stored jobs carry the key only; its window is then a day. @param {Record<string, any> | undefined} x */
-const uniqueOf = (x) => x?.uniqueKey && { key: x.uniqueKey, windowMs: 86_400_000, onConflict: 'reject' };
+/**
+ * The uniqueness key of a job. A debounce replaces the job that waits with its key and waits anew; a throttle keeps its key
+ * also after the job's end.
+ * @param {Record<string, any>} job @param {any} unique @param {any} debounce @param {any} throttle
+ * @returns {{key: string, windowMs: number, onConflict: string, isFreed: boolean} | undefined}
+ */
+function uniqueOf(job, unique, debounce, throttle) {
+  if ([unique, debounce, throttle].filter((one) => one !== undefined).length > 1) {
+    throw refuse('invalid_unique', 'unique', 'a job takes one of unique, debounce and throttle');
+  }
+  if (debounce) {
+    if (Object.keys(job.schedule).length > 0) {
+      throw refuse('invalid_debounce', 'debounce', 'debounce says when the job runs: leave schedule out');
+    }
+    job.schedule.delay = debounce.waitMs;
+    // The key outlives the wait, because a full queue may keep the job longer.
+    return {
+      key: `debounce:${debounce.key}`,
+      windowMs: debounce.waitMs + DAY_MS,
+      onConflict: 'debounce',
+      isFreed: true,
+    };
+  }
+  if (throttle) {
+    return { key: `throttle:${throttle.key}`, windowMs: throttle.windowMs, onConflict: 'throttle', isFreed: false };
+  }
+  // Stored jobs carry the key only; its window is then a day.
+  const known = unique ?? (job.x?.uniqueKey && { key: job.x.uniqueKey, windowMs: DAY_MS, onConflict: 'reject' });
+  return known && { ...known, isFreed: true };
+}
 
 /** The bytes that are stored.
  * @param {string} id @param {Record<string, any>} job @param {string} payload @param {string} metadata

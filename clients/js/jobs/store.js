@@ -9,11 +9,13 @@ const TIME_EVERY_MS = 60_000;
 /** Answers by which a server says that it did nothing and may do it later. */
 const LATER = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|MISCONF|OOM) ?/;
 
-/** Options of our own connections: nothing is sent twice, and a lost connection is opened again within 250 ms. */
+/** Options of our own connections: nothing is sent twice, a call whose answer was lost fails at once, and a lost connection
+ * is opened again within 250 ms.
+ */
 const OWN = {
   autoResendUnfulfilledCommands: false,
   enableOfflineQueue: false,
-  maxRetriesPerRequest: null,
+  maxRetriesPerRequest: 0,
   retryStrategy: (/** @type {number} */ times) => Math.min(10 * 2 ** Math.min(times, 5), 200),
 };
 
@@ -34,6 +36,9 @@ function open(to, more = {}) {
   if (to instanceof Redis) return to.duplicate(options);
   return typeof to === 'string' ? new Redis(to, options) : new Redis({ ...to, ...options });
 }
+
+/** Options of connections that only read and listen: they may ask again. */
+export const LISTENS = { autoResendUnfulfilledCommands: true, enableOfflineQueue: true, maxRetriesPerRequest: null };
 
 /** A store and the keys of one namespace in it. */
 export class Store {
@@ -98,10 +103,10 @@ export class Store {
     return Math.round(Date.now() + this.#offset);
   }
 
-  /** Sends something as soon as there is a connection. @template T
-   * @param {(redis: Redis) => Promise<T>} send @param {number} ms @returns {Promise<T>}
+  /** Sends something as soon as there is a connection; what only reads may be sent `again` after a lost answer. @template T
+   * @param {(redis: Redis) => Promise<T>} send @param {number} ms @param {boolean} [again] @returns {Promise<T>}
    */
-  async send(send, ms) {
+  async send(send, ms, again = false) {
     const until = performance.now() + ms;
     for (;;) {
       await this.#ready(until);
@@ -111,7 +116,8 @@ export class Store {
       } catch (error) {
         const fault = faultOf(error);
         if (!fault) throw error;
-        if (fault.outcome !== 'not_sent' || performance.now() + 20 >= until || this.#closed) throw fault;
+        const mayTry = fault.outcome === 'not_sent' || again;
+        if (!mayTry || performance.now() + 20 >= until || this.#closed) throw fault;
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
     }

@@ -7,7 +7,7 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Chores } from './chores.js';
 import { JobContext } from './context.js';
-import { afterError, attemptArgs, failed } from './ending.js';
+import { afterError, attemptArgs, completed, failed } from './ending.js';
 import { Discard, JobsError, StoreError } from './errors.js';
 import { Job } from './job.js';
 import { withResolvers } from './jobs.js';
@@ -224,11 +224,13 @@ export class Worker extends EventEmitter {
   /** @param {Done[]} done @param {number} want */
   async #turn(done, want) {
     this.#claiming += want;
+    // A wake-up that comes while the store looks is about something that it may not have seen.
+    if (want > 0) this.#mayHaveMore = false;
     const { claimed, hasMore } = await this.exchange(done, want);
     this.#claiming -= want;
     if (want > 0) {
       this.#deeper = hasMore && claimed.length === 0 ? this.#deeper + 1 : 0;
-      this.#mayHaveMore = claimed.length === want || (hasMore && this.#deeper <= DEEPER_MAX);
+      if (claimed.length === want || (hasMore && this.#deeper <= DEEPER_MAX)) this.#mayHaveMore = true;
       // There may be more than this call could take.
       if (claimed.length === want) this.wake();
     }
@@ -253,8 +255,7 @@ export class Worker extends EventEmitter {
     const { job } = cx;
     try {
       const value = await this.#handle(cx);
-      ending =
-        value === this.#dropped ? { outcome: 'hand_back' } : { outcome: 'completed', data: JSON.stringify(value) };
+      ending = value === this.#dropped ? { outcome: 'hand_back' } : completed(value);
     } catch (error) {
       ending = afterError(job, error, this.jobs.now());
     }
@@ -308,18 +309,23 @@ export class Worker extends EventEmitter {
    */
   async exchange(done, want) {
     let wait = RETRY_MS[0];
+    // An answer was lost: a job that is not ours any more may well have been finished by that very call.
+    let isUnsure = false;
     for (;;) {
       await this.#gate;
       this.#calls += 1;
       try {
-        const answer = await this.#step(done, want);
+        const answer = await this.#step(done, want, isUnsure);
         this.#calls -= 1;
         if (this.#isUnsure && !this.#gate) this.#giveBackUnknown();
         return answer;
       } catch (error) {
         this.#calls -= 1;
         this.tell(error);
-        if (!(error instanceof StoreError) || error.outcome === 'unknown') this.#isUnsure = true;
+        if (!(error instanceof StoreError) || error.outcome === 'unknown') {
+          isUnsure = true;
+          this.#isUnsure = true;
+        }
         await sleep(wait);
         wait = Math.min(wait * 2, RETRY_MS[1]);
         done = done.filter((one) => !this.#isLost(one.job.jobId));
@@ -337,14 +343,14 @@ export class Worker extends EventEmitter {
     return true;
   }
 
-  /** @param {Done[]} done @param {number} want */
-  async #step(done, want) {
+  /** @param {Done[]} done @param {number} want @param {boolean} [isUnsure] */
+  async #step(done, want, isUnsure = false) {
     const { options } = this.jobs;
     const named = this.jobs.ending();
     const now = named.now;
     const memory = this.#recall(now);
     const rest = [];
-    for (const one of done) rest.push(...attemptArgs(one, this.serverId, now, options.resultMax));
+    for (const one of done) rest.push(...attemptArgs(one, this.serverId, now, options));
     const reply = await this.jobs.script(
       'finish_and_claim',
       {
@@ -366,7 +372,9 @@ export class Worker extends EventEmitter {
     const [wrote, seen, ...jobs] = reply;
     // Claimed jobs are held before anybody can ask for them.
     const claimed = this.#take(jobs, now);
-    for (const [n, one] of done.entries()) await this.#settle(one, Array.isArray(wrote) ? wrote[n] : 'written', now);
+    for (const [n, one] of done.entries()) {
+      await this.#settle(one, Array.isArray(wrote) ? wrote[n] : 'written', now, isUnsure);
+    }
     let hasMore = false;
     if (Array.isArray(seen)) {
       this.#remember(seen[2], now);
@@ -403,15 +411,14 @@ export class Worker extends EventEmitter {
     this.#done.push({ job, ending: { outcome: 'dead', failure }, tookMs: 0, progressed: false });
   }
 
-  /** Counts what was written and forgets it. @param {Done} one @param {string} word @param {number} now */
-  async #settle(one, word, now) {
+  /** Counts what was written and forgets it. @param {Done} one @param {string} word @param {number} now @param {boolean} isUnsure */
+  async #settle(one, word, now, isUnsure) {
     const { job, ending } = one;
     if (word === 'changed') return await this.#finishChanged(one);
     const cx = this.running.get(job.jobId);
     this.running.delete(job.jobId);
     if (word === 'lost') {
-      // The answer to an earlier try may have been lost, and then it was that one which wrote.
-      if (cx && !this.#isUnsure) this.counts.leaseLost += 1;
+      if (cx && !isUnsure) this.counts.leaseLost += 1;
       return;
     }
     const outcome = word === 'cancelled' ? 'failed' : ending.outcome === 'retry' ? 'retried' : ending.outcome;
@@ -426,7 +433,7 @@ export class Worker extends EventEmitter {
    */
   async #finishChanged(one) {
     const { jobId } = one.job;
-    const text = await this.jobs.send((redis) => redis.get(this.jobs.store.key(`jobs:data:${jobId}`)));
+    const text = await this.jobs.read((redis) => redis.get(this.jobs.store.key(`jobs:data:${jobId}`)));
     // The same text again is one that cannot be told apart from what it was read as.
     const job = text === null || text === one.job.text ? null : Job.read(jobId, text);
     const gone = failed('JobGone', 'the job was removed while it ran');
@@ -459,10 +466,10 @@ export class Worker extends EventEmitter {
   #giveBackUnknown() {
     const work = async () => {
       while (this.#calls > 0) await sleep(1);
-      const held = await this.jobs.send((redis) => redis.hgetall(this.jobs.store.key('x:claimed')));
+      const held = await this.jobs.read((redis) => redis.hgetall(this.jobs.store.key('x:claimed')));
       for (const [id, value] of Object.entries(held)) {
         if (this.running.has(id) || value.slice(value.indexOf(' ') + 1) !== this.serverId) continue;
-        const text = await this.jobs.send((redis) => redis.get(this.jobs.store.key(`jobs:data:${id}`)));
+        const text = await this.jobs.read((redis) => redis.get(this.jobs.store.key(`jobs:data:${id}`)));
         const job = text === null ? null : Job.read(id, text);
         if (job) await this.#step([{ job, ending: { outcome: 'hand_back' }, tookMs: 0, progressed: false }], 0);
       }

@@ -12,7 +12,7 @@ use super::line::{self, Line};
 /// After so long without a byte a broadcast is lost.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of a message by which it is known.
-const LOOK: usize = 64;
+const LOOK: usize = 128;
 
 /// Sockets that listen.
 pub(crate) struct Crowd {

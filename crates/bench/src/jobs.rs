@@ -2,6 +2,7 @@
 //! repetitions taken in turns, so that what the machine does meanwhile meets all alike.
 
 mod ours;
+mod packages;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +44,8 @@ pub(crate) async fn run(size: Size, tell: &mut Tell<'_>) -> Result<(), String> {
     bench.memory(tell).await?;
     bench.long_queue(tell).await?;
     bench.unroutable(tell).await?;
-    bench.limited(tell).await
+    bench.limited(tell).await?;
+    bench.packages(tell)
 }
 
 struct Bench {

@@ -23,6 +23,12 @@ pub(crate) struct Said {
 /// Installs the packages of a folder of `peers/` when they are missing; says where they are, or why there are none.
 pub(crate) fn installed(name: &str) -> Result<PathBuf, String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name);
+    installed_in(&folder)?;
+    Ok(folder)
+}
+
+/// Installs the packages that a folder's manifest names, when they are missing.
+pub(crate) fn installed_in(folder: &Path) -> Result<(), String> {
     if !folder.join("package.json").is_file() {
         return Err("peers are measured from a checkout of the sources only".into());
     }
@@ -35,16 +41,16 @@ pub(crate) fn installed(name: &str) -> Result<PathBuf, String> {
                 "--ignore-scripts",
                 "--loglevel=error",
             ]);
-            let done =
-                npm.current_dir(&folder).stdout(Stdio::null()).stderr(Stdio::null()).status();
+            let done = npm.current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null()).status();
             done.is_ok_and(|status| status.success())
         };
         // Some registries leave out what is for other platforms, and then `ci` does not take the lock file.
         if !npm(&["ci"]) && !npm(&["install", "--no-save", "--no-package-lock"]) {
-            return Err(format!("npm cannot install peers/{name}; install Node 20 or later"));
+            let shown = folder.display();
+            return Err(format!("npm cannot install {shown}; install Node 20 or later"));
         }
     }
-    Ok(folder)
+    Ok(())
 }
 
 /// A script of such a folder that measures and prints one line of JSON.

@@ -1,6 +1,8 @@
-//! Figures of the worlds: hits on monsters, against the way of WATCH on the same server; listing; memory; timers.
+//! Figures of the worlds: hits on monsters, against the way of WATCH on the same server; listing; memory; timers; moves
+//! of many and who hears them.
 
 mod crowded;
+mod moves;
 mod timers;
 
 use std::sync::Arc;
@@ -40,6 +42,8 @@ pub(crate) async fn run(seconds: f64, tell: &mut Tell<'_>) -> Result<(), String>
             let store =
                 server.open().await.ok_or("the redis-server that was started does not answer")?;
             on_redis(&store, time, tell).await;
+            moves::bulk(&store, time, tell).await?;
+            moves::listeners(&server, &store, time, tell).await?;
         }
         None => tell(Figure::plain("no redis-server on this machine: runs left out", 0.0, "")),
     }

@@ -13,5 +13,6 @@ pub(crate) mod resp;
 pub(crate) mod session;
 pub(crate) mod stream;
 pub(crate) mod tcp;
+pub(crate) mod tls;
 pub(crate) mod unit;
 pub(crate) mod wake;

@@ -205,7 +205,16 @@ impl Engine {
 
     /// Listens for RESP clients on a TCP address, on a thread of the engine's own.
     pub fn listen(&self, addr: std::net::SocketAddr) -> std::io::Result<Listener> {
-        Listener::tcp(&self.shared, addr, self.write_stall)
+        Listener::tcp(&self.shared, addr, self.write_stall, None)
+    }
+
+    /// The same over TLS. Each handshake uses what `config` gives then, so that certificates can be renewed.
+    pub fn listen_tls(
+        &self,
+        addr: std::net::SocketAddr,
+        config: impl Fn() -> std::sync::Arc<rustls::ServerConfig> + Send + Sync + 'static,
+    ) -> std::io::Result<Listener> {
+        Listener::tcp(&self.shared, addr, self.write_stall, Some(std::sync::Arc::new(config)))
     }
 
     /// Listens for RESP clients on a Unix socket, which must not be there yet and goes with the [`Listener`].

@@ -5,12 +5,13 @@
 -- ARGV 3  max_waiting
 -- ARGV 4.. jobs
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:delayed {ns}:jobs:cron {ns}:events:stream
--- BUILDS {ns}:x:unique:{digest} {ns}:x:wake
+-- BUILDS {ns}:x:unique:{digest} {ns}:x:wake {ns}:x:index
 -- GIVES a text per job: empty, `exists`, or `held` and the id that holds the uniqueness key; or one number, how many wait, when it is full
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts = ARGV[1], ARGV[2]
 
 --- @include "append_event"
+--- @include "index_jobs"
 
 -- Every key whose type is not sure is read before anything is written: a wrong type would stop the step halfway.
 local waiting, most = redis.call('LLEN', KEYS[1]), tonumber(ARGV[3])
@@ -24,7 +25,7 @@ for at = 4, #ARGV, 9 do
 end
 
 -- New keys and ids for the end of the list are written together; types are known by the body of their event.
-local answers, texts, backs, bodies, woken = {}, {}, {}, {}, {}
+local answers, texts, backs, bodies, woken, stored = {}, {}, {}, {}, {}, {}
 for at = 4, #ARGV, 9 do
   local id, fresh, place, kind, digest = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 5], ARGV[at + 6]
   local data, answer = ns .. 'jobs:data:' .. id, ''
@@ -60,9 +61,11 @@ for at = 4, #ARGV, 9 do
     end
     if in_list then woken[kind] = true end
     append_event('dispatched', id, bodies[kind])
+    stored[#stored + 1] = id
   end
 end
 if #texts > 0 then redis.call('MSET', unpack(texts)) end
 if #backs > 0 then redis.call('RPUSH', KEYS[1], unpack(backs)) end
+index_jobs(stored)
 for kind in pairs(woken) do redis.call('PUBLISH', ns .. 'x:wake', kind) end
 return answers

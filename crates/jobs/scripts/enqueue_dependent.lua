@@ -12,6 +12,7 @@
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:result:{jobId} {ns}:jobs:progress:{jobId}
 -- BUILDS {ns}:jobs:delayed {ns}:events:stream {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId}
 -- BUILDS {ns}:x:unique:{digest} {ns}:x:batch:{batchId} {ns}:x:wake {ns}:x:sequences
+-- BUILDS {ns}:x:index
 -- GIVES a word, then a detail: `parked`, `placed`, `failed`, `exists`, `held` and an id, `unknown` and an id
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -19,6 +20,7 @@ local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 --- @include "read_job"
 --- @include "read_state"
 --- @include "append_event"
+--- @include "index_jobs"
 --- @include "type_body"
 --- @include "runs_after_failure"
 --- @include "fail_dependent"
@@ -55,6 +57,7 @@ if type(sequence) == 'string' and sequence ~= '' then
 end
 redis.call('MSET', ns .. 'jobs:data:' .. id, text, ns .. 'jobs:status:' .. id, 'waiting')
 append_event('dispatched', id, type_body(job.type))
+index_jobs({ id })
 if broken then
   fail_dependent(id, job, broken)
   return { 'failed', broken }

@@ -11,13 +11,14 @@
 -- ARGV 9  type
 -- ARGV 10 instance_id
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:lock:{jobId} {ns}:jobs:cron {ns}:events:stream
--- BUILDS {ns}:x:wake
+-- BUILDS {ns}:x:wake {ns}:x:index
 -- GIVES fired | coalesced | moved | changed | gone | rescored
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts = ARGV[1], ARGV[2]
 
 --- @include "push_waiting"
 --- @include "append_event"
+--- @include "index_jobs"
 --- @include "type_json"
 --- @include "type_body"
 --- @include "wake_workers"
@@ -42,6 +43,7 @@ if instance ~= '' then
   if redis.call('EXISTS', ns .. 'jobs:data:' .. instance) == 1 then return 'coalesced' end
   redis.call('MSET', ns .. 'jobs:data:' .. instance, ARGV[7], ns .. 'jobs:status:' .. instance, 'waiting')
   push_waiting(instance, false)
+  index_jobs({ instance })
   append_event('fired', id, '{"type":' .. type_json(ARGV[9]) .. ',"instance":' .. cjson.encode(instance) .. '}')
 else
   local is = redis.call('GET', status)

@@ -8,11 +8,13 @@
 -- ARGV 6  score
 -- ARGV 7  type
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:cron {ns}:events:stream
+-- BUILDS {ns}:x:index
 -- GIVES created | replaced | exists | changed
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts = ARGV[1], ARGV[2]
 
 --- @include "append_event"
+--- @include "index_jobs"
 --- @include "type_body"
 
 local id, old = ARGV[3], ARGV[4]
@@ -27,4 +29,5 @@ redis.call('SET', data, ARGV[5])
 local is = redis.call('GET', status)
 if is ~= 'waiting' and is ~= 'active' and is ~= 'delayed' then redis.call('SET', status, 'cron') end
 append_event('dispatched', id, type_body(ARGV[7]))
+index_jobs({ id })
 return text and 'replaced' or 'created'

@@ -9,11 +9,13 @@
 -- BUILDS {ns}:jobs:progress:{jobId} {ns}:jobs:delayed {ns}:jobs:cron {ns}:jobs:deadletter {ns}:events:stream
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
 -- BUILDS {ns}:x:wake
+-- BUILDS {ns}:x:index
 -- GIVES done | readable | held | gone
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 --- @include "read_job"
+--- @include "is_readable"
 --- @include "close_job"
 --- @include "failure_result"
 --- @include "append_event"
@@ -26,7 +28,8 @@ redis.call('XLEN', ns .. 'events:stream')
 if redis.call('EXISTS', ns .. 'jobs:lock:' .. id) == 1 then return 'held' end
 local is = redis.call('TYPE', data).ok
 if is == 'none' then return 'gone' end
-if is == 'string' and read_job(redis.call('GET', data)) then return 'readable' end
+local text = is == 'string' and redis.call('GET', data)
+if text and read_job(text) and is_readable(text) then return 'readable' end
 redis.call('LREM', KEYS[1], 0, id)
 redis.call('ZREM', ns .. 'jobs:delayed', id)
 redis.call('ZREM', ns .. 'jobs:cron', id)

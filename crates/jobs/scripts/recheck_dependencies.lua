@@ -8,6 +8,7 @@
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:result:{jobId} {ns}:jobs:progress:{jobId}
 -- BUILDS {ns}:jobs:delayed {ns}:events:stream {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId}
 -- BUILDS {ns}:x:unique:{digest} {ns}:x:batch:{batchId} {ns}:x:wake
+-- BUILDS {ns}:x:index
 -- GIVES placed | failed | waiting | gone
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

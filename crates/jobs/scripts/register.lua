@@ -8,7 +8,7 @@
 -- ARGV 6  text
 -- BUILDS {ns}:workers:{serverId} {ns}:workers:heartbeat:{serverId} {ns}:workers:active {ns}:events:stream
 -- BUILDS {ns}:x:asked
--- GIVES done | in_use
+-- GIVES `done`; or `in_use`, then the entry and the sign of life of the one that has the id
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, worker, pid, hostname = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
@@ -19,8 +19,9 @@ local entry, beat, all = ns .. 'workers:' .. worker, ns .. 'workers:heartbeat:' 
 redis.call('SCARD', all)
 redis.call('HLEN', ns .. 'x:asked')
 redis.call('XLEN', ns .. 'events:stream')
-local is_other = not is_same_process(redis.call('GET', entry), pid, hostname)
-if is_other and redis.call('EXISTS', beat) == 1 then return 'in_use' end
+local text, seen = redis.call('GET', entry), redis.call('GET', beat)
+local is_other = not is_same_process(text, pid, hostname)
+if is_other and seen then return { 'in_use', text, seen } end
 redis.call('SET', entry, ARGV[6])
 redis.call('SET', beat, now, 'EX', 30)
 redis.call('SADD', all, worker)

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::keys::def;
 use crate::model::Job;
 use crate::scripts::RECHECK_DEPENDENCIES;
+use crate::store::index::Known;
 use crate::store::wire::{escape_glob, scanned};
 use crate::store::{Jobs, cmd};
 
@@ -30,6 +31,7 @@ impl Jobs {
     /// Examines the namespace and tells what is wrong; repairs it when asked to.
     pub async fn doctor(&self, repair: bool) -> Result<Vec<Finding>, Error> {
         let mut visit = Visit { jobs: self, repair, found: Vec::new() };
+        visit.index().await?;
         visit.states().await?;
         for place in ["waiting", "delayed", "dead", "active", "parked"] {
             visit.place(place).await?;
@@ -73,6 +75,19 @@ impl Jobs {
         }
     }
 
+    /// Ids of one stretch of the stored states, and the cursor of the next.
+    async fn scan_states(&self, cursor: &[u8]) -> Result<(Vec<u8>, Vec<String>), Error> {
+        let prefix = self.space().status("");
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(cursor).arg("MATCH").arg(format!("{}*", escape_glob(&prefix)));
+        scan.arg("COUNT").arg(500);
+        let key = self.space().waiting.clone();
+        let mut session = self.store().session(key.as_bytes(), self.by()).await?;
+        let (next, keys) = scanned(&session.call(&scan, self.by()).await?);
+        let ids = keys.iter().filter_map(|key| key.strip_prefix(&prefix));
+        Ok((next, ids.map(str::to_owned).collect()))
+    }
+
     /// Notes that are no fault: programs that take jobs without leases.
     pub async fn doctor_notes(&self) -> Result<Vec<String>, Error> {
         let foreign = self.workers().await?.into_iter().filter(|one| one.version.is_none());
@@ -101,24 +116,45 @@ impl Visit<'_> {
         self.found.push(Finding { repaired, ..finding });
     }
 
-    /// Each state: is the job where it says?
-    async fn states(&mut self) -> Result<(), Error> {
-        let jobs = self.jobs;
-        let prefix = jobs.space().status("");
+    /// Each job: is it in the index of lists?
+    async fn index(&mut self) -> Result<(), Error> {
+        let (jobs, mut known) = (self.jobs, Known::default());
+        let (mut all, mut lacking) = (Vec::new(), Vec::new());
+        jobs.learn_index(&mut known, usize::MAX).await?;
         let mut cursor = b"0".to_vec();
         loop {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(&cursor).arg("MATCH").arg(format!("{}*", escape_glob(&prefix)));
-            scan.arg("COUNT").arg(500);
-            let key = jobs.space().waiting.clone();
-            let mut session = jobs.store().session(key.as_bytes(), jobs.by()).await?;
-            let (next, keys) = scanned(&session.call(&scan, jobs.by()).await?);
-            drop(session);
-            let ids: Vec<String> = keys
-                .iter()
-                .filter_map(|key| key.strip_prefix(&prefix))
-                .map(str::to_owned)
-                .collect();
+            let (next, ids) = jobs.scan_states(&cursor).await?;
+            lacking.extend(ids.iter().filter(|id| !known.has(id)).cloned());
+            if self.repair {
+                all.extend(ids);
+            }
+            cursor = next;
+            if cursor == b"0" {
+                break;
+            }
+        }
+        // Jobs that were dispatched meanwhile have entered themselves; those without data cannot be listed.
+        jobs.learn_index(&mut known, usize::MAX).await?;
+        lacking.retain(|id| !known.has(id));
+        let mut found = Vec::new();
+        for chunk in lacking.chunks(200) {
+            let texts = jobs.texts_of(chunk).await?;
+            found.extend(
+                chunk.iter().zip(texts).filter(|(_, text)| text.is_some()).map(|(id, _)| id),
+            );
+        }
+        let Some(one) = found.first() else { return Ok(()) };
+        let repaired = self.repair && jobs.rebuild_index(&all).await? > 0;
+        let detail = format!("lacks {} jobs, such as {one}: lists do not show them", found.len());
+        self.add(Trouble::Unlisted, &def::index, jobs.space().index.as_str(), detail, repaired);
+        Ok(())
+    }
+
+    /// Each state: is the job where it says?
+    async fn states(&mut self) -> Result<(), Error> {
+        let mut cursor = b"0".to_vec();
+        loop {
+            let (next, ids) = self.jobs.scan_states(&cursor).await?;
             self.lost(&ids).await?;
             self.unlisted(&ids).await?;
             cursor = next;

@@ -27,6 +27,8 @@ pub mod refusal {
         INVALID_DEPENDENCY = "invalid_dependency", Invalid, "dependsOn is a list of up to 1000 job ids";
         UNKNOWN_DEPENDENCY = "unknown_dependency", Invalid, "a job named in dependsOn does not exist";
         INVALID_UNIQUE = "invalid_unique", Invalid, "unique has a key of 1 to 512 bytes and a window in milliseconds";
+        INVALID_DEBOUNCE = "invalid_debounce", Invalid, "debounce has a key of 1 to 500 bytes and waitMs from 1, and takes no schedule beside it";
+        INVALID_THROTTLE = "invalid_throttle", Invalid, "throttle has a key of 1 to 500 bytes and windowMs from 1";
         INVALID_X = "invalid_x", Invalid, "a member of `x` is of the wrong kind; `field` names it";
         INVALID_METADATA = "invalid_metadata", Invalid, "metadata is an object";
         INVALID_NAMESPACE = "invalid_namespace", Invalid, "a namespace cannot be spelled so";
@@ -125,8 +127,17 @@ pub enum Error {
         verb: &'static str,
     },
     /// A living worker has this id.
-    #[error("serverId {0} is in use by another process; give this worker an id of its own")]
-    WorkerInUse(String),
+    #[error(
+        "serverId {id} is in use by process {pid} on {hostname}; give this worker an id of its own"
+    )]
+    WorkerInUse {
+        /// The id that was asked for.
+        id: String,
+        /// The host of the worker that has it.
+        hostname: String,
+        /// The process id of that worker.
+        pid: i64,
+    },
     /// A key holds another type of value than its definition says. Nothing was changed.
     #[error("{key} holds a {found}, which is not what belongs there; nothing was changed")]
     WrongType {
@@ -194,7 +205,7 @@ impl Refuses for Error {
             Error::NeedsTag(_) => refusal::NEEDS_TAG,
             Error::Invalid { def, .. } => *def,
             Error::TooLarge { .. } => refusal::program::TOO_LARGE,
-            Error::WorkerInUse(_) => refusal::program::WORKER_IN_USE,
+            Error::WorkerInUse { .. } => refusal::program::WORKER_IN_USE,
         })
     }
 

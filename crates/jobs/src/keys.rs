@@ -113,7 +113,7 @@ kernel::keyspace! {
     own wake(ns: Namespace) = "{ns}:x:wake", Channel, Life::None;
     /// Told to abort a running job: its id.
     own cancel(ns: Namespace) = "{ns}:x:cancel", Channel, Life::None;
-    /// Told to a worker: `quiet` or `stop`, a space, its id.
+    /// Told to a worker: `quiet`, `stop` or `ping` (asks for a sign of life), a space, its id.
     own control(ns: Namespace) = "{ns}:x:control", Channel, Life::None;
     /// What each worker was asked to do, for one that missed the message: field = worker, value `quiet` or `stop`.
     own asked(ns: Namespace) = "{ns}:x:asked", Hash, Life::None;
@@ -163,6 +163,13 @@ kernel::keyspace! {
     /// Stretches of `waiting` whose jobs were passed over: place, number, first and last job, and their classes. A memory that
     /// every claim checks; without it the list is read.
     own passed(ns: Namespace) = "{ns}:x:passed", String, Life::Secs(600);
+    /// Definitions whose last firing failed for good, as an alarm: field = job id, value Unix ms.
+    own cron_failed(ns: Namespace) = "{ns}:x:cron_failed", Hash, Life::None,
+        index = Some(jobs(Held::Fields, Named::Any));
+    /// All jobs in the order of their dispatch, for lists: `at` is the time in Unix ms, `ids` has one per line.
+    own index(ns: Namespace) = "{ns}:x:index", Stream, Life::None;
+    /// How far the index was looked through for jobs that are gone: entry, Unix ms of the next look, jobs found alive.
+    own index_trim(ns: Namespace) = "{ns}:x:index:trim", String, Life::Secs(3600);
     /// Types paused until a time: score = Unix ms at which they resume.
     own paused_until(ns: Namespace) = "{ns}:x:paused_until", Zset, Life::None;
 }

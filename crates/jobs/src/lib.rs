@@ -16,12 +16,12 @@ mod store;
 pub mod worker;
 
 pub use error::{Error, refusal};
-pub use model::options::{Catchup, Options, STARVATION_GUARD, bounds};
+pub use model::options::{Catchup, CronFailed, Options, STARVATION_GUARD, bounds};
 pub use model::outcome::{Claimed, Claims, Done, Ending, Finished, Scan, Wrote};
 pub use model::{
     Backoff, BackoffKind, Extras, Failure, Job, JobResult, Malformed, Mode, NewJob, OnConflict,
     Progress, RateLimit, Registration, Retry, Schedule, Status, Target, Unique, Worker,
-    WorkerFacts, routing,
+    WorkerFacts, routing, span,
 };
 pub use scheduler::Scheduler;
 pub use scripts::{SCRIPTS, export};
@@ -35,7 +35,7 @@ pub use store::{
     explain::{Explanation, Reason, WorkerVerdict},
     lease::Lease,
     limits::{Group, Limit},
-    list::{ListQuery, Page},
+    list::{ListQuery, Order, Page},
     numbers::{Queue, Queues, Stats},
     produce::{DISPATCH_MAX, Dispatched},
     read::{JobView, LockView},

@@ -20,11 +20,11 @@ mod worker;
 
 pub use job::{Job, Malformed};
 pub use new_job::{NewJob, OnConflict, Unique};
-pub use parts::{Extras, Schedule, Status};
+pub use parts::{Extras, Schedule, Status, span};
 pub use results::{Failure, JobResult, Progress};
 pub use rules::{Backoff, BackoffKind, Mode, RateLimit, Retry, Target};
 pub use worker::{Registration, Worker, WorkerFacts};
 
 pub(crate) use raw::{compact, quote};
 pub(crate) use validate::{check_name, check_type};
-pub(crate) use worker::Memory;
+pub(crate) use worker::{Memory, process_name};

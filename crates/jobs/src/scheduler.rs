@@ -129,6 +129,7 @@ impl Scheduler {
         // A queue that cannot be asked counts as used.
         let unused = self.jobs.is_unused().await.unwrap_or(false);
         self.unused = if unused { self.unused.saturating_add(1) } else { 0 };
+        let mut resting = false;
         if !unused {
             let part = self.promote().await;
             self.note("promote", part);
@@ -137,6 +138,12 @@ impl Scheduler {
             if !unused {
                 let part = self.reclaim().await;
                 self.note("reclaim", part);
+            }
+            // Ended jobs go when their time is over, also while nobody uses the queue.
+            resting = unused && self.rounds.index.is_due(&self.jobs);
+            if !unused || resting {
+                let part = self.jobs.trim_index().await;
+                self.note("index", part);
             }
             let part = self.jobs.flush_counts().await;
             self.note("counts", part);
@@ -154,6 +161,10 @@ impl Scheduler {
             self.lead().await;
         } else {
             self.next_cron = None;
+        }
+        // Jobs of other programs may have come and ended since the last look.
+        if leads && (self.unused == 1 || resting) {
+            self.adopt().await;
         }
         if unused {
             self.next_delayed = None;

@@ -3,9 +3,12 @@
 //! the sequence. Every reader gets the same [`Envelope`]. No secret, token, device id or avatar is
 //! ever in an event.
 
+mod place;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use redis::Value;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -16,6 +19,7 @@ use crate::json;
 use crate::numbers::{Dialect, to_json};
 use crate::reply;
 
+pub use self::place::{EventBox, EventPlace};
 pub use crate::reader::{EventReader, Feed, Gap, Record, StreamEvent};
 
 /// One fact, before it is written.
@@ -138,7 +142,14 @@ pub struct Envelope {
     pub id: String,
     /// The rest, as the module wrote it.
     pub body: Box<RawValue>,
+    /// The place where it happened, once somebody has asked.
+    #[serde(skip)]
+    pub place: KnownPlace,
 }
+
+/// The place of an event, which is read once for all who ask.
+#[derive(Debug, Clone, Default)]
+pub struct KnownPlace(OnceLock<Option<EventPlace>>);
 
 impl Envelope {
     /// Reads one stream entry. Entries of foreign writers are taken as far as they go: a missing time is that
@@ -152,6 +163,7 @@ impl Envelope {
             kind: String::new(),
             id: String::new(),
             body: RawValue::NULL.to_owned(),
+            place: KnownPlace::default(),
         };
         for (name, value) in reply::pairs(fields).unwrap_or_default() {
             let Some(bytes) = reply::bytes(value) else { continue };
@@ -172,6 +184,13 @@ impl Envelope {
     }
 }
 
+impl Envelope {
+    /// The place where it happened; `None` if its body does not tell.
+    pub fn place(&self) -> Option<&EventPlace> {
+        self.place.0.get_or_init(|| EventPlace::read(self.body.get())).as_ref()
+    }
+}
+
 /// Which events a reader wants. An empty part means all.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -185,6 +204,8 @@ pub struct Filter {
     /// Only those whose body has these members with these values.
     #[serde(rename = "where")]
     pub wanted: BTreeMap<String, serde_json::Value>,
+    /// Only those that one of these boxes sees; at most [`EventBox::MOST`].
+    pub boxes: Vec<EventBox>,
 }
 
 impl Filter {
@@ -195,10 +216,25 @@ impl Filter {
             && (self.scopes.is_empty() || scope.is_some_and(|scope| listed(&self.scopes, scope)))
     }
 
+    fn sees(&self, envelope: &Envelope) -> bool {
+        let seen = |place: &EventPlace| self.boxes.iter().any(|one| one.sees(place));
+        self.boxes.is_empty() || envelope.place().is_some_and(seen)
+    }
+
+    /// Whether an event that stands in no stream is wanted, if it fits: its type is named, or it belongs to what a
+    /// box shows.
+    pub fn wants_passing(&self, kind: &str) -> bool {
+        match self.types.as_slice() {
+            [] => !self.boxes.is_empty(),
+            types => types.iter().any(|wanted| wanted == kind),
+        }
+    }
+
     /// Whether this event is wanted.
     pub fn wants(&self, envelope: &Envelope) -> bool {
         self.wants_stream(&envelope.module, envelope.scope.as_deref())
             && (self.types.is_empty() || self.types.contains(&envelope.kind))
+            && self.sees(envelope)
             && self.wanted.iter().all(|(name, value)| {
                 json::get(envelope.body.get(), name)
                     .and_then(|raw| serde_json::from_str::<serde_json::Value>(raw.get()).ok())

@@ -46,6 +46,21 @@ impl Fault {
         matches!(self, Fault::Unavailable(why) if why.starts_with(Self::BUSY))
     }
 
+    /// Names the key where a script did: `WRONGTYPE <key> holds …, nothing was written` is a value that is not
+    /// what its definition says.
+    #[must_use]
+    pub fn naming_key(self) -> Self {
+        let Fault::Refused { code, detail } = &self else { return self };
+        let told =
+            detail.strip_suffix(", nothing was written").and_then(|told| told.split_once(' '));
+        match told {
+            Some((key, detail)) if code == "WRONGTYPE" => {
+                Fault::Corrupt { key: key.to_owned(), detail: detail.to_owned() }
+            }
+            _ => self,
+        }
+    }
+
     /// Whether the same call may do better later: the store was away, busy, contended, or without room.
     pub fn may_pass(&self) -> bool {
         match self {

@@ -41,7 +41,7 @@ pub use step::{Condition, Guard, Pending, Refused, Step, Stepped};
 pub use store::{Answer, Deadline, Kind, Message, Session, Status, Store, Topic};
 pub use timers::{Timer, TimerKeys, Timers, Verdict};
 pub use writer::{
-    Call, Decision, Document, Documents, Source, Texts, Writer, WriterLimits, Written,
+    Call, Decision, Document, Documents, Mark, Source, Texts, Writer, WriterLimits, Written,
 };
 
 /// The scripts of the kernel itself.

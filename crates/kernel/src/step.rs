@@ -181,6 +181,12 @@ impl Step {
         self.guards.retain(|guard| std::mem::take(&mut is_own) || !holds(guard));
     }
 
+    /// Adds a guard right behind the document's own, before those of its changes.
+    pub(crate) fn guard_first(mut self, key: &[u8], condition: Condition) -> Self {
+        self.guards.insert(1, Guard { key: key.to_vec(), condition });
+        self
+    }
+
     fn guard(mut self, key: impl AsRef<[u8]>, condition: Condition) -> Self {
         self.guards.push(Guard { key: key.as_ref().to_vec(), condition });
         self

@@ -29,7 +29,7 @@ use crate::store::{Deadline, Store};
 use change::Change;
 use worker::Worker;
 
-pub use document::{Document, Documents};
+pub use document::{Document, Documents, Mark};
 pub use source::{Source, Texts};
 
 /// A call of the store that applies a change by itself, such as a script. `None`: what the change was

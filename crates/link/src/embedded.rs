@@ -120,6 +120,16 @@ impl Embedded {
         self.engine.with_write_stall(write_stall).listen(addr)
     }
 
+    /// The same over TLS, with the certificate that `config` gives at each handshake.
+    pub fn listen_tls(
+        &self,
+        addr: SocketAddr,
+        write_stall: Duration,
+        config: impl Fn() -> Arc<rustls::ServerConfig> + Send + Sync + 'static,
+    ) -> std::io::Result<engine::Listener> {
+        self.engine.with_write_stall(write_stall).listen_tls(addr, config)
+    }
+
     /// The engine itself.
     pub fn engine(&self) -> &Engine {
         &self.engine

@@ -23,7 +23,9 @@ local next, free, map, present, hidden = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEY
 local events, due, data, lives = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local now_ms, limit, member, value = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local monsters, timers, cooldowns = ARGV[5], ARGV[6], ARGV[7]
-local MIN, MAX, PARTS = 1000000000, 2000000000, 8
+local MIN, MAX, PARTS = 1000000000, 2000000000, 9
+
+--- @include "append_to"
 
 -- A write that fails halfway would leave the ones before it. Look at all of them first.
 local kinds = { next, 'string', free, 'list', map, 'set', present, 'hash', hidden, 'set', events, 'stream',
@@ -84,20 +86,18 @@ for n, id in ipairs(ids) do
     redis.call('HINCRBY', present, crowd[slot], 1)
   end
   local at = 8 + (n - 1) * PARTS
-  local life, told = again[id] and redis.call('HINCRBY', lives, id, 1) + 1 or 1, ARGV[at + 3]
-  -- A first life goes without saying.
-  if life > 1 then told = string.sub(told, 1, -2) .. ',"life":' .. string.format('%.0f', life) .. '}' end
+  local life = again[id] and redis.call('HINCRBY', lives, id, 1) + 1 or 1
   -- An heir does not wait for what its predecessor used.
-  for skill in string.gmatch(ARGV[at + 7], '%d+') do redis.call('DEL', cooldowns .. id .. ':' .. skill) end
+  for skill in string.gmatch(ARGV[at + 8], '%d+') do redis.call('DEL', cooldowns .. id .. ':' .. skill) end
   redis.call('SET', monsters .. id, '{"uniqueId":' .. id .. ARGV[at] .. best .. ARGV[at + 1])
   redis.call('SADD', map, id)
-  if ARGV[at + 4] ~= '' then
-    redis.call('SET', timers .. id, ARGV[at + 4] .. id .. ARGV[at + 5])
-    redis.call('ZADD', due, ARGV[at + 6], 'drop:' .. id)
+  if ARGV[at + 5] ~= '' then
+    redis.call('SET', timers .. id, ARGV[at + 5] .. id .. ARGV[at + 6])
+    redis.call('ZADD', due, ARGV[at + 7], 'drop:' .. id)
     redis.call('HSET', data, 'drop:' .. id, '- ' .. id)
   end
-  redis.call('XADD', events, 'MAXLEN', '~', 10000, '*', 'type', 'CREATED', 'at', now_ms, 'id', id, 'body',
-    ARGV[at + 2] .. id .. told)
+  append_to(events, 'CREATED', now_ms, id,
+    ARGV[at + 2] .. id .. ARGV[at + 3] .. string.format('%.0f', life) .. ARGV[at + 4])
   out[#out + 1] = id
   out[#out + 1] = best
   out[#out + 1] = life

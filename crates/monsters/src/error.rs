@@ -1,7 +1,7 @@
 //! Refusals of the monsters: the world says no and the caller can act. A [`Fault`] means that the store failed.
 
-use kernel::Fault;
 use kernel::keyspace::BadId;
+use kernel::{Fault, Params, RefusalDef, RefusalKind, Refuses};
 
 /// The refusals that a caller may hear, with what to do about it.
 pub mod refusal {
@@ -16,6 +16,11 @@ pub mod refusal {
         BAD_CATALOGUE = "bad_catalogue", Unavailable, "the files of `monsters.catalogue` or `monsters.skills` cannot be used; the message says where they are wrong";
     }
 }
+
+/// Two refusals that every module shares; the server's table has their sentences.
+const BAD_FIELD: RefusalDef =
+    RefusalDef { code: "bad_field", kind: RefusalKind::Invalid, says: "" };
+const BUSY: RefusalDef = RefusalDef { code: "busy", kind: RefusalKind::Busy, says: "" };
 
 /// Why something was not done.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -156,6 +161,40 @@ impl MonsterError {
 
     pub(crate) fn bad(field: &'static str, says: impl Into<String>) -> Self {
         MonsterError::Bad { field, says: says.into() }
+    }
+}
+
+impl Refuses for MonsterError {
+    fn def(&self) -> Option<RefusalDef> {
+        Some(match self {
+            MonsterError::NotFound => refusal::NO_MONSTER,
+            MonsterError::Dead => refusal::DEAD,
+            MonsterError::UnknownTemplate(_) => refusal::UNKNOWN_TEMPLATE,
+            MonsterError::Immune(_) => refusal::IMMUNE,
+            MonsterError::Skill(_) => refusal::SKILL_REFUSED,
+            MonsterError::IdSpaceBusy => refusal::ID_SPACE_BUSY,
+            MonsterError::Bad { .. } => BAD_FIELD,
+            MonsterError::ReflectStands => refusal::REFLECT_STANDS,
+            MonsterError::Contended => BUSY,
+            MonsterError::Fault(_) => return None,
+        })
+    }
+
+    fn field(&self) -> Option<&str> {
+        match self {
+            MonsterError::UnknownTemplate(_) => Some("monsterId"),
+            MonsterError::Bad { field, .. } => Some(field),
+            _ => None,
+        }
+    }
+
+    fn params(&self) -> Params {
+        match self {
+            MonsterError::Skill(check) => {
+                Params::from_iter([("check".to_owned(), check.word().into())])
+            }
+            _ => Params::new(),
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Events of monsters, in upstream's words and shapes: each message names the field, the monster and
-//! its template, and its `body` says the rest. Told in the step in which it happened.
+//! its template, and its `body` says the rest. Behind it stand the monster's life and where it is, which upstream's
+//! readers pass over. Told in the step in which it happened.
 
+use field::Point;
 use kernel::Event;
 use kernel::numbers::{Dialect, to_json};
 use serde::Serialize;
@@ -8,6 +10,9 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::model::{Effect, Monster};
+
+/// The type of a move.
+pub const MOVED: &str = "MOVED";
 
 /// Damage per character as events tell it: `[{"characterId":7,"damage":30},…]`.
 fn sums_text(sums: &[(u32, u64)]) -> String {
@@ -26,7 +31,7 @@ fn sums_text(sums: &[(u32, u64)]) -> String {
 }
 
 /// The beginning of every message about a monster, up to the type's name.
-pub(crate) fn head(monster: &Monster) -> String {
+fn head(monster: &Monster) -> String {
     let field = monster.field;
     format!(
         "{{\"worldId\":{},\"channelId\":{},\"mapId\":{},\"instance\":\"{}\",\"uniqueId\":{},\"monsterId\":{},\"type\":\"",
@@ -39,14 +44,40 @@ pub(crate) fn head(monster: &Monster) -> String {
     )
 }
 
+/// The whole message.
+fn message(monster: &Monster, kind: &str, body: &str) -> String {
+    let (life, at) = (monster.life, monster.at);
+    format!(
+        "{}{kind}\",\"body\":{body},\"life\":{life},\"x\":{},\"y\":{}}}",
+        head(monster),
+        at.x,
+        at.y
+    )
+}
+
 fn told(monster: &Monster, kind: &str, at_ms: u64, body: &str) -> Event {
-    let text = format!("{}{kind}\",\"body\":{body}}}", head(monster));
+    let text = message(monster, kind, body);
     let raw = RawValue::from_string(text).expect("a message is put together from JSON");
     Event::raw(kind, at_ms, monster.unique_id.to_string(), raw)
 }
 
 fn with<T: Serialize>(monster: &Monster, kind: &str, at_ms: u64, body: &T) -> Event {
     told(monster, kind, at_ms, &to_json(body, Dialect::Go).expect("plain data is always JSON"))
+}
+
+/// The message that it has come, which the step that draws its id tells.
+pub(crate) fn created(monster: &Monster) -> String {
+    message(monster, "CREATED", "{\"actorId\":0}")
+}
+
+/// A move, as the channel of moves carries it: when, whose, and the message. It stands in no stream: moves are many,
+/// and only the newest counts.
+pub(crate) fn moved(monster: &Monster, at_ms: u64, from: Point) -> String {
+    let body = format!(
+        "{{\"fromX\":{},\"fromY\":{},\"stance\":{},\"fh\":{}}}",
+        from.x, from.y, monster.stance, monster.fh
+    );
+    format!("{at_ms} {} {}", monster.unique_id, message(monster, MOVED, &body))
 }
 
 /// It is gone without being killed.

@@ -69,6 +69,8 @@ kernel::keyspace! {
     own lives(tenant_id: Uuid) = "wk:monsters:{tenantId}:lives", Hash, Life::None;
     /// What happened to the tenant's monsters.
     own events(tenant_id: Uuid) = "wk:monsters:{tenantId}:events", Stream, Life::None;
+    /// Moves of the tenant's monsters, told in passing: where each is now, and where it was.
+    own moves(tenant_id: Uuid) = "wk:monsters:{tenantId}:moves", Channel, Life::None;
     /// What other services ask of the tenant's monsters.
     own commands(tenant_id: Uuid) = "wk:monsters:{tenantId}:commands", Stream, Life::None;
     /// Tenants that have own keys here.

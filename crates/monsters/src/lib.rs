@@ -16,11 +16,12 @@ mod template;
 
 pub use effects::{NewEffect, Reflect};
 pub use error::{Immunity, MonsterError, Result, SkillCheck, refusal};
+pub use events::MOVED;
 pub use model::{DropTimer, Effect, Element, Entries, Entry, Monster, SourceType, leader};
 pub use scripts::SCRIPTS;
 pub use store::{
-    Cleared, CommandError, Dice, EffectBody, Entered, Listed, Monsters, Move, Options, Picked,
-    Spawn, Used,
+    Applied, Cancelled, Cleared, CommandError, Dice, EffectBody, Entered, Listed, MOST_AT_ONCE,
+    Monsters, Move, Options, Picked, Spawn, Used,
 };
 pub use strike::{Attack, Blow, Line, MOST_ENTRIES, Reflected, strike};
 pub use template::{

@@ -67,6 +67,9 @@ pub struct Monster {
     pub spawn_source_type: String,
     /// Which one of these.
     pub spawn_source_id: u32,
+    /// How often its id was given out, from 1: with the id it names this monster and no heir. It is not part of
+    /// the text.
+    pub life: u64,
     /// Whether its text is byte for byte as we write it.
     is_ours: bool,
 }
@@ -180,10 +183,18 @@ impl Monster {
             last_damage_taken_ms: stored.last_damage_taken_ms,
             spawn_source_type: stored.spawn_source_type,
             spawn_source_id: stored.spawn_source_id,
+            life: 1,
             is_ours: false,
         };
         monster.is_ours = monster.text() == text;
         Ok(monster)
+    }
+
+    /// The same monster in the life that the count of its id says; without one it is the first.
+    pub(crate) fn in_life(mut self, count: Option<&[u8]>) -> Self {
+        let count = count.and_then(|count| std::str::from_utf8(count).ok()?.parse().ok());
+        self.life = count.unwrap_or(0_u64).saturating_add(1);
+        self
     }
 
     /// The text of a new one, in three parts: between them stand its id and its controller, which the store
@@ -270,6 +281,7 @@ impl Monster {
             last_damage_taken_ms: 0,
             spawn_source_type: String::new(),
             spawn_source_id: 0,
+            life: 1,
             is_ours: true,
         }
     }
@@ -357,8 +369,8 @@ impl Monster {
 }
 
 impl Document for Monster {
-    fn read(key: &[u8], text: &[u8]) -> Result<Self, Fault> {
-        Monster::read(&String::from_utf8_lossy(key), text)
+    fn read(key: &[u8], text: &[u8], mark: Option<&[u8]>) -> Result<Self, Fault> {
+        Ok(Monster::read(&String::from_utf8_lossy(key), text)?.in_life(mark))
     }
 
     fn text(&self, before: Option<(&Self, &[u8])>) -> Result<Vec<u8>, Fault> {

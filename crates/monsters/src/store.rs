@@ -2,6 +2,7 @@
 //! monster, its template and the time, that the kernel's writer applies as one step with all that goes along.
 //! [`Monsters`] is cheap to share.
 
+mod bulk;
 mod change;
 mod commands;
 mod control;
@@ -26,18 +27,20 @@ use std::time::Duration;
 use field::{Field, Tenant};
 use kernel::keyspace::{Key, Layout};
 use kernel::{
-    Clock, Deadline, Decision, Documents, Effects as _, Op, Pending, ScopeSet, Store, TimerKeys,
-    Writer,
+    Clock, Deadline, Decision, Documents, Effects as _, Mark, Op, Pending, ScopeSet, Store,
+    TimerKeys, Writer,
 };
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::error::Result;
+use crate::events;
 use crate::keys::Keys;
 use crate::model::Monster;
 use crate::template::{Skill, Skills, Template, Templates};
 
+pub use bulk::MOST_AT_ONCE;
 pub use commands::{CommandError, EffectBody};
 pub use control::Entered;
 pub use later::Picked;
@@ -45,6 +48,7 @@ pub use query::Listed;
 pub use remove::Cleared;
 pub use skills::Used;
 pub use spawn::Spawn;
+pub use status::{Applied, Cancelled};
 
 /// Keys of so many tenants are remembered; forgetting them costs writing them anew.
 const TENANTS: usize = 1_024;
@@ -90,8 +94,8 @@ pub struct Monsters {
     patience: Duration,
 }
 
-/// The position of a character.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The new position of a monster.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Move {
     /// To the right.
     pub x: i16,
@@ -101,6 +105,8 @@ pub struct Move {
     pub stance: u8,
     /// The foothold, when it is told.
     pub fh: Option<i16>,
+    /// The life it is meant for: an heir of the id is not moved. Without it, whoever has the id is.
+    pub life: Option<u64>,
 }
 
 impl Monsters {
@@ -189,7 +195,7 @@ impl Monsters {
         Ok(keys)
     }
 
-    /// Moves a monster. No event: its controller's client tells the others.
+    /// Moves a monster. The move is told in passing, on the channel of moves; no event is kept of it.
     pub async fn movement(&self, tenant: &Tenant, id: u32, to: Move) -> Result<Monster> {
         self.movement_for(tenant.id, id, to, None).await
     }
@@ -201,10 +207,16 @@ impl Monsters {
         to: Move,
         answers: Option<&Pending>,
     ) -> Result<Monster> {
-        self.alter(tenant, id, answers, move |_, step, monster| {
+        self.alter(tenant, id, answers, move |context, mut step, monster| {
+            monster.meant(to.life)?;
+            let (from, was) = (monster.at, (monster.at, monster.stance, monster.fh));
             monster.at = field::Point::new(to.x, to.y);
             monster.stance = to.stance;
             monster.fh = to.fh.unwrap_or(monster.fh);
+            if was != (monster.at, monster.stance, monster.fh) {
+                let told = events::moved(monster, context.now_ms, from);
+                step = step.publish(&context.keys.moves, told);
+            }
             Ok(Decision::Write(step, monster.clone()))
         })
         .await
@@ -216,6 +228,7 @@ pub(crate) struct TenantKeys {
     pub(crate) keys: Keys,
     pub(crate) tenant: Uuid,
     pub(crate) events: Key,
+    pub(crate) moves: Key,
     pub(crate) free: Key,
     pub(crate) next: Key,
     pub(crate) lives: Key,
@@ -233,6 +246,7 @@ impl TenantKeys {
             keys,
             tenant,
             events: keys.events(tenant)?,
+            moves: keys.moves(tenant)?,
             free: keys.ids_free(tenant)?,
             next: keys.ids_next(tenant)?,
             lives: keys.lives(tenant)?,
@@ -261,6 +275,11 @@ impl TenantKeys {
     pub(crate) fn puppets(&self, field: Field) -> Result<Key> {
         let Field { world_id, channel_id, map_id, instance } = field;
         Ok(self.keys.puppets(self.tenant, world_id, channel_id, map_id, instance)?)
+    }
+
+    /// The field in which the life of a monster is counted.
+    pub(crate) fn mark(&self, id: u32) -> Mark {
+        Mark { hash: self.lives.as_bytes().to_vec(), field: id.to_string().into_bytes() }
     }
 
     /// The writes that move a monster's control from one character to another; 0 is nobody.

@@ -64,6 +64,8 @@ pub struct Blow {
     pub reflected: Option<Reflected>,
     /// Whether the monster was dead already: nothing was done.
     pub dead: bool,
+    /// The life of the monster that took it.
+    pub life: u64,
 }
 
 /// Appends an entry, merging when the list grows too long.
@@ -94,7 +96,7 @@ fn merge(monster: &mut Monster) {
 /// Does an attack. `stamp_ms` is kept with its entries; 0 is not.
 pub fn strike(monster: &mut Monster, attack: &Attack, stamp_ms: i64) -> Blow {
     if !monster.alive() {
-        return Blow { dead: true, ..Blow::default() };
+        return Blow { dead: true, life: monster.life, ..Blow::default() };
     }
     let total: u64 = attack.damages.iter().map(|damage| u64::from(*damage)).sum();
     let reflected = if attack.damages.is_empty() {
@@ -119,5 +121,6 @@ pub fn strike(monster: &mut Monster, attack: &Attack, stamp_ms: i64) -> Blow {
         damage,
         kind: effects::reflect_kind(attack.magical()),
     });
-    Blow { hp: monster.hp, killed: monster.hp == 0, lines, reflected, dead: false }
+    let Monster { hp, life, .. } = *monster;
+    Blow { hp, killed: hp == 0, lines, reflected, dead: false, life }
 }

@@ -64,7 +64,7 @@ impl Refuses for ReactorError {
     fn field(&self) -> Option<&str> {
         match self {
             ReactorError::ClassificationRequired | ReactorError::UnknownClassification(_) => {
-                Some("/data/attributes/classification")
+                Some("classification")
             }
             _ => None,
         }

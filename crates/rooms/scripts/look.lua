@@ -8,6 +8,8 @@
 -- KEYS 7 deadline  room:{code}:vote_deadline
 -- KEYS 8 online    wk:rooms:{code}:online
 -- KEYS 9 last      wk:rooms:{code}:last
+-- KEYS 10 rules    wk:rooms:{code}:rules
+-- KEYS 11 next     wk:rooms:{code}:next
 -- ARGV 1 parts
 -- ARGV 2 now
 -- ARGV 3 prefix
@@ -16,7 +18,7 @@
 -- BUILDS room:{code}:round_delta:{round_id}
 -- GIVES remaining life, then meta, game and the parts asked for, in the order of the code below
 local meta, senders, players, claims, scores = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local game, deadline, online, ended = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local game, deadline, online, ended, rules, moved = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local parts, now, prefix = ARGV[1], ARGV[2], ARGV[3]
 
 local life = redis.call('PTTL', meta)
@@ -43,7 +45,7 @@ if text and (wants('r') or wants('n') or wants('v') or wants('d')) then
 end
 
 local found = { life, redis.call('GET', meta), text, false, false, false, false, false, false, false, false, false, false,
-  false }
+  false, false, false }
 if wants('s') then found[4] = redis.call('GET', senders) end
 if wants('p') then found[5] = redis.call('GET', players) end
 if wants('c') then found[6] = redis.call('HGETALL', claims) end
@@ -57,4 +59,6 @@ if wants('d') and round_id then found[11] = redis.call('HGETALL', prefix .. 'rou
 if wants('f') then found[12] = redis.call('GET', deadline) end
 if wants('w') then found[13] = redis.call('ZRANGEBYSCORE', online, '(' .. now, '+inf') end
 if wants('l') then found[14] = redis.call('GET', ended) end
+if wants('u') then found[15] = redis.call('GET', rules) end
+if wants('x') then found[16] = redis.call('GET', moved) end
 return found

@@ -19,6 +19,8 @@ pub struct Ask {
     pub device_id: Option<String>,
     /// The master key it brings.
     pub master_key: Option<String>,
+    /// Whether it wants photos as links instead of data URLs; `None` when it does not say.
+    pub photo_links: Option<bool>,
     /// The wish of the message.
     pub wish: Wish,
 }
@@ -105,6 +107,18 @@ pub enum Command {
         /// Which.
         player_id: String,
     },
+    /// `JOIN_LATE`: somebody without a seat becomes a player.
+    JoinLate {
+        /// As typed.
+        name: String,
+    },
+    /// `SET_RULES`: what is left out stays.
+    SetRules {
+        /// How long a vote is open; 0 for as long as it takes.
+        vote_ms: Option<u64>,
+        /// Whether people without a seat may join as players.
+        latecomers: Option<bool>,
+    },
     /// `FORCE_CLOSE_VOTE`.
     ForceCloseVote {
         /// Of which item.
@@ -145,6 +159,8 @@ impl Command {
         "RESET_CLAIMS",
         "ADD_PLAYER",
         "DELETE_PLAYER",
+        "JOIN_LATE",
+        "SET_RULES",
         "FORCE_CLOSE_VOTE",
     ];
 
@@ -166,6 +182,8 @@ impl Command {
             Command::ResetClaims => "RESET_CLAIMS",
             Command::AddPlayer { .. } => "ADD_PLAYER",
             Command::DeletePlayer { .. } => "DELETE_PLAYER",
+            Command::JoinLate { .. } => "JOIN_LATE",
+            Command::SetRules { .. } => "SET_RULES",
             Command::ForceCloseVote { .. } => "FORCE_CLOSE_VOTE",
         }
     }
@@ -179,6 +197,7 @@ impl Command {
                 | Command::UpdateAvatar { .. }
                 | Command::SubmitVote { .. }
                 | Command::ReleasePlayer
+                | Command::JoinLate { .. }
         )
     }
 
@@ -189,13 +208,14 @@ impl Command {
             | Command::TogglePlayer { .. }
             | Command::UpdateAvatar { .. }
             | Command::FreePlayer { .. }
-            | Command::ResetClaims
             | Command::DeletePlayer { .. } => "pc",
             // Without a claim the answer is the whole state.
-            Command::ReleasePlayer => "spcordvfw",
+            Command::ReleasePlayer | Command::ResetClaims => "spcordvfwux",
             Command::RenamePlayer { .. } | Command::AddPlayer { .. } => "psc",
             Command::StartGame => "pscn",
-            Command::ReelOpened(_) => "pscr",
+            Command::JoinLate { .. } => "pscu",
+            Command::SetRules { .. } => "u",
+            Command::ReelOpened(_) => "pscru",
             Command::SubmitVote { .. } => "scrv",
             Command::ForceCloseVote { .. } => "rvf",
             Command::EndItem(_) => "pscorvd",
@@ -231,7 +251,9 @@ impl Ask {
         if id.as_ref().is_some_and(|id| id.chars().count() > 64) {
             return Err((Refused::new(word::INVALID_ENVELOPE), None));
         }
-        let payload = envelope.payload.map_or("{}", RawValue::get);
+        let Some(payload) = envelope.payload.map(RawValue::get) else {
+            return Err((Refused::new(word::INVALID_ENVELOPE), id));
+        };
         match Fields::read(payload).and_then(|fields| fields.ask(&envelope.kind, payload)) {
             Ok(ask) => Ok(Ask { id, ..ask }),
             Err(refused) => Err((refused, id)),
@@ -287,12 +309,13 @@ impl<'a> Fields<'a> {
             device => device,
         };
         let master_key: Option<String> = self.maybe("master_key")?;
+        let photo_links = self.maybe::<String>("photos")?.map(|how| how == "links");
         match wish {
             Wish::Join | Wish::Sync if code.is_none() => return Err(Refused::field("code")),
             Wish::Join if device_id.is_none() => return Err(Refused::field("device_id")),
             _ => {}
         }
-        Ok(Ask { id: None, code, device_id, master_key, wish })
+        Ok(Ask { id: None, code, device_id, master_key, photo_links, wish })
     }
 
     fn wish(&self, kind: &str, payload: &str) -> Result<Wish, Refused> {
@@ -335,6 +358,11 @@ impl<'a> Fields<'a> {
             "RESET_CLAIMS" => Command::ResetClaims,
             "ADD_PLAYER" => Command::AddPlayer { name: self.must("name")? },
             "DELETE_PLAYER" => Command::DeletePlayer { player_id: self.id("player_id")? },
+            "JOIN_LATE" => Command::JoinLate { name: self.must("name")? },
+            "SET_RULES" => Command::SetRules {
+                vote_ms: self.maybe("vote_ms")?,
+                latecomers: self.maybe("latecomers")?,
+            },
             "FORCE_CLOSE_VOTE" => {
                 let delay_ms = self.maybe::<u64>("delay_ms")?.unwrap_or(DELAY_MS);
                 if delay_ms > MAX_DELAY_MS {
@@ -377,8 +405,15 @@ mod tests {
             (r#"{"type":5}"#, "invalid_envelope"),
             (r#"{"type":"PING","payload":[]}"#, "invalid_envelope"),
             (r#"{"type":"PING","id":5}"#, "invalid_envelope"),
-            (r#"{"type":"PING"}"#, "ok"),
-            (r#"{"type":"PING","payload":null}"#, "ok"),
+            (r#"{"type":"PING"}"#, "invalid_envelope"),
+            (r#"{"type":"START_GAME","payload":null}"#, "invalid_envelope"),
+            (r#"{"type":"PING","payload":{}}"#, "ok"),
+            (
+                r#"{"type":"STATE_SYNC","payload":{"code":"ABCD","photos":1}}"#,
+                "invalid_field photos",
+            ),
+            (r#"{"type":"SET_RULES","payload":{"vote_ms":"x"}}"#, "invalid_field vote_ms"),
+            (r#"{"type":"JOIN_LATE","payload":{}}"#, "invalid_field name"),
             (r#"{"type":"NOPE","payload":{}}"#, "unknown_type"),
             (r#"{"type":"JOIN_ROOM","payload":{"device_id":"device-1"}}"#, "invalid_field code"),
             (r#"{"type":"JOIN_ROOM","payload":{"code":"ABCD2345"}}"#, "invalid_field device_id"),

@@ -127,16 +127,20 @@ words! {
     CODE_MISMATCH = "code_mismatch", BadRequest, "this socket is in another room; leave the code out or open a second socket";
     UNKNOWN_PLAYER = "unknown_player", BadRequest, "the room has no such player";
     INVALID_NAME = "invalid_name", BadRequest, "a name has 1 to 24 characters, none of them a control character";
-    INVALID_AVATAR = "invalid_avatar", BadRequest, "a picture is a JPEG, PNG or WebP data address within the size limit";
+    INVALID_AVATAR = "invalid_avatar", BadRequest, "a picture is a JPEG, PNG or WebP data address within the size limit; `details.reason` says what this one is not";
+    RULES_INVALID = "rules_invalid", BadRequest, "a vote lasts 5 to 600 seconds, `vote_ms` 5000 to 600000, or 0 for as long as it takes";
+    SEATS_INVALID = "seats_invalid", BadRequest, "`seats` names senders of the new room and, each once, players of the old one";
     NOT_CURRENT_ITEM = "not_current_item", BadRequest, "the game plays another item now; ask for the state";
     NOT_JOINED = "not_joined", Forbidden, "this socket has not joined a room; send `JOIN_ROOM` first";
     BAD_MASTER_KEY = "bad_master_key", Forbidden, "this needs the room's master key, or an operator's token to close it";
     DEVICE_MISMATCH = "device_mismatch", Forbidden, "this socket joined as another device";
+    NO_LATECOMERS = "no_latecomers", Forbidden, "the host lets nobody join late; take a free seat, or ask for one";
     NOT_MANUAL = "not_manual", Forbidden, "only players that were added by hand can be deleted";
     NOT_ENOUGH_PLAYERS = "not_enough_players", Forbidden, "a game needs at least two active players";
     UNCLAIMED_PLAYERS = "unclaimed_players", Forbidden, "some active players are not taken yet; `details.player_ids` names them";
     BUSY = "busy", Conflict, "others kept changing the room; repeat it";
     BAD_STATUS = "bad_status", Conflict, "the game is at another point, which `details.status` names; ask for the state";
+    ALREADY_MOVED = "already_moved", Conflict, "the people of this room went on to another one, which `details.code` names";
     NAME_TAKEN = "name_taken", Conflict, "somebody in the room has this name already";
     ROOM_FULL = "room_full", Conflict, "the room has as many players or sockets as it may";
     NO_VOTERS = "no_voters", Conflict, "nobody holds a player, so nobody could vote";
@@ -147,7 +151,7 @@ words! {
     TOO_MANY_MESSAGES = "too_many_messages", RateLimited, "this socket sends faster than it may; wait `details.retry_after_ms`";
     TOO_MANY_AVATARS = "too_many_avatars", RateLimited, "this device changed its picture as often as it may for now";
     TOO_MANY_RENAMES = "too_many_renames", RateLimited, "this device changed its name as often as it may for now";
-    INTERNAL_ERROR = "internal_error", InternalError, "the store does not answer; `details.outcome` says whether the step may have happened";
+    INTERNAL_ERROR = "internal_error", InternalError, "the store does not answer; wait a few seconds, ask for the state and repeat what it does not show; `details.outcome` says whether the step may have happened";
     NO_FREE_CODE = "no_free_code", InternalError, "ten codes in a row were in use; repeat it";
 }
 

@@ -126,18 +126,28 @@ const PICTURES: [(&str, &[&[u8]]); 3] = [
     ("data:image/webp;base64,", &[b"RIFF"]),
 ];
 
-/// Whether a data URL is a picture we keep: JPEG, PNG or WebP, strict base64, the bytes of the type it says.
-pub fn is_avatar(url: &str, most_chars: usize) -> bool {
+/// The reason why a data URL is no picture that we keep; `None` when it is one: JPEG, PNG or WebP, strict
+/// base64, the bytes of the type it says.
+pub fn avatar_fault(url: &str, most_chars: usize) -> Option<&'static str> {
     if url.len() > most_chars {
-        return false;
+        return Some("too_large");
     }
-    PICTURES.iter().any(|(prefix, heads)| {
-        let Some(Ok(bytes)) = url.strip_prefix(prefix).map(|data| STANDARD.decode(data)) else {
-            return false;
-        };
-        let webp = !prefix.contains("webp") || bytes.get(8..12) == Some(b"WEBP");
-        webp && heads.iter().any(|head| bytes.starts_with(head))
-    })
+    let known = PICTURES.iter().find_map(|(prefix, heads)| {
+        url.strip_prefix(prefix).map(|data| (prefix.contains("webp"), heads, data))
+    });
+    let Some((is_webp, heads, data)) = known else { return Some("not_jpeg_png_or_webp") };
+    let Ok(bytes) = STANDARD.decode(data) else { return Some("not_base64") };
+    let whole = !is_webp || bytes.get(8..12) == Some(b"WEBP");
+    let fits = whole && heads.iter().any(|head| bytes.starts_with(head));
+    (!fits).then_some("not_what_it_says")
+}
+
+/// The media type and the bytes of a picture we keep.
+pub fn read_avatar(url: &str) -> Option<(&'static str, Vec<u8>)> {
+    let (prefix, _) = PICTURES.iter().find(|(prefix, _)| url.starts_with(prefix))?;
+    let bytes = STANDARD.decode(&url[prefix.len()..]).ok()?;
+    let media = prefix.strip_prefix("data:")?.strip_suffix(";base64,")?;
+    Some((media, bytes))
 }
 
 #[cfg(test)]
@@ -220,9 +230,17 @@ mod tests {
             format!("data:image/{kind};base64,{}", STANDARD.encode(bytes))
         };
         let jpeg = url("jpeg", b"\xff\xd8\xff\xe0rest");
-        assert!(is_avatar(&jpeg, 200_000));
-        assert!(is_avatar(&url("png", b"\x89PNG\r\n\x1a\nrest"), 200_000));
-        assert!(is_avatar(&url("webp", b"RIFF1234WEBPrest"), 200_000));
+        assert_eq!(avatar_fault(&jpeg, 200_000), None);
+        assert_eq!(avatar_fault(&url("png", b"\x89PNG\r\n\x1a\nrest"), 200_000), None);
+        assert_eq!(avatar_fault(&url("webp", b"RIFF1234WEBPrest"), 200_000), None);
+        assert_eq!(read_avatar(&jpeg), Some(("image/jpeg", b"\xff\xd8\xff\xe0rest".to_vec())));
+        for (bad, reason) in [
+            (url("gif", b"GIF89a"), "not_jpeg_png_or_webp"),
+            (url("png", b"\xff\xd8\xff\xe0"), "not_what_it_says"),
+            (format!("{jpeg}\n"), "not_base64"),
+        ] {
+            assert_eq!(avatar_fault(&bad, 200_000), Some(reason), "{bad}");
+        }
         for bad in [
             url("svg+xml", b"<svg onload=alert(1)>"),
             url("jpeg", b"<svg onload=alert(1)>"),
@@ -238,8 +256,8 @@ mod tests {
             "javascript:alert(1)".to_owned(),
             String::new(),
         ] {
-            assert!(!is_avatar(&bad, 200_000), "{bad}");
+            assert!(avatar_fault(&bad, 200_000).is_some(), "{bad}");
         }
-        assert!(!is_avatar(&jpeg, jpeg.len() - 1));
+        assert_eq!(avatar_fault(&jpeg, jpeg.len() - 1), Some("too_large"));
     }
 }

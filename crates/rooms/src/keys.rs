@@ -3,7 +3,7 @@
 
 use kernel::keyspace::{Life, Secrecy};
 
-use crate::model::{Game, Meta, Round, Sender};
+use crate::model::{Game, Meta, Round, Rules, Sender};
 use crate::seen::{check, check_players};
 
 const ROOM: Life = Life::Inherited("meta");
@@ -42,12 +42,16 @@ kernel::keyspace! {
     seed votes(code: Code, round_id: Word, item_id: Word)
         = "room:{code}:votes:{round_id}:{item_id}", Hash, ROOM;
 
-    /// Unix ms at which a vote closes by force; exists only while that counts down.
+    /// Unix ms at which a vote closes by itself; exists only while that counts down.
     own vote_deadline(code: Code) = "room:{code}:vote_deadline", Int, ROOM;
     /// Whose sockets are open: member = server and player id, score = Unix ms at which the lease ends.
     own online(code: Code) = "wk:rooms:{code}:online", Zset, ROOM;
     /// What the last item that ended came to, until the next one does: a phone that was away then still gets it.
     own last(code: Code) = "wk:rooms:{code}:last", Json, ROOM;
+    /// How the host wants it played: time for a vote, whether latecomers may join. Absent means neither.
+    own rules(code: Code) = "wk:rooms:{code}:rules", Json, ROOM, decoder = Some(check::<Rules>);
+    /// Code of the room in which the same people play on.
+    own next(code: Code) = "wk:rooms:{code}:next", String, ROOM;
     /// Codes of no room that an address asked for within a minute, on all servers; the address as SHA-1.
     own guesses(address: Word) = "wk:rooms:guesses:{address}", Int, Life::Secs(60);
     /// Votes to close by force, of all rooms: score = Unix ms at which it is due.

@@ -22,7 +22,8 @@ mod view;
 pub use command::{Ask, Command, RoundItem, Wish};
 pub use error::{Family, REFUSALS, Refused, Result, RoomError, WORDS, Word, word};
 pub use push::{Audience, Reply};
-pub use setup::{ItemSetup, LIFE_S, RoundSetup, SenderSetup, Setup, Sizes};
+pub use setup::{ItemSetup, LIFE_S, RoundSetup, RulesSetup, SenderSetup, Setup, Sizes};
 pub use store::{
-    Caller, Closed, Created, Done, Entered, LEASE_MS, Listed, MASTER, Presence, Proof, Rooms, Seat,
+    Caller, Closed, Created, Done, Entered, LEASE_MS, Listed, MASTER, PATIENCE, Photo, Presence,
+    Proof, Rooms, Seat, with_links,
 };

@@ -149,3 +149,14 @@ pub struct Vote {
     /// Unix milliseconds.
     pub ts: u64,
 }
+
+/// `wk:rooms:<code>:rules`: how the host wants the room played.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rules {
+    /// How long a vote is open, in milliseconds; without it, until everybody has voted.
+    #[serde(default)]
+    pub vote_ms: Option<u64>,
+    /// Whether people without a seat may join as players, also while the game runs.
+    #[serde(default)]
+    pub latecomers: bool,
+}

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{Refused, Result, word};
 use crate::keys::Keys;
-use crate::model::{Ballot, Game, Item, Meta, Player, Round, Sender, Status, Vote};
+use crate::model::{Ballot, Game, Item, Meta, Player, Round, Rules, Sender, Status, Vote};
 
 /// The raw texts. What was not asked for is empty.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +27,8 @@ pub(crate) struct RoomTexts {
     deadline: Option<String>,
     online: Vec<String>,
     last: Option<String>,
+    pub(crate) rules: Option<String>,
+    pub(crate) next: Option<String>,
 }
 
 impl RoomTexts {
@@ -34,7 +36,7 @@ impl RoomTexts {
     pub(crate) fn of(answer: &Value) -> std::result::Result<Option<RoomTexts>, Fault> {
         let wrong = || reply::unexpected("look", "a room", answer);
         let list = reply::list(answer).ok_or_else(wrong)?;
-        if list.len() < 14 {
+        if list.len() < 16 {
             return Ok(None);
         }
         let text = |n: usize| {
@@ -63,6 +65,8 @@ impl RoomTexts {
             deadline: text(11),
             online: online.iter().filter_map(reply::text).map(str::to_owned).collect(),
             last: text(13),
+            rules: text(14),
+            next: text(15),
         }))
     }
 }
@@ -115,6 +119,7 @@ pub(crate) struct Room<'a> {
     pub(crate) votes: HashMap<&'a str, Vote>,
     pub(crate) delta: HashMap<&'a str, i64>,
     pub(crate) deadline: Option<u64>,
+    pub(crate) rules: Rules,
 }
 
 impl<'a> Room<'a> {
@@ -162,6 +167,10 @@ impl<'a> Room<'a> {
                 .collect(),
             delta: numbers(&seen.delta),
             deadline: seen.deadline.as_ref().and_then(|text| text.parse().ok()),
+            // Rules that cannot be read are as good as none.
+            rules: (seen.rules.as_deref())
+                .and_then(|text| serde_json::from_str(text).ok())
+                .unwrap_or_default(),
             seen,
             meta,
             game,

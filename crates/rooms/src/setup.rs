@@ -1,14 +1,14 @@
 //! The body of `CREATE_ROOM` and `POST /api/rooms`: its limits, its checks in their order, and the documents of
 //! the new room. The first thing wrong is answered with its word and its place.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::error::{Refused, Word, word};
 use crate::ids;
-use crate::model::{Game, Item, Meta, Phase, Player, Reel, Round, Sender, Status};
+use crate::model::{Game, Item, Meta, Phase, Player, Reel, Round, Rules, Sender, Status};
 
 /// Twelve hours, fixed by the seed.
 pub const LIFE_S: u64 = 43_200;
@@ -56,6 +56,35 @@ pub struct Setup {
     /// In which order; as given when left out.
     #[serde(default)]
     pub round_order: Option<Vec<String>>,
+    /// How it is played; neither timer nor latecomers when left out.
+    #[serde(default)]
+    pub rules: Option<RulesSetup>,
+    /// Only for people who play on: sender of this room → player of the earlier one. By their names when left out.
+    #[serde(default)]
+    pub seats: Option<BTreeMap<String, String>>,
+}
+
+/// The rules of a setup.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct RulesSetup {
+    /// How long a vote is open, in milliseconds; 0 for as long as it takes.
+    #[serde(default)]
+    pub vote_ms: u64,
+    /// Whether people without a seat may join as players.
+    #[serde(default)]
+    pub latecomers: bool,
+}
+
+/// A vote lasts so long, in milliseconds; the reel is watched meanwhile.
+const VOTE_MS: std::ops::RangeInclusive<u64> = 5_000..=600_000;
+
+/// Reads the time of a vote: 0 is none.
+pub(crate) fn vote_ms(given: u64, path: &str) -> Result<Option<u64>, Refused> {
+    match given {
+        0 => Ok(None),
+        ms if VOTE_MS.contains(&ms) => Ok(Some(ms)),
+        _ => Err(refuse(word::RULES_INVALID, path)),
+    }
 }
 
 /// One sender of a setup.
@@ -102,14 +131,17 @@ fn yes() -> bool {
 
 /// The documents of a new room.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct Plan<'a> {
     pub(crate) senders: Vec<Sender>,
-    pub(crate) players: Vec<Player<'static>>,
+    pub(crate) players: Vec<Player<'a>>,
     pub(crate) rounds: Vec<Round>,
     pub(crate) game: Game,
+    pub(crate) rules: Rules,
+    /// Player → device: seats that people bring along.
+    pub(crate) claims: Vec<(String, String)>,
 }
 
-fn refuse(word: Word, path: &str) -> Refused {
+pub(crate) fn refuse(word: Word, path: &str) -> Refused {
     Refused::with(word, json!({ "path": path }))
 }
 
@@ -125,11 +157,15 @@ impl Setup {
     }
 
     /// Checks everything and makes the documents.
-    pub(crate) fn plan(&self, sizes: &Sizes, now_ms: u64) -> Result<Plan, Refused> {
+    pub(crate) fn plan<'a>(&self, sizes: &Sizes, now_ms: u64) -> Result<Plan<'a>, Refused> {
         let senders = self.senders(sizes)?;
         let rounds = self.rounds(sizes, &senders, now_ms)?;
         let round_order = self.order()?;
-        let players: Vec<Player<'static>> = senders
+        let rules = self.rules.map(|given| {
+            let vote_ms = vote_ms(given.vote_ms, "rules.vote_ms")?;
+            Ok::<_, Refused>(Rules { vote_ms, latecomers: given.latecomers })
+        });
+        let players: Vec<Player<'a>> = senders
             .iter()
             .map(|sender| Player {
                 player_id: ids::player_of_sender(&sender.sender_id),
@@ -149,7 +185,8 @@ impl Setup {
             vote: None,
             version: 1,
         };
-        Ok(Plan { senders, players, rounds, game })
+        let rules = rules.transpose()?.unwrap_or_default();
+        Ok(Plan { senders, players, rounds, game, rules, claims: Vec::new() })
     }
 
     fn senders(&self, sizes: &Sizes) -> Result<Vec<Sender>, Refused> {
@@ -379,6 +416,18 @@ mod tests {
             let mut setup = good();
             *setup.pointer_mut(place).unwrap() = value;
             assert_eq!(word(&setup), expected, "{place}");
+        }
+        for (rules, expected) in [
+            (json!({"vote_ms": 30000, "latecomers": true}), "ok"),
+            (json!({"vote_ms": 0}), "ok"),
+            (json!({"vote_ms": 4999}), "rules_invalid"),
+            (json!({"vote_ms": 600_001}), "rules_invalid"),
+            (json!({"vote_ms": -1}), "invalid_field"),
+            (json!("x"), "invalid_field"),
+        ] {
+            let mut setup = good();
+            setup["rules"] = rules;
+            assert_eq!(word(&setup), expected, "{}", setup["rules"]);
         }
         for order in [json!(["r1"]), json!(["r1", "r1"]), json!(["r1", "r2", "r3"])] {
             let mut setup = good();

@@ -3,7 +3,10 @@
 
 mod change;
 mod game;
+mod late;
 mod lobby;
+mod next;
+mod photos;
 mod room;
 mod vote;
 mod who;
@@ -28,11 +31,12 @@ use crate::setup::Sizes;
 use crate::step::RoomStep;
 use change::Look;
 
+pub use photos::{Photo, with_links};
 pub use room::{Closed, Created, Entered, Listed};
 pub use who::{LEASE_MS, MASTER, Presence};
 
-/// How long a command may take in all.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a command may take in all: whoever holds a phone hears within three seconds that the store is away.
+pub const PATIENCE: Duration = Duration::from_millis(2_500);
 
 /// All rooms of a store.
 #[derive(Clone)]
@@ -42,7 +46,7 @@ pub struct Rooms {
     clock: Arc<dyn Clock>,
     keys: Keys,
     sizes: Sizes,
-    /// Rung when a forced close was armed, so that it is not served late.
+    /// Rung when the close of a vote was armed, so that it is not served late.
     wake: Arc<Notify>,
 }
 
@@ -145,7 +149,7 @@ impl Rooms {
         self
     }
 
-    /// Rings `wake` when a forced close was armed.
+    /// Rings `wake` when the close of a vote was armed.
     #[must_use]
     pub fn waking(mut self, wake: Arc<Notify>) -> Self {
         self.wake = wake;
@@ -180,8 +184,8 @@ impl Rooms {
             let closed = self.close(code, caller).await?;
             return Ok(Done { proved: closed.proved, ..Done::default() });
         }
-        if let Command::ForceCloseVote { place, delay_ms } = command {
-            self.arm_ahead(code, place, *delay_ms).await?;
+        if let Some((place, delay_ms)) = self.will_close(code, caller, command).await? {
+            self.arm_ahead(code, place, delay_ms).await?;
         }
         let (wish, mut tries) = (command.clone(), 0);
         let rule = move |desk: &Desk<'_>| {
@@ -197,7 +201,7 @@ impl Rooms {
             }
         };
         let done = self.change(code, command.parts(), caller, rule).await?;
-        if matches!(command, Command::ForceCloseVote { .. }) {
+        if matches!(command, Command::ForceCloseVote { .. } | Command::ReelOpened(_)) {
             self.wake.notify_one();
         }
         Ok(done)
@@ -269,6 +273,8 @@ impl Desk<'_> {
             Command::ForceCloseVote { place, delay_ms } => self.force_close(place, *delay_ms),
             Command::EndItem(place) => self.end_item(place),
             Command::StartNextRound => self.next_round(),
+            Command::JoinLate { name } => self.join_late(name),
+            Command::SetRules { vote_ms, latecomers } => self.set_rules(*vote_ms, *latecomers),
             Command::CloseRoom => unreachable!("closing has a way of its own"),
         }
     }

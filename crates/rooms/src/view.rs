@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::model::{Item, Phase, Player, Reel, Round, Sender, Status, Vote};
+use crate::model::{Item, Phase, Player, Reel, Round, Rules, Sender, Status, Vote};
 use crate::seen::Room;
 
 /// `PlayerVisible` and `PlayerAll`: the same members.
@@ -129,6 +129,9 @@ struct GameView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[allow(clippy::option_option)] // left out for others, null for a player who has not voted
     my_vote: Option<Option<&'a Vote>>,
+    /// Whether this player is asked in the open vote: a latecomer is from the next item on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    may_vote: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_player_ids: Option<&'a [String]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -191,6 +194,10 @@ pub(crate) struct State<'a> {
     senders_all: Option<&'a [Sender]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     connected_player_ids: Option<Vec<&'a str>>,
+    rules: &'a Rules,
+    /// The room in which these people play on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_code: Option<&'a str>,
 }
 
 impl Room<'_> {
@@ -353,6 +360,10 @@ impl Room<'_> {
                 .filter(|_| playing && game.status != Status::RoundRecap)
                 .map(|(round, at, item)| self.item_view(round, at, item)),
             my_vote: mine.filter(|_| voting || revealing).map(|player| self.votes.get(player)),
+            may_vote: mine.filter(|_| voting).and_then(|player| {
+                let ballot = game.vote.as_ref()?;
+                Some(ballot.expected_player_ids.iter().any(|known| known == player))
+            }),
             expected_player_ids: (game.vote.as_ref())
                 .filter(|_| master && voting)
                 .map(|ballot| &ballot.expected_player_ids[..]),
@@ -388,6 +399,8 @@ impl Room<'_> {
             players_all: master.then(|| self.players.iter().map(|p| self.view(p)).collect()),
             senders_all: master.then_some(&self.senders),
             connected_player_ids: master.then(|| self.connected()),
+            rules: &self.rules,
+            next_code: self.seen.next.as_deref(),
         }
     }
 }

@@ -65,11 +65,21 @@ pub struct Access {
     pub need: Need,
     /// Whose data it is about.
     pub scope: Scope,
+    /// Whether the party's listener serves it too; see `party.rs`.
+    pub at_party: bool,
+}
+
+impl Access {
+    /// A part of the party game: guests on the local network may ask for it.
+    #[must_use]
+    pub const fn at_party(self) -> Self {
+        Access { at_party: true, ..self }
+    }
 }
 
 /// A row, short to write.
 pub const fn row(method: &'static str, path: &'static str, need: Need, scope: Scope) -> Access {
-    Access { method, path, need, scope }
+    Access { method, path, need, scope, at_party: false }
 }
 
 /// A row for anybody, about nobody's data.
@@ -106,6 +116,8 @@ pub const ACCESS: &[Access] = &[
     server("GET", "/metrics", Role::Reader),
     filtered("GET", "/api/overview", Role::Reader),
     server("GET", "/api/health", Role::Reader),
+    server("GET", "/api/history", Role::Reader),
+    server("GET", "/api/search", Role::Reader),
     filtered("GET", "/api/keys", Role::Reader),
     filtered("GET", "/api/keys/{*key}", Role::Reader),
     filtered("GET", "/api/events", Role::Reader),

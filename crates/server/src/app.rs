@@ -4,8 +4,8 @@
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use std::time::Instant;
 
@@ -25,6 +25,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::access::{ACCESS, Table};
 use crate::checks::Checks;
+use crate::history::Histories;
 use crate::hub::Hub;
 use crate::keyspace::Keyspace;
 use crate::limits::Limits;
@@ -50,6 +51,8 @@ pub struct App {
     pub checks: Checks,
     /// Events for sockets.
     pub hub: Arc<Hub>,
+    /// Histories for the charts.
+    pub(crate) histories: Histories,
     /// This server among those that share the store.
     pub server_id: String,
     /// Cancelled when the server begins to stop: not ready, sockets say goodbye, loops end.
@@ -60,6 +63,8 @@ pub struct App {
     pub started_at: u64,
     /// Set at the stop: whether no other server shares the store any more.
     pub was_last: AtomicBool,
+    /// The address where guests of the party reach this server, when it has a listener for them.
+    pub party_url: OnceLock<String>,
     pub(crate) started: Instant,
     pub(crate) access: Table,
     paths: HashSet<String>,
@@ -110,12 +115,14 @@ impl App {
             keyspace,
             server_id: uuid::Uuid::now_v7().to_string(),
             checks: Checks::default(),
+            histories: Histories::default(),
             store,
             stopping,
             tasks: TaskTracker::new(),
             started_at: clock.now_ms(),
             clock,
             was_last: AtomicBool::new(false),
+            party_url: OnceLock::new(),
             started: Instant::now(),
             paths: rows().map(|row| row.path.to_owned()).collect(),
             access,
@@ -257,7 +264,7 @@ pub fn router(app: &Arc<App>) -> Router {
         .with_state(Arc::clone(app));
     routed
         .fallback_service(pages)
-        .method_not_allowed_fallback(|| async { Refusal::from(reply::METHOD_NOT_ALLOWED) })
+        .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(app.settings.limits.body_bytes))
         .layer(from_fn_with_state(Arc::clone(app), caller::identify))
         .layer(from_fn_with_state(Arc::clone(app), time_limit))
@@ -265,6 +272,12 @@ pub fn router(app: &Arc<App>) -> Router {
         .layer(from_fn(reply::speak))
         .layer(from_fn(guard::outer))
         .with_state(Arc::clone(app))
+}
+
+/// Guests do not learn which paths there are.
+async fn wrong_method(request: Request) -> Refusal {
+    let is_guest = crate::party::is_guest(request.extensions());
+    Refusal::from(if is_guest { reply::NOT_FOUND } else { reply::METHOD_NOT_ALLOWED })
 }
 
 /// No request takes longer than the setting. A check walks the whole store instead.
@@ -277,8 +290,16 @@ async fn time_limit(State(app): State<Arc<App>>, request: Request, next: Next) -
     if limit.is_zero() {
         return next.run(request).await;
     }
+    // A caller that waits for a job waits as long as it wants.
+    let measured = !path.ends_with(":wait") && !path.ends_with("/wait");
+    let started = Instant::now();
     match tokio::time::timeout(limit, next.run(request)).await {
-        Ok(response) => response,
+        Ok(response) => {
+            if measured {
+                app.histories.requests.record(started.elapsed());
+            }
+            response
+        }
         Err(_) => Refusal::from(reply::TIMEOUT).into_response(),
     }
 }

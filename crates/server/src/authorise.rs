@@ -13,7 +13,7 @@ use crate::access::{Access, Need, Scope};
 use crate::app::App;
 use crate::caller::{Caller, Player, Who, bearer};
 use crate::reply::{self, Refusal};
-use crate::worlds;
+use crate::{party, worlds};
 
 /// Lets a request through, or answers it.
 pub(crate) async fn authorise(
@@ -23,7 +23,11 @@ pub(crate) async fn authorise(
 ) -> Response {
     let path =
         request.extensions().get::<MatchedPath>().map(MatchedPath::as_str).unwrap_or_default();
-    let Some(row) = app.access.row(request.method().as_str(), path) else {
+    let row = app.access.row(request.method().as_str(), path);
+    if party::is_guest(request.extensions()) && !row.is_some_and(|row| row.at_party) {
+        return Refusal::from(reply::NOT_FOUND).into_response();
+    }
+    let Some(row) = row else {
         if app.access_has_path(path) {
             // A method without a row is one that the route does not have: the router answers 405 behind us.
             return next.run(request).await;

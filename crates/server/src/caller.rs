@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::inside::Owner;
 use crate::reply::{self, Refusal};
 use crate::token_scopes::TokenScopes;
-use crate::{limits, scrapers, sessions, tokens};
+use crate::{limits, party, scrapers, sessions, tokens};
 
 /// The identity of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -196,6 +196,15 @@ pub(crate) async fn identify(
     }
     let path = parts.uri.path();
     let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
+    if peer.listener == Listener::Party {
+        let guest = Caller::nobody(limits::counted(peer.remote.ip()));
+        let refused = app.limits.spend(&guest, path).and_then(|()| party::admit(&app, &parts));
+        if let Err(refusal) = refused {
+            return refusal.into_response();
+        }
+        parts.extensions.insert(guest);
+        return next.run(Request::from_parts(parts, body)).await;
+    }
     let address = limits::counted(app.client_address(peer.remote.ip(), &parts.headers));
     // Pages and health are the same for everybody; only what holds data is guarded.
     let caller = if speaks_for_itself(&parts) {
@@ -406,7 +415,7 @@ fn of_loopback(
     Ok(Caller::admin(Who::Loopback, "loopback", address))
 }
 
-fn host_of(parts: &Parts) -> Option<String> {
+pub(crate) fn host_of(parts: &Parts) -> Option<String> {
     let named = parts.headers.get_all(header::HOST).iter().collect::<Vec<_>>();
     match named.as_slice() {
         [one] => one.to_str().ok().map(str::to_ascii_lowercase),
@@ -447,11 +456,40 @@ pub struct Peer {
     pub remote: SocketAddr,
     /// Whether our end is a loopback address.
     pub local_loopback: bool,
+    /// Whether it is encrypted.
+    pub tls: bool,
+    /// The listener that accepted it.
+    pub listener: Listener,
+}
+
+/// The listener that accepted a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Listener {
+    /// The server's own: everything, behind loopback or credentials.
+    #[default]
+    Main,
+    /// The party's, on the local network: the game alone, and nobody is anything but a guest.
+    Party,
 }
 
 impl Default for Peer {
     fn default() -> Self {
-        Peer { remote: SocketAddr::from(([0, 0, 0, 0], 0)), local_loopback: false }
+        let remote = SocketAddr::from(([0, 0, 0, 0], 0));
+        Peer { remote, local_loopback: false, tls: false, listener: Listener::Main }
+    }
+}
+
+/// Whether the browser sees us over TLS: ours, or a proxy's by its own word. A lie only makes cookies stricter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IsHttps(pub(crate) bool);
+
+impl<S: Sync> FromRequestParts<S> for IsHttps {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        let ours = parts.extensions.get::<Peer>().is_some_and(|peer| peer.tls);
+        let told = parts.headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
+        Ok(IsHttps(ours || told))
     }
 }
 

@@ -7,6 +7,7 @@ mod auth;
 mod build;
 mod demo;
 mod errors;
+mod find;
 mod fleet;
 mod frame;
 mod gateway;
@@ -28,6 +29,8 @@ mod state;
 mod things;
 mod tile;
 mod viewers;
+
+pub use accounts::database_place;
 
 use futures_util::FutureExt as _;
 use galaxy::keys::{TABLE, def};
@@ -69,6 +72,8 @@ pub(crate) const MODULE: Module = Module {
         .boxed()
     }),
     tile: Some(|app| tile::tile(app).boxed()),
+    samples: Some(tile::samples),
+    find: Some(|app, words| find::find(app, words).boxed()),
     start: Some(|app| start(app).boxed()),
     ..Module::named("galaxy", "ships, bodies and stations of a star system", &TABLE)
 };

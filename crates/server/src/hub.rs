@@ -66,14 +66,55 @@ pub struct Hub {
     /// `None` while nothing is read.
     places: watch::Sender<Option<Arc<Places>>>,
     running: Mutex<bool>,
+    /// How many listeners want moves, and whether they are heard.
+    moves: watch::Sender<(usize, bool)>,
+}
+
+/// Wants moves as long as it lives: their channel is read only while somebody does.
+pub(crate) struct WantsMoves(Arc<Hub>);
+
+impl Drop for WantsMoves {
+    fn drop(&mut self) {
+        // The last one turns them off.
+        self.0.moves.send_modify(|(count, heard)| {
+            *count -= 1;
+            *heard &= *count > 0;
+        });
+    }
 }
 
 impl Hub {
+    /// Wants moves from now on. Returns when they are heard, or after the time.
+    pub(crate) async fn want_moves(self: &Arc<Self>, within: Duration) -> WantsMoves {
+        self.moves.send_modify(|(count, _)| *count += 1);
+        let wants = WantsMoves(Arc::clone(self));
+        let mut moves = self.moves.subscribe();
+        let _ = tokio::time::timeout(within, moves.wait_for(|(_, heard)| *heard)).await;
+        wants
+    }
+
+    /// Returns when somebody wants moves.
+    pub(crate) async fn moves_wanted(&self) {
+        let _ = self.moves.subscribe().wait_for(|(count, _)| *count > 0).await;
+    }
+
+    /// Moves are heard from now on. Returns when nobody wants them any more.
+    pub(crate) async fn hears_moves(&self) {
+        self.moves.send_modify(|(count, heard)| *heard = *count > 0);
+        let _ = self.moves.subscribe().wait_for(|(_, heard)| !*heard).await;
+    }
+
+    /// Moves are not heard for now.
+    pub(crate) fn lost_moves(&self) {
+        self.moves.send_modify(|(_, heard)| *heard = false);
+    }
+
     /// For these streams. Reads nothing until somebody listens.
     pub fn new(store: Arc<dyn Store>, feeds: Vec<Feed>, stopping: CancellationToken) -> Arc<Self> {
         let ring = broadcast::channel(RING).0;
         let places = watch::channel(None).0;
-        Arc::new(Hub { store, feeds, stopping, ring, places, running: Mutex::new(false) })
+        let (running, moves) = (Mutex::new(false), watch::channel((0, false)).0);
+        Arc::new(Hub { store, feeds, stopping, ring, places, running, moves })
     }
 
     /// A reader of one's own over the same streams, to catch up with.

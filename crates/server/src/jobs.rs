@@ -22,6 +22,7 @@ mod cron;
 mod demo;
 mod dlq;
 mod doctor;
+mod find;
 mod groups;
 mod handle;
 mod history;
@@ -55,6 +56,8 @@ pub(crate) const MODULE: Module = Module {
     plain_on_cluster,
     check: Some(|at| Box::pin(doctor::beyond_keys(at))),
     tile: Some(tile::tile),
+    samples: Some(sampler::samples),
+    find: Some(find::find),
     start: Some(|app| {
         Box::pin(async move { handle::Queues::of(&app).problem().map_or(Ok(()), Err) })
     }),

@@ -19,6 +19,11 @@ const SAMPLES: usize = 16;
 /// A finished count is good for this long, and for twenty times as long as it took.
 const FRESH: Duration = Duration::from_secs(10);
 
+/// How long a reader waits for a new count while there is an older one.
+const PATIENCE: Duration = Duration::from_millis(40);
+/// How long a reader waits for the first count; pages are asked for each second and must not take 200 ms.
+const FIRST_PATIENCE: Duration = Duration::from_millis(120);
+
 /// Definitions, layout and counts.
 pub struct Keyspace {
     /// Finds definitions.
@@ -94,25 +99,25 @@ impl Keyspace {
         self.classifier.tables().iter().find(|table| table.module == module)?.def(name)
     }
 
-    /// The last count. Starts a new one when it is old, and waits a moment for it.
+    /// The last count. Starts a new one when it is old, and waits a moment for it: less where there is an older one to show.
     pub async fn census(
         self: &Arc<Self>,
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
     ) -> Arc<Census> {
-        let start = {
+        let (start, patience) = {
             let mut count = self.count.lock();
             let fresh = FRESH.max(count.took * 20);
             let old = count.finished.is_none_or(|at| at.elapsed() > fresh);
             let start = old && !count.running;
             count.running |= start;
-            start
+            (start, if count.last.done { PATIENCE } else { FIRST_PATIENCE })
         };
         if start {
             let this = Arc::clone(self);
             tokio::spawn(async move { this.run(&*store, &*clock).await });
         }
-        let until = Instant::now() + Duration::from_millis(500);
+        let until = Instant::now() + patience;
         loop {
             let changed = self.changed.notified();
             let now = {
@@ -154,15 +159,18 @@ impl Keyspace {
             let (next, keys) = scan(store, &cursor, None, 1000).await?;
             self.weigh(store, &mut census, &keys).await?;
             // Until the first walk is done, readers may watch it grow.
-            let mut count = self.count.lock();
-            if !count.last.done {
-                count.last = Arc::new(census.clone());
+            {
+                let mut count = self.count.lock();
+                if !count.last.done {
+                    count.last = Arc::new(census.clone());
+                }
             }
-            drop(count);
             if next == "0" {
                 break;
             }
             cursor = next;
+            // The embedded store answers at once: without this the walk would keep its thread to the end.
+            tokio::task::yield_now().await;
         }
         census.done = true;
         census.at = clock.now_ms();

@@ -15,8 +15,10 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::access::Access;
 use crate::app::App;
 use crate::caller::Player;
+use crate::history::Sample;
 use crate::overview::Tile;
 use crate::reply::Refusal;
+use crate::search::Finder;
 use crate::settings::Settings;
 use crate::wire;
 
@@ -97,6 +99,10 @@ pub struct Module {
     pub check: Option<Checker>,
     /// The tile on the front page, `None` until it has one.
     pub tile: Option<Work<Result<Tile, Refusal>>>,
+    /// How it finds things by id or name.
+    pub(crate) find: Option<Finder>,
+    /// Measurements for the histories, which need no call to the store.
+    pub(crate) samples: Option<fn(&App) -> Vec<Sample>>,
     /// Runs once before the first request: scripts, indexes, the demo world.
     pub start: Option<Work<Result<(), String>>>,
     /// Runs once after the last request; `App::was_last` says whether another server goes on.
@@ -220,6 +226,8 @@ impl Module {
             plain_on_cluster: |_| false,
             check: None,
             tile: None,
+            samples: None,
+            find: None,
             start: None,
             stop: None,
         }

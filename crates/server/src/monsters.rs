@@ -4,16 +4,18 @@
 mod attributes;
 mod commands;
 mod demo;
+mod moves;
 mod routes;
 pub(crate) mod settings;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use field::Tenant;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use kernel::Fault;
 use kernel::check::Finding;
-use kernel::{Fault, RefusalDef};
 use monsters::keys::{TABLE, def};
 use monsters::{
     MonsterError, Monsters, Options, SHIPPED_SKILLS, SHIPPED_TEMPLATES, Skills, Templates, refusal,
@@ -26,8 +28,10 @@ use utoipa_axum::routes as paths;
 use crate::access::{Access, Need, Role, Scope, row, server, tenant};
 use crate::app::App;
 use crate::modules::{Checking, Loop, Module, State, Streams};
-use crate::overview::Tile;
-use crate::reply::{self, Refusal};
+use crate::overview::{Counted, Tile};
+use crate::reply::Refusal;
+use crate::said::Said;
+use crate::search::{Found, Hit};
 use crate::worlds;
 
 /// The monsters' part of the server.
@@ -40,6 +44,7 @@ pub(crate) const MODULE: Module = Module {
     loops: LOOPS,
     check: Some(|at| beyond_keys(at).boxed()),
     tile: Some(|app| tile(app).boxed()),
+    find: Some(|app, words| find(app, words).boxed()),
     start: Some(|app| async move { handle(&app).map(|_| ()).map_err(|told| told.message) }.boxed()),
     stop: Some(|app| stop(app).boxed()),
     ..Module::named("monsters", "monsters of a map: hp, damage, control, effects, drops", &TABLE)
@@ -49,6 +54,8 @@ const IN_FIELD: &str =
     "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/monsters";
 const IN_RECT: &str =
     "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/monsters/in-rect";
+const BULK_IN_FIELD: &str =
+    "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/monsters/bulk";
 const CHARACTERS: &str =
     "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/characters/{character}";
 
@@ -66,6 +73,9 @@ const ACCESS: &[Access] = &[
     tenant("POST", IN_FIELD, Role::Operator),
     tenant("DELETE", IN_FIELD, Role::Operator),
     tenant("GET", IN_RECT, Role::Reader),
+    tenant("POST", BULK_IN_FIELD, Role::Operator),
+    tenant("POST", "/api/monsters/bulk/movement", Role::Operator),
+    tenant("POST", "/api/monsters/bulk/read", Role::Reader),
     tenant("PUT", CHARACTERS, Role::Operator),
     tenant("DELETE", CHARACTERS, Role::Operator),
 ];
@@ -81,38 +91,25 @@ fn router() -> OpenApiRouter<State> {
         .routes(paths!(routes::teardown))
         .routes(paths!(routes::list, routes::spawn, routes::clear))
         .routes(paths!(routes::in_rect))
+        .routes(paths!(routes::spawn_many))
+        .routes(paths!(routes::move_many))
+        .routes(paths!(routes::read_many))
         .routes(paths!(routes::enter, routes::leave))
 }
 
 const LOOPS: &[Loop] = &[
     Loop { name: "monster timers", run: timers },
     Loop { name: "monster commands", run: commands::serve },
+    Loop { name: "monster moves", run: moves::run },
     Loop { name: "monster catalogue", run: catalogue },
     Loop { name: "monsters of the demo field", run: demo::run },
 ];
 
 impl From<MonsterError> for Refusal {
     fn from(error: MonsterError) -> Self {
-        let says = error.to_string();
-        let with = |def: RefusalDef| Refusal::new(def, says.clone());
         match error {
-            MonsterError::Fault(fault) => fault.into(),
-            MonsterError::NotFound => with(refusal::NO_MONSTER),
-            MonsterError::Dead => with(refusal::DEAD),
-            MonsterError::UnknownTemplate(_) => {
-                with(refusal::UNKNOWN_TEMPLATE).field("/data/attributes/monsterId")
-            }
-            MonsterError::Immune(_) => with(refusal::IMMUNE),
-            MonsterError::Skill(check) => {
-                with(refusal::SKILL_REFUSED).details(serde_json::json!({ "check": check.word() }))
-            }
-            MonsterError::ReflectStands => with(refusal::REFLECT_STANDS),
-            MonsterError::IdSpaceBusy => with(refusal::ID_SPACE_BUSY).retry_after(1),
-            MonsterError::Bad { field, .. } => {
-                Refusal::new(reply::BAD_FIELD, says).field(format!("/data/attributes/{field}"))
-            }
-            MonsterError::Contended => Refusal::new(reply::BUSY, says).retry_after(1),
-            _ => Refusal::new(reply::CONFLICT, says),
+            MonsterError::Fault(fault) => worlds::of_fault(fault),
+            refused => worlds::refused(&refused),
         }
     }
 }
@@ -182,23 +179,41 @@ fn catalogue(app: State, stop: CancellationToken) -> BoxFuture<'static, ()> {
     .boxed()
 }
 
+/// The monster with this id, of any tenant.
+async fn find(app: State, words: String) -> Result<Found, Refusal> {
+    let Ok(id) = words.parse::<u32>() else { return Ok(Found::default()) };
+    let monsters = handle(&app)?;
+    let mut found = Found::default();
+    let tenants = worlds::tenants(&app, MODULE.streams).await?;
+    found.bounded = tenants.len() > worlds::TENANTS_SEARCHED;
+    for tenant in tenants.into_iter().take(worlds::TENANTS_SEARCHED) {
+        let Ok(monster) = monsters.get(&Tenant::of(tenant), id).await else { continue };
+        let name = monsters.templates().get(monster.monster_id).map(|one| one.name.clone());
+        let label = name.filter(|name| !name.is_empty()).unwrap_or_else(|| "monster".into());
+        let link = format!("{}&sel=m{id}", worlds::page_of(tenant, &monster.field));
+        let (kind, module, note) = ("monster", "monsters", id.to_string());
+        found.hits.push(Hit { kind, module, label, note, link });
+    }
+    Ok(found)
+}
+
 async fn tile(app: State) -> Result<Tile, Refusal> {
     let monsters = handle(&app)?;
     // No key counts all monsters: the walk over the keyspace does, and its last result is good enough here.
     let census = app.keyspace.census(app.shared_store(), app.clock.clone()).await;
     let keys = |name| census.by_def.get(&("monsters", name)).map_or(0, |count| count.keys);
     let (number, fields) = (keys("monster"), keys("map"));
-    let sentence = match (number, monsters.waiting().await?) {
-        (0, _) => "no monster lives anywhere".to_owned(),
-        (_, 0) => format!("in {fields} fields, and no timer runs"),
-        (_, 1) => format!("in {fields} fields, one timer runs"),
-        (_, many) => format!("in {fields} fields, {many} timers run"),
+    let said = match number {
+        0 => Said::new("monsters.none"),
+        _ => Said::new("monsters.tile").with("n", fields).with("timers", monsters.waiting().await?),
     };
     Ok(Tile {
         module: "monsters",
         number,
         unit: if number == 1 { "monster" } else { "monsters" }.into(),
-        sentence: sentence.replace("in 1 fields", "in one field"),
+        sentence: said.sentence(),
+        said,
+        counted: Some(Counted::by(&census)),
         link: "/world".into(),
         looks: Vec::new(),
     })

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use rust_embed::RustEmbed;
 
 use crate::app::App;
+use crate::party;
 use crate::reply::{self, Refusal};
 
 /// As the dashboard's, except that our own pages may frame it: the playground shows a Master and its phones.
@@ -46,6 +47,9 @@ pub(crate) async fn fallback(State(app): State<Arc<App>>, request: Request) -> R
     if !is_plain(name) {
         return Refusal::from(reply::NOT_FOUND).into_response();
     }
+    if party::is_guest(request.extensions()) {
+        return for_guests(name, request.headers());
+    }
     let last = name.rsplit('/').next().unwrap_or_default();
     // A dashboard address such as /jobs/dead has no file name; anything with a dot is a file or nothing.
     if last.contains('.') {
@@ -74,6 +78,24 @@ fn party_page(name: &str) -> Option<&'static str> {
         "r" if !rest.is_empty() => Some("party/play.html"),
         _ => None,
     }
+}
+
+/// The game's pages and files. A guest who typed the bare host is sent to the phone's page.
+fn for_guests(name: &str, asked: &HeaderMap) -> Response {
+    if name.is_empty() {
+        return Redirect::to("/play").into_response();
+    }
+    let is_file = name.rsplit('/').next().is_some_and(|last| last.contains('.'));
+    match party_page(name) {
+        _ if is_file && is_game_file(name) => serve(name, asked),
+        Some(page) if !is_file => framed(serve(page, asked)),
+        _ => Refusal::from(reply::NOT_FOUND).into_response(),
+    }
+}
+
+/// The game's own files, and the parts that all pages share.
+fn is_game_file(name: &str) -> bool {
+    ["party/", "base/", "lang/party."].iter().any(|root| name.starts_with(root))
 }
 
 fn framed(mut response: Response) -> Response {

@@ -2,7 +2,7 @@
 //! last one to stop can tell that it is the last, which some modules need for their teardown.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kernel::Fault;
 use kernel::keyspace::{Layout, own};
@@ -33,7 +33,9 @@ pub(crate) async fn keep(app: Arc<App>) {
         }
         let now = app.now_ms();
         let until = (now + LEASE_MS).to_string();
+        let started = Instant::now();
         let renewed = wire::call(app.store(), &["ZADD", &key(), &until, &app.server_id]).await;
+        app.histories.store.record(started.elapsed());
         if let Err(fault) = renewed {
             tracing::debug!(%fault, "renewing this server's lease");
             continue;

@@ -22,6 +22,8 @@ use crate::app::App;
 use crate::modules::{Loop, Module, State, Streams};
 use crate::overview::Tile;
 use crate::reply::{self, Refusal};
+use crate::said::Said;
+use crate::search::{Found, Hit};
 use crate::settings::Source;
 use crate::worlds;
 
@@ -34,6 +36,7 @@ pub(crate) const MODULE: Module = Module {
     refusals: refusal::REFUSALS,
     loops: LOOPS,
     tile: Some(|app| tile(app).boxed()),
+    find: Some(|app, words| find(app, words).boxed()),
     start: Some(|app| async move { handle(&app).map(|_| ()).map_err(|told| told.message) }.boxed()),
     stop: Some(|app| stop(app).boxed()),
     ..Module::named("reactors", "breakable, timed, item-triggered objects of a map", &TABLE)
@@ -79,9 +82,9 @@ const LOOPS: &[Loop] = &[
 impl From<ReactorError> for Refusal {
     fn from(error: ReactorError) -> Self {
         match &error {
-            ReactorError::Fault(fault) => fault.clone().into(),
+            ReactorError::Fault(fault) => worlds::of_fault(fault.clone()),
             ReactorError::Answered => Refusal::new(reply::CONFLICT, error.to_string()),
-            _ => Refusal::of(&error),
+            _ => worlds::refused(&error),
         }
     }
 }
@@ -139,21 +142,39 @@ fn catalogue(app: State, stop: CancellationToken) -> BoxFuture<'static, ()> {
     .boxed()
 }
 
+/// The reactor with this id, of any tenant.
+async fn find(app: State, words: String) -> Result<Found, Refusal> {
+    let Ok(id) = words.parse::<u32>() else { return Ok(Found::default()) };
+    let reactors = handle(&app)?;
+    let mut found = Found::default();
+    let tenants = worlds::tenants(&app, MODULE.streams).await?;
+    found.bounded = tenants.len() > worlds::TENANTS_SEARCHED;
+    for tenant in tenants.into_iter().take(worlds::TENANTS_SEARCHED) {
+        let Ok(reactor) = reactors.get(tenant, id).await else { continue };
+        let label = if reactor.name.is_empty() { "reactor".into() } else { reactor.name.clone() };
+        let link = format!("{}&sel=r{id}", worlds::page_of(tenant, &reactor.field()));
+        let (kind, module, note) = ("reactor", "reactors", id.to_string());
+        found.hits.push(Hit { kind, module, label, note, link });
+    }
+    Ok(found)
+}
+
 async fn tile(app: State) -> Result<Tile, Refusal> {
     let reactors = handle(&app)?;
     let (number, tenants) = (reactors.count().await?, reactors.tenants().await?.len());
-    let waiting = reactors.waiting().await?;
-    let sentence = match (number, waiting) {
-        (0, _) => "no reactor stands anywhere".to_owned(),
-        (_, 0) => format!("of {tenants} tenants, and no timer runs"),
-        (_, 1) => format!("of {tenants} tenants, one timer runs"),
-        _ => format!("of {tenants} tenants, {waiting} timers run"),
+    let said = match number {
+        0 => Said::new("reactors.none"),
+        _ => {
+            Said::new("reactors.tile").with("n", tenants).with("timers", reactors.waiting().await?)
+        }
     };
     Ok(Tile {
         module: "reactors",
         number,
         unit: if number == 1 { "reactor" } else { "reactors" }.into(),
-        sentence: sentence.replace("of 1 tenants", "of one tenant"),
+        sentence: said.sentence(),
+        said,
+        counted: None,
         link: "/world".into(),
         looks: Vec::new(),
     })

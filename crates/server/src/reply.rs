@@ -290,6 +290,13 @@ fn plain(refusal: &Refusal, request_id: &str) -> Value {
 }
 
 fn json_api(refusal: &Refusal, request_id: &str) -> Value {
+    let mut error = json_api_error(refusal);
+    error["meta"]["request_id"] = request_id.into();
+    json!({ "errors": [error] })
+}
+
+/// One error of a JSON:API answer, with its facts in `meta`.
+pub(crate) fn json_api_error(refusal: &Refusal) -> Value {
     let mut error = Map::new();
     error.insert("status".into(), refusal.def.status.to_string().into());
     error.insert("code".into(), refusal.def.code.to_uppercase().into());
@@ -299,14 +306,13 @@ fn json_api(refusal: &Refusal, request_id: &str) -> Value {
         let kind = if field.starts_with('/') { "pointer" } else { "parameter" };
         error.insert("source".into(), json!({ kind: field }));
     }
-    let mut meta = match refusal.details.as_deref() {
+    let meta = match refusal.details.as_deref() {
         Some(Value::Object(details)) => details.clone(),
         Some(other) => Map::from_iter([("details".to_owned(), other.clone())]),
         None => Map::new(),
     };
-    meta.insert("request_id".into(), request_id.into());
     error.insert("meta".into(), meta.into());
-    json!({ "errors": [error] })
+    error.into()
 }
 
 /// Rooms have nine families, and the message is a machine word (its spec, 4.5); the sentence stands beside it.

@@ -12,8 +12,10 @@ use crate::app::App;
 mod check;
 mod events;
 mod health;
+mod history;
 mod keys;
 mod overview;
+mod search;
 mod session;
 mod tokens;
 
@@ -72,6 +74,8 @@ pub(crate) fn core() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(health::health))
         .routes(routes!(health::config))
         .routes(routes!(overview::overview))
+        .routes(routes!(history::history))
+        .routes(routes!(search::search))
         .routes(routes!(events::socket))
         .routes(routes!(events::latest))
         .routes(routes!(check::show, check::run))

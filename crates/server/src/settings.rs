@@ -250,11 +250,17 @@ settings! {
     /// Settings of the server itself.
     pub struct ServerSettings, names, "" {
         http: Option<String> as Address = "127.0.0.1:7070", "address of dashboard, API and sockets";
+        tls_cert: Option<String> = "", "file of the certificate, with its chain, that HTTP is served with; empty is plain HTTP";
+        tls_key: Option<String> = "", "file of that certificate's private key";
         redis: Option<String> as Url = "", "Redis or Valkey to use; empty means the embedded engine";
         data: Option<String> = "", "directory of the embedded engine; empty means the user's data directory";
         resp: Option<String> as Address = "", "address where the embedded engine speaks RESP; empty is off";
         resp_password: Option<String> as Secret = "", "password that RESP clients must give";
         resp_users: Option<String> = "", "file of users that RESP clients log in as, with the lines of a Redis ACL file";
+        resp_tls_cert: Option<String> = "", "file of the certificate, with its chain, that RESP is spoken with; empty is plain RESP";
+        resp_tls_key: Option<String> = "", "file of that certificate's private key";
+        resp_tls_client_ca: Option<String> = "",
+            "file of authorities, one of which must have signed the certificate of a RESP client; empty asks clients for none";
         script_memory_bytes: usize = "268435456",
             "memory that scripts on the embedded engine may take; one that needs more ends in an error; 0 is no limit";
         layout: Layout = "plain", "spelling of keys; Cluster needs tagged";

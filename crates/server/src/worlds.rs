@@ -17,9 +17,13 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use field::{Bad, CatalogueError, Field, Tenant};
+use kernel::{Fault, Refuses};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::app::App;
+use crate::modules::Streams;
 use crate::reply::{self, Refusal};
 use crate::settings::{settings, words};
 
@@ -78,6 +82,26 @@ pub(crate) async fn keep_fresh(
             _ => {}
         }
     }
+}
+
+/// A fault as the worlds' routes answer it: a stored value that cannot be used is named by its key.
+pub(crate) fn of_fault(fault: Fault) -> Refusal {
+    match fault.naming_key() {
+        Fault::Corrupt { key, detail } => {
+            let says = format!("{key} {detail}; `worldkeep check` shows it");
+            let mut refusal = Refusal::from(Fault::Corrupt { key: key.clone(), detail });
+            refusal.message = says;
+            refusal.details(json!({ "outcome": "not_done", "key": key }))
+        }
+        fault => fault.into(),
+    }
+}
+
+/// The refusal of a module, as the worlds' routes answer it: its field is an attribute.
+pub(crate) fn refused(error: &impl Refuses) -> Refusal {
+    let mut refusal = Refusal::of(error);
+    refusal.field = refusal.field.map(|name| attributes::pointer(&name));
+    refusal
 }
 
 impl From<Bad> for Refusal {
@@ -218,4 +242,21 @@ pub(crate) struct PageQuery {
     /// 1 to 250, which is the default.
     #[param(rename = "page[size]", value_type = Option<u32>)]
     size: Option<u32>,
+}
+
+/// Tenants that a search by id looks at.
+pub(crate) const TENANTS_SEARCHED: usize = 50;
+
+/// The tenants of a module.
+pub(crate) async fn tenants(app: &App, streams: Streams) -> Result<Vec<Uuid>, Fault> {
+    let all = streams.list(app.store(), &app.settings, app.keyspace.layout).await?;
+    Ok(all.into_iter().filter_map(|(tenant, _)| tenant?.parse().ok()).collect())
+}
+
+/// The page of the dashboard that shows a field.
+pub(crate) fn page_of(tenant: Uuid, field: &Field) -> String {
+    let Field { world_id, channel_id, map_id, instance } = field;
+    format!(
+        "/world?tenant={tenant}&world={world_id}&channel={channel_id}&map={map_id}&instance={instance}"
+    )
 }

@@ -44,8 +44,8 @@ async function login(reason) {
   leaving = true;
   live.stop();
   state.stop();
-  const page = await import('./pages/login.js');
-  page.mount(document.getElementById('app'), { reason });
+  const [page] = await Promise.all([import('./pages/login.js'), i18n.need(['login'])]);
+  page.mount(document.getElementById('app'), { reason, party: state.party });
 }
 
 async function boot() {

@@ -5,6 +5,7 @@
 //! that scripts tell the truth about themselves, and `update`
 //! changes a document as other programs do.
 
+mod certificates;
 mod cluster;
 mod faulty;
 pub mod picture;
@@ -21,6 +22,7 @@ pub mod update;
 mod wait;
 mod watchdog;
 
+pub use certificates::Certificates;
 pub use cluster::{Cluster, LentCluster};
 pub use faulty::{Faulty, How, Network, Plan, Sent, Weather};
 pub use kernel::{FakeClock, Store};

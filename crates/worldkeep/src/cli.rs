@@ -23,6 +23,7 @@ pub use rooms::Rooms;
     after_help = "Examples:\n  \
         worldkeep                                  server with the embedded engine, dashboard on 127.0.0.1:7070\n  \
         worldkeep serve --redis redis://10.0.0.5   the same on a Redis or Valkey\n  \
+        worldkeep party                            the same, and the party game for phones on the local network\n  \
         worldkeep keys                             every key this program knows\n  \
         worldkeep check --json                     what is wrong in the store of the running server\n\n\
         Exit codes: 0 done, 1 failure, 2 usage, 3 not found, 4 conflict, 5 refused, 6 unreachable, 130 interrupted."
@@ -66,6 +67,9 @@ pub struct Global {
         default_value = "http://127.0.0.1:7070"
     )]
     pub server: String,
+    /// File of authorities to trust that server by, when it is https:// [default: the system's]
+    #[arg(long, global = true, value_name = "FILE", env = "WORLDKEEP_CA", hide_env_values = true)]
+    pub ca: Option<PathBuf>,
     /// Token for that server
     #[arg(
         long,
@@ -97,9 +101,18 @@ pub enum Verb {
         worldkeep serve\n  \
         worldkeep serve --redis redis://:password@10.0.0.5:6379/0 --http 127.0.0.1:8080\n  \
         worldkeep serve --modules jobs,rooms --no-demo\n  \
+        worldkeep serve --http 0.0.0.0:7070 --tls-cert cert.pem --tls-key key.pem   # https, once there is a token\n  \
         worldkeep serve --modules none --resp 127.0.0.1:6380   # the embedded engine alone, for redis-cli\n\n\
         Every flag is also a setting of worldkeep.toml and a WORLDKEEP_… variable: worldkeep config show.")]
     Serve(Serve),
+    /// Run the server and open the party game, and nothing else, to the local network
+    #[command(after_help = "Examples:\n  \
+        worldkeep party                            phones scan the code in the terminal\n  \
+        worldkeep party --address 192.168.1.20     on this address of the machine\n  \
+        worldkeep party --address :8080 --json     on another port, told as JSON\n  \
+        worldkeep party --redis redis://10.0.0.5 --http 127.0.0.1:7080\n\n\
+        Phones reach the game's pages and routes only; dashboard and API stay on --http. Guide: docs/party.md.")]
+    Party(Party),
     /// List every key this program knows, or show one of the store
     #[command(after_help = "Examples:\n  \
         worldkeep keys\n  \
@@ -151,6 +164,28 @@ pub enum Verb {
         #[command(subcommand)]
         verb: Rooms,
     },
+    /// Write a store and the galaxy's database to one file
+    #[command(after_help = "Examples:\n  \
+        worldkeep backup monday.backup --data ./data             also while a server uses the directory\n  \
+        worldkeep backup monday.backup --redis redis://10.0.0.5 --json\n  \
+        openssl rand -hex 32 > key && worldkeep backup monday.backup --data ./data --key-file key\n\n\
+        An embedded store is kept as it was at one moment. On Redis each key is whole, and keys that change\n\
+        meanwhile may be from before or after the change.")]
+    Backup(Backup),
+    /// Put a backup into a store
+    #[command(after_help = "Examples:\n  \
+        worldkeep restore monday.backup --data ./data\n  \
+        worldkeep restore monday.backup --data ./data --replace --yes     the old directory is kept beside it\n  \
+        worldkeep restore monday.backup --redis redis://10.0.0.5 --key-file key\n\n\
+        The file is read from begin to end before anything is changed.")]
+    Restore(Restore),
+    /// Copy all keys of a store into another, and compare
+    #[command(after_help = "Examples:\n  \
+        worldkeep migrate ./data redis://10.0.0.5\n  \
+        worldkeep migrate redis://10.0.0.5 redis+cluster://10.0.0.7           keys become tagged\n  \
+        worldkeep migrate redis://10.0.0.5 ./data --to-layout plain --resume  goes on after an interruption\n\n\
+        Stop the servers of the source first. It is only read.")]
+    Migrate(Migrate),
     /// Check or repair the log of a data directory that no server uses
     #[command(after_help = "Examples:\n  \
         worldkeep log check --data ./data\n  \
@@ -236,6 +271,21 @@ pub struct Serve {
     /// Address where the embedded engine speaks RESP [default: off]
     #[arg(long, value_name = "ADDR")]
     pub resp: Option<String>,
+    /// File of the certificate, with its chain, to serve HTTP with [default: plain HTTP]
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// File of that certificate's private key
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// File of the certificate, with its chain, to speak RESP with [default: plain RESP]
+    #[arg(long, value_name = "FILE")]
+    pub resp_tls_cert: Option<PathBuf>,
+    /// File of that certificate's private key
+    #[arg(long, value_name = "FILE")]
+    pub resp_tls_key: Option<PathBuf>,
+    /// File of authorities, one of which must have signed the certificate of a RESP client
+    #[arg(long, value_name = "FILE")]
+    pub resp_tls_client_ca: Option<PathBuf>,
     /// Modules to run: all, none, or names separated by commas [default: all]
     #[arg(long, value_name = "LIST")]
     pub modules: Option<String>,
@@ -248,6 +298,17 @@ pub struct Serve {
     /// What to log: a level, or filters such as info,server=debug [default: info]
     #[arg(long, value_name = "FILTER")]
     pub log: Option<String>,
+}
+
+/// Flags of `party`: those of `serve`, and where guests come in.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Party {
+    /// Address of the game on the local network: IP, IP:PORT or :PORT [default: chosen, port 7071]
+    #[arg(long, value_name = "ADDR")]
+    pub address: Option<String>,
+    /// Of the server.
+    #[command(flatten)]
+    pub serve: Serve,
 }
 
 /// Flags of `keys`.
@@ -321,6 +382,48 @@ pub struct Check {
     /// Mend what can be mended
     #[arg(long)]
     pub repair: bool,
+}
+
+/// Flags of `backup`.
+#[derive(Debug, Args)]
+pub struct Backup {
+    /// The file to write; one that exists is replaced with --yes only
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// File that holds the key to encrypt with, 32 characters or more [default: `WORLDKEEP_BACKUP_KEY`, else no encryption]
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+}
+
+/// Flags of `restore`.
+#[derive(Debug, Args)]
+pub struct Restore {
+    /// The backup
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// File that holds its key [default: `WORLDKEEP_BACKUP_KEY`]
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    /// Restore into a store that is not empty: a directory is put aside, on Redis keys of the same name are written over
+    #[arg(long)]
+    pub replace: bool,
+}
+
+/// Flags of `migrate`.
+#[derive(Debug, Args)]
+pub struct Migrate {
+    /// The store to read: a URL as of --redis, or a directory
+    #[arg(value_name = "FROM")]
+    pub from: String,
+    /// The store to write, which must be empty
+    #[arg(value_name = "TO")]
+    pub to: String,
+    /// Spelling of keys in the target [default: as they are; tagged on a Cluster]
+    #[arg(long, value_enum, value_name = "LAYOUT")]
+    pub to_layout: Option<Layout>,
+    /// Go on with a copy that was interrupted: keys that are equal already are left
+    #[arg(long)]
+    pub resume: bool,
 }
 
 /// What to do with the configuration.

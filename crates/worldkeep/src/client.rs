@@ -1,5 +1,6 @@
 //! The running server over HTTP, for verbs without `--redis` and `--data`. Its refusals become exit codes.
 
+use std::path::Path;
 use std::time::Duration;
 
 use reqwest::Method;
@@ -30,9 +31,13 @@ impl Client {
                 "--server {base}: write it like http://127.0.0.1:7070"
             )));
         }
-        let http = reqwest::Client::builder()
+        let mut http = reqwest::Client::builder()
             .connect_timeout(Duration::from_secs(3))
-            .user_agent(concat!("worldkeep/", env!("CARGO_PKG_VERSION")))
+            .user_agent(concat!("worldkeep/", env!("CARGO_PKG_VERSION")));
+        if let Some(file) = &global.ca {
+            http = http.tls_certs_only(authorities(file)?);
+        }
+        let http = http
             .build()
             .map_err(|error| Failure::failed(format!("cannot make an HTTP client: {error}")))?;
         Ok(Client { http, base, token: global.token.clone() })
@@ -97,6 +102,16 @@ impl Client {
     /// For errors while an answer is read.
     fn lost(&self, error: &reqwest::Error) -> Failure {
         let base = &self.base;
+        let causes =
+            std::iter::successors(std::error::Error::source(error), |error| error.source());
+        let certificate = causes.map(ToString::to_string).find_map(|cause| {
+            cause.split_once("invalid peer certificate: ").map(|(_, why)| why.to_owned())
+        });
+        if let Some(why) = certificate {
+            return Failure::unreachable(format!(
+                "the certificate of {base} is not trusted ({why}); name its authority with --ca FILE"
+            ));
+        }
         Failure::unreachable(if error.is_timeout() && !error.is_connect() {
             format!(
                 "the server at {base} is there and does not answer: look at its log, or start it again"
@@ -106,6 +121,16 @@ impl Client {
                 "cannot reach the server at {base}: no connection; start it with `worldkeep`, or name a store with --redis or --data"
             )
         })
+    }
+}
+
+/// The certificates of `--ca`.
+fn authorities(file: &Path) -> Result<Vec<reqwest::Certificate>, Failure> {
+    let wrong = |why: String| Failure::usage(format!("--ca {}: {why}", file.display()));
+    let text = std::fs::read(file).map_err(|error| wrong(crate::config::plain(&error)))?;
+    match reqwest::Certificate::from_pem_bundle(&text) {
+        Ok(found) if !found.is_empty() => Ok(found),
+        _ => Err(wrong("it holds no certificate in PEM".into())),
     }
 }
 

@@ -12,8 +12,14 @@ use crate::exit::Failure;
 pub const FILE: &str = "worldkeep.toml";
 
 /// Names in the environment that are not settings but belong to us.
-const NOT_SETTINGS: &[&str] =
-    &["WORLDKEEP_SERVER", "WORLDKEEP_TOKEN", "WORLDKEEP_CONFIG", "WORLDKEEP_VALKEY"];
+const NOT_SETTINGS: &[&str] = &[
+    "WORLDKEEP_SERVER",
+    "WORLDKEEP_CA",
+    "WORLDKEEP_BACKUP_KEY",
+    "WORLDKEEP_TOKEN",
+    "WORLDKEEP_CONFIG",
+    "WORLDKEEP_VALKEY",
+];
 
 impl From<SettingError> for Failure {
     fn from(error: SettingError) -> Self {

@@ -1,14 +1,18 @@
 //! The `worldkeep` program as a library: command-line definitions, configuration, one file per verb. `main`
 //! only calls [`run`], so that completions, man pages and tests derive from the same definitions.
 
+mod archive;
 pub mod cli;
 pub mod client;
 pub mod config;
+mod copy;
 pub mod exit;
+pub mod lan;
 pub mod logs;
 pub mod open;
 pub mod print;
 pub mod remote;
+mod snapshot;
 pub mod verbs;
 pub mod view;
 

@@ -4,6 +4,7 @@ use crate::cli::{Cli, Verb};
 use crate::exit::Failure;
 
 mod acl;
+mod backup;
 mod check;
 mod completions;
 mod config;
@@ -13,7 +14,9 @@ mod jobs;
 mod keys;
 mod log;
 mod man;
+mod migrate;
 mod monsters;
+mod party;
 mod reactors;
 mod rooms;
 mod serve;
@@ -29,12 +32,16 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
     match cli.verb {
         None => serve::run(&global, &crate::cli::Serve::default()),
         Some(Verb::Serve(flags)) => serve::run(&global, &flags),
+        Some(Verb::Party(flags)) => party::run(&global, &flags),
         Some(Verb::Keys(flags)) => keys::run(&global, &flags),
         Some(Verb::Acl(flags)) => acl::run(&global, &flags),
         Some(Verb::Check(flags)) => check::run(&global, &flags),
         Some(Verb::Config { verb }) => config::run(&global, &verb),
         Some(Verb::Token { verb }) => token::run(&global, verb),
         Some(Verb::Rooms { verb }) => rooms::run(&global, &verb),
+        Some(Verb::Backup(flags)) => backup::backup(&global, &flags),
+        Some(Verb::Restore(flags)) => backup::restore(&global, &flags),
+        Some(Verb::Migrate(flags)) => migrate::run(&global, &flags),
         Some(Verb::Log { verb }) => log::run(&global, verb),
         Some(Verb::Jobs(flags)) => jobs::run(&global, flags),
         Some(Verb::Monsters { verb }) => monsters::run(&global, verb),
@@ -83,6 +90,19 @@ pub(crate) fn tables(
         )));
     }
     Ok(chosen)
+}
+
+/// Progress over keys, on a terminal only: elsewhere it is noise.
+pub(crate) fn keys_bar(global: &crate::cli::Global, total: u64) -> indicatif::ProgressBar {
+    use std::io::IsTerminal as _;
+    if global.quiet || !std::io::stderr().is_terminal() {
+        return indicatif::ProgressBar::hidden();
+    }
+    let bar = indicatif::ProgressBar::new(total);
+    let style =
+        indicatif::ProgressStyle::with_template("{bar:30} {pos} of {len} keys, {per_sec}, {msg}");
+    bar.set_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()));
+    bar
 }
 
 /// A runtime for a verb that waits for answers; Ctrl-C ends it with 130.

@@ -1,6 +1,8 @@
 // The common cases of all languages, played with the package for Node: node play.mjs URL   prints how many held.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { Dead, Discard, Jobs, RetryAfter, Snooze, Worker } from '../../../clients/js/jobs/index.js';
 
 const [url] = process.argv.slice(2);
@@ -100,8 +102,86 @@ async function life({ jobs: given, answers = [], cancel = [], left = 0, ends, de
   assert.equal(await ask('SCARD', key('workers:active')), 0, 'the worker has left the registry');
 }
 
+/** The verbs that no case has: wait, events that resume, pause, definitions, options that are refused. */
+async function verbs() {
+  const worker = new Worker(jobs, { handlers: { play } });
+  const run = worker.run();
+  const id = await jobs.dispatch('play', { return: 3 });
+  assert.equal(await jobs.wait(id), 3);
+  const bad = await jobs.dispatch('play', { discard: 'no' });
+  await assert.rejects(jobs.wait(bad), { code: 'job_failed', jobId: bad });
+  await assert.rejects(jobs.wait('nobody'), { code: 'no_such_job' });
+  await until('the worker looks idle', async () => (await jobs.stats()).active === 0);
+  const seen = [];
+  for await (const event of jobs.events({ after: '0-0', types: ['claimed', 'completed'] })) {
+    seen.push(event);
+    if (event.type === 'completed') break;
+  }
+  assert.deepEqual(seen.map((event) => [event.type, event.id]), [['claimed', id], ['completed', id]]);
+  const later = jobs.events({ after: seen[0].seq });
+  assert.equal((await later.next()).value.seq, seen[1].seq, 'a reader goes on where it was');
+  await later.return();
+  assert.equal(await jobs.pause('play'), true);
+  const paused = await jobs.dispatch('play', {});
+  await assert.rejects(jobs.wait(paused, { timeoutMs: 50 }), { code: 'wait_timeout' });
+  assert.equal(await jobs.resume('play'), true);
+  assert.equal(await jobs.wait(paused), undefined);
+  assert.equal(await jobs.putCron('c', 'play', {}, { cron: '@daily' }), true);
+  assert.equal(await jobs.putCron('c', 'play', {}, { cron: '@hourly' }), false);
+  await assert.rejects(jobs.putCron(id, 'play', {}, { cron: '@daily' }), { code: 'job_exists' });
+  assert.equal(await jobs.hasSameScripts(), undefined, 'nobody leads');
+  const twin = new Worker(jobs, { handlers: { play }, serverId: worker.serverId });
+  twin.pid = 1;
+  await assert.rejects(twin.run(), { code: 'worker_in_use', message: new RegExp(`process ${process.pid} on `) });
+  await worker.stop();
+  await run;
+  const { pid } = spawnSync('true');
+  await ask('SET', key('workers:late'), JSON.stringify({ pid, hostname: hostname() }));
+  await ask('SET', key('workers:heartbeat:late'), 1, 'EX', 30);
+  const heir = new Worker(jobs, { handlers: { play }, serverId: 'late' });
+  const running = heir.run();
+  await until('a dead predecessor is replaced at once', async () => (await ask('SISMEMBER', key('workers:active'), 'late')) === 1);
+  await heir.stop();
+  await running;
+  assert.throws(() => new Jobs(url, { lockTtlS: 1 }), { code: 'invalid_option', field: 'lockTtlS' });
+  assert.throws(() => new Worker(jobs, { handlers: {} }), { code: 'invalid_option', field: 'handlers' });
+  assert.throws(() => new Worker(jobs, { handlers: { play }, serverId: 'active' }), { code: 'invalid_server_id' });
+}
+
+/** Connections are cut again and again: nothing is lost, stored twice or run twice. */
+async function cuts() {
+  const ran = [];
+  const cut = new Jobs(url);
+  const handlers = { play: async (job) => ran.push(job.jobId) };
+  const worker = new Worker(cut, { handlers, concurrency: 20 });
+  const run = worker.run();
+  let isCutting = true;
+  const cutter = (async () => {
+    while (isCutting) {
+      await new Promise((resolve) => setTimeout(resolve, 40));
+      await ask('CLIENT', 'KILL', 'SKIPME', 'yes');
+    }
+  })();
+  const ids = [];
+  for (let lot = 0; lot < 20; lot += 1) {
+    const answers = await cut.dispatchMany(Array.from({ length: 50 }, () => ({ type: 'play' })));
+    ids.push(...answers.map((one) => one.jobId));
+  }
+  isCutting = false;
+  await cutter;
+  await until('all is done', async () => {
+    const { waiting, active } = await jobs.stats();
+    return waiting + active === 0;
+  });
+  assert.deepEqual(ran.toSorted(), ids.toSorted(), 'each ran once');
+  await worker.stop();
+  await run;
+  cut.close();
+}
+
 let count = 0;
-for (const [list, check] of [[cases.stored, stored], [cases.refused, refused], [cases.lives, life]]) {
+const own = [[[{ name: 'verbs' }], verbs], [[{ name: 'cuts' }], cuts]];
+for (const [list, check] of [[cases.stored, stored], [cases.refused, refused], [cases.lives, life], ...own]) {
   for (const one of list) {
     await ask('FLUSHALL');
     try {

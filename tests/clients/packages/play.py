@@ -5,6 +5,8 @@ import asyncio
 import json
 import pathlib
 import re
+import socket
+import subprocess
 import sys
 import threading
 import time
@@ -12,7 +14,7 @@ import time
 here = pathlib.Path(__file__).parent
 sys.path.insert(0, str(here / "../../../clients/python"))
 
-from worldkeep.jobs import AsyncJobs, Dead, Discard, JobError, Jobs, RetryAfter, Snooze, Worker  # noqa: E402
+from worldkeep.jobs import AsyncJobs, Dead, Discard, JobError, Jobs, JobsError, RetryAfter, Snooze, Worker  # noqa: E402
 
 url = sys.argv[1]
 cases = json.loads((here / "cases.json").read_text(encoding="utf-8"))
@@ -167,11 +169,104 @@ def life(one, handler, send):
     assert ask("SCARD", key("workers:active")) == 0, "the worker has left the registry"
 
 
+def refuses(code, act):
+    try:
+        act()
+    except JobsError as error:
+        assert error.code == code, (code, error.code, str(error))
+        return
+    raise AssertionError(f"{code} is refused")
+
+
+def verbs():
+    """The verbs that no case has: wait, events that resume, pause, definitions, options that are refused."""
+    worker = Worker(jobs, {"play": play}, server_id="w1")
+    thread = threading.Thread(target=worker.run_blocking)
+    thread.start()
+    name = jobs.dispatch("play", {"return": 3})
+    assert jobs.wait(name) == 3
+    bad = jobs.dispatch("play", {"discard": "no"})
+    refuses("job_failed", lambda: jobs.wait(bad))
+    refuses("no_such_job", lambda: jobs.wait("nobody"))
+    seen = []
+    for event in jobs.events(after="0-0", types=["claimed", "completed"]):
+        seen.append(event)
+        if event["type"] == "completed":
+            break
+    assert [(event["type"], event["id"]) for event in seen] == [("claimed", name), ("completed", name)], seen
+    assert next(jobs.events(after=seen[0]["seq"]))["seq"] == seen[1]["seq"], "a reader goes on where it was"
+
+    async def first():
+        async with AsyncJobs(url) as queue:
+            async for event in queue.events(after="0-0", types=["claimed"]):
+                return event["id"]
+
+    assert asyncio.run(first()) == name
+    assert jobs.pause("play")
+    paused = jobs.dispatch("play", {})
+    refuses("wait_timeout", lambda: jobs.wait(paused, 0.05))
+    assert jobs.resume("play")
+    assert jobs.wait(paused) is None
+    assert jobs.put_cron("c", "play", cron="@daily") is True
+    assert jobs.put_cron("c", "play", cron="@hourly") is False
+    refuses("job_exists", lambda: jobs.put_cron(name, "play", cron="@daily"))
+    assert jobs.has_same_scripts() is None, "nobody leads"
+    twin = Worker(jobs, {"play": play}, server_id="w1")
+    twin.pid = 1
+    refuses("worker_in_use", twin.run_blocking)
+    worker.stop()
+    thread.join(40)
+    assert not thread.is_alive(), "the worker has ended"
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    ask("SET", key("workers:late"), json.dumps({"pid": gone.pid, "hostname": socket.gethostname()}))
+    ask("SET", key("workers:heartbeat:late"), 1, "EX", 30)
+    heir = Worker(jobs, {"play": play}, server_id="late")
+    thread = threading.Thread(target=heir.run_blocking)
+    thread.start()
+    until("a dead predecessor is replaced at once", lambda: ask("SISMEMBER", key("workers:active"), "late") == 1)
+    heir.stop()
+    thread.join(40)
+    refuses("invalid_option", lambda: Jobs(url, lock_ttl_s=1))
+    refuses("invalid_option", lambda: Jobs(url, colour="red"))
+    refuses("invalid_option", lambda: Worker(jobs, {}))
+    refuses("invalid_server_id", lambda: Worker(jobs, {"play": play}, server_id="active"))
+
+
+def cuts():
+    """Connections are cut again and again: nothing is lost, stored twice or run twice."""
+    ran, ids, over = [], [], threading.Event()
+
+    async def note(job, _cx):
+        ran.append(job.job_id)
+
+    def cutter():
+        while not over.wait(0.04):
+            ask("CLIENT", "KILL", "SKIPME", "yes")
+
+    cut = Jobs(url)
+    worker = Worker(cut, {"play": note}, concurrency=20)
+    threads = [threading.Thread(target=worker.run_blocking), threading.Thread(target=cutter)]
+    for thread in threads:
+        thread.start()
+    for _ in range(20):
+        ids += [answer.job_id for answer in cut.dispatch_many([{"type": "play"}] * 50)]
+    over.set()
+    threads[1].join(10)
+    until("all is done", lambda: jobs.stats()["waiting"] + jobs.stats()["active"] == 0)
+    assert sorted(ran) == sorted(ids), "each ran once"
+    worker.stop()
+    threads[0].join(40)
+    assert not threads[0].is_alive(), "the worker has ended"
+    cut.close()
+
+
 count = 0
 checks = [(one, lambda one=one: stored(one)) for one in cases["stored"]]
 checks += [(one, lambda one=one: refused(one)) for one in cases["refused"]]
 for handler, send in ((play, dispatch), (play_in_thread, dispatch_async)):
     checks += [(one, lambda one=one, h=handler, s=send: life(one, h, s)) for one in cases["lives"]]
+checks += [({"name": "verbs"}, verbs), ({"name": "cuts"}, cuts)]
 for one, check in checks:
     ask("FLUSHALL")
     try:

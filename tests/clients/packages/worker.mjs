@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Jobs, Worker } from '../../../clients/js/jobs/index.js';
 
 const [url, serverId, slots, ms] = process.argv.slice(2);
-const jobs = new Jobs(url, { namespace: 'bridge', lockTtlS: 5, maxRecoveries: 1000 });
+const jobs = new Jobs(url, { namespace: '{bridge}', lockTtlS: 5, maxRecoveries: 1000 });
 const work = async (job) => {
   await jobs.send((redis) => redis.incr('runs'));
   await sleep(Number(ms));

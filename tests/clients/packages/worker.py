@@ -23,5 +23,5 @@ async def work(job, _cx):
     return {"by": "python"}
 
 
-jobs = Jobs(url, namespace="bridge", lock_ttl_s=5, max_recoveries=1000)
+jobs = Jobs(url, namespace="{bridge}", lock_ttl_s=5, max_recoveries=1000)
 Worker(jobs, {"work": work}, server_id=server_id, concurrency=int(slots)).run_blocking()

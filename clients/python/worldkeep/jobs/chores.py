@@ -4,6 +4,7 @@ orders, moves due jobs, and takes back those of dead workers."""
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from typing import Any, Awaitable, Callable
@@ -12,7 +13,8 @@ from .. import __version__
 from .bundle import DIGEST
 from .errors import JobsError
 from .splice import dumps
-from .store import commands, script
+from .store import commands, reads, script
+from .verbs import parsed
 
 # A worker shows that it lives this often, in seconds; its key lives three times as long (seed).
 _HEARTBEAT = 10.0
@@ -56,6 +58,17 @@ class Tally:
         return out
 
 
+def _is_alive(pid: int) -> bool:
+    """Whether a process of this machine is there."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
 class Chores:
     def __init__(self, worker: Any):
         self.worker, self.jobs, self.store = worker, worker.jobs, worker.jobs.store
@@ -76,11 +89,29 @@ class Chores:
 
     async def register(self) -> None:
         """Enters the worker into the registry. A living one of the same id is refused."""
-        await self._call(commands(["PING"]))
+        await self._call(reads(["PING"]))
         self.worker.started_at = self.jobs.now()
-        if await self._call(script("register", {**self._who(), "text": self._entry()})) != "done":
-            message = f"server_id {self.worker.server_id} is in use by another process; give this worker an id of its own"
+        register = script("register", {**self._who(), "text": self._entry()})
+        # The same process may enter itself twice.
+        register.again = True
+        answer = await self._call(register)
+        if answer != "done" and await self._replaces(answer[1]):
+            answer = await self._call(register)
+        if answer != "done":
+            entry = parsed(answer[1]) or {}
+            holder = f"process {entry.get('pid')} on {entry.get('hostname')}"
+            message = f"server_id {self.worker.server_id} is in use by {holder}; give this worker an id of its own"
             raise JobsError("worker_in_use", message, field="server_id")
+
+    async def _replaces(self, text: str) -> bool:
+        """Takes a dead predecessor out: a process of this host that is gone."""
+        entry = parsed(text)
+        if not isinstance(entry, dict) or entry.get("hostname") != self.worker.hostname:
+            return False
+        pid = entry.get("pid")
+        if not isinstance(pid, int) or _is_alive(pid):
+            return False
+        return await self._call(script("unregister", {**self._who(), "pid": pid})) == "done"
 
     def _entry(self) -> str:
         """The registry's bytes."""

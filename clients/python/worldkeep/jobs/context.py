@@ -11,7 +11,7 @@ from typing import Any
 from .errors import JobsError
 from .job import Job
 from .splice import dumps
-from .store import commands, script
+from .store import reads, script
 from .verbs import parsed
 
 # Progress of one job is written at most this often, in seconds.
@@ -76,7 +76,7 @@ class JobContext:
 
     async def restored(self) -> Any:
         """The last checkpoint of an earlier attempt, or of this one."""
-        (text,) = await self._run(commands(["GET", self.jobs.store.key(f"jobs:progress:{self.job_id}")]))
+        (text,) = await self._run(reads(["GET", self.jobs.store.key(f"jobs:progress:{self.job_id}")]))
         if text is None:
             return None
         self.progressed = True

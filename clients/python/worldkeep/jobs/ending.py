@@ -41,6 +41,17 @@ def failed(name: str, message: str) -> Ending:
     return Ending("failed", failure={"message": message, "name": name})
 
 
+def completed(value: Any) -> Ending:
+    """The end of an attempt whose handler returned. A result that is no JSON now is none later either."""
+    try:
+        data = None if value is None else dumps(value)
+        if data is not None:
+            data.encode()
+        return Ending("completed", data=data)
+    except (TypeError, ValueError, RecursionError) as error:
+        return Ending("dead", failure={"message": f"the result is no JSON: {error}", "name": "InvalidResult"})
+
+
 def _failure_of(error: BaseException) -> dict[str, str]:
     name = error.name if isinstance(error, JobError) else type(error).__name__
     stack = "".join(traceback.format_exception(type(error), error, error.__traceback__))
@@ -90,11 +101,11 @@ def _body_of(done: Done, worker: str) -> str:
     })
 
 
-def attempt_args(done: Done, worker: str, now: int, result_max: int) -> list[Any]:
+def attempt_args(done: Done, worker: str, now: int, options: Any) -> list[Any]:
     """The arguments of `finish_and_claim` about one attempt: six, and five more when there is something to the job."""
     job, ending = done.job, done.ending
     is_retry = ending.outcome == "retry"
-    is_large = ending.data is not None and len(ending.data.encode()) > result_max
+    is_large = ending.data is not None and len(ending.data.encode()) > options.result_max
     unique, batch = job.x.get("uniqueKey"), job.x.get("batch")
     is_unique, is_in_batch = isinstance(unique, str), isinstance(batch, str)
     flags = "".join(letter for letter, is_so in (
@@ -108,8 +119,18 @@ def attempt_args(done: Done, worker: str, now: int, result_max: int) -> list[Any
     if not flags:
         return args
     attempts = job.attempts + ending.counts
-    new_text = ""
+    new_text, old_text = _letter_of(job, ending, now, options.cron_failed)
     if is_retry:
         new_text = job.rerouted(worker, attempts) if ending.reroute else job.with_attempts(attempts)
-    args += [new_text, job.text if is_retry else "", ending.run_at, digest(unique) if is_unique else "", batch if is_in_batch else ""]
+        old_text = job.text
+    args += [new_text, old_text, ending.run_at, digest(unique) if is_unique else "", batch if is_in_batch else ""]
     return args
+
+
+def _letter_of(job: Job, ending: Ending, now: int, cron_failed: str) -> tuple[str, str]:
+    """A definition fires on, so a firing that failed for good is told by a letter of its own (text and id), or by an
+    alarm."""
+    if not job.is_cron or ending.outcome != "dead" or cron_failed != "letter":
+        return "", ""
+    letter = f"{job.job_id}:{now}"
+    return job.instance(letter, now), letter

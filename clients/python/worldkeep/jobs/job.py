@@ -92,6 +92,12 @@ class Job:
         """The text with another number of attempts."""
         return edit(self.text, {"attempts": str(attempts)})
 
+    def instance(self, job_id: str, now: int) -> str:
+        """The text of one firing of this definition, as a job of its own."""
+        x = edit(member(self.text, "x") or "{}", {"cronParent": dumps(self.job_id)})
+        changes = {"jobId": dumps(job_id), "schedule": "{}", "createdAt": str(now), "attempts": "0", "x": x}
+        return edit(self.text, changes)
+
     def rerouted(self, worker: str, attempts: int) -> str:
         """The text for a retry that must not run on `worker` again."""
         exclude = list(dict.fromkeys([*words(self.x.get("exclude")), worker]))

@@ -14,6 +14,7 @@ from .errors import JobsError
 from .splice import depth, dumps
 
 _DEPTH_MAX = 100
+_DAY_MS = 86_400_000
 _SAFE = 2**53 - 1
 # Short names for members of `schedule`.
 _SHORT = ("delay", "runAt", "cron", "timezone")
@@ -147,6 +148,27 @@ def _place(job: dict[str, Any], now: int) -> tuple[str, int]:
     return ("front" if job["priority"] >= 7 else "back"), 0
 
 
+def _unique_of(job: dict[str, Any]) -> dict[str, Any] | None:
+    """The uniqueness key of a job. A debounce replaces the job that waits with its key and waits anew; a throttle keeps its
+    key also after the job's end."""
+    unique, debounce, throttle = (job.pop(name, None) for name in ("unique", "debounce", "throttle"))
+    if sum(one is not None for one in (unique, debounce, throttle)) > 1:
+        raise _refuse("invalid_unique", "unique", "a job takes one of unique, debounce and throttle")
+    if debounce is not None:
+        if job["schedule"]:
+            raise _refuse("invalid_debounce", "debounce", "debounce says when the job runs: leave schedule out")
+        job["schedule"] = {"delay": debounce["waitMs"]}
+        # The key outlives the wait, because a full queue may keep the job longer.
+        window = debounce["waitMs"] + _DAY_MS
+        return {"key": f"debounce:{debounce['key']}", "windowMs": window, "onConflict": "debounce"}
+    if throttle is not None:
+        return {"key": f"throttle:{throttle['key']}", "windowMs": throttle["windowMs"], "onConflict": "throttle"}
+    if unique is None and "uniqueKey" in job.get("x", {}):
+        # Stored jobs carry the key only; its window is then a day.
+        return {"key": job["x"]["uniqueKey"], "windowMs": _DAY_MS, "onConflict": "reject"}
+    return unique
+
+
 @dataclasses.dataclass
 class Entry:
     """A job that was checked, with all that the scripts want to know of it."""
@@ -180,10 +202,7 @@ def prepare(given: dict[str, Any], now: int, payload_max: int) -> Entry:
     if isinstance(rest.get("x"), dict):
         rest["x"] = {name: value for name, value in rest["x"].items() if name != "cronParent"}
     job = _members(rest, FIELDS, "", "invalid_body")
-    job_id, unique = job.pop("jobId", None), job.pop("unique", None)
-    if unique is None and "uniqueKey" in job.get("x", {}):
-        # Stored jobs carry the key only; its window is then a day.
-        unique = {"key": job["x"]["uniqueKey"], "windowMs": 86_400_000, "onConflict": "reject"}
+    job_id, unique = job.pop("jobId", None), _unique_of(job)
     _check_schedule(job["schedule"])
     is_cron = "cron" in job["schedule"]
     if is_cron and job["dependsOn"]:
@@ -191,7 +210,7 @@ def prepare(given: dict[str, Any], now: int, payload_max: int) -> Entry:
     if is_cron and unique:
         raise _refuse("invalid_unique", "unique", "a cron definition is unique by its id")
     job["priority"] = job["priority"] or 5
-    if unique:
+    if unique and unique["onConflict"] != "throttle":
         job["x"] = {"uniqueKey": unique["key"], **{k: v for k, v in job.get("x", {}).items() if k != "uniqueKey"}}
     name = job_id if job_id is not None else str(uuid.uuid4())
     place, score = _place(job, now)

@@ -34,10 +34,12 @@ _KEPT = ("host", "port", "db", "username", "password", "path", "client_name")
 class Call:
     """A script or commands, to be sent in one trip."""
 
-    __slots__ = ("commands", "name", "named", "rest")
+    __slots__ = ("again", "commands", "name", "named", "rest")
 
     def __init__(self, name: str = "", named: dict[str, Any] | None = None, rest: Any = (), commands: Any = None):
         self.name, self.named, self.rest, self.commands = name, named or {}, rest, commands
+        # Whether it may be sent again after a lost answer.
+        self.again = False
 
 
 def script(name: str, named: dict[str, Any], rest: Any = ()) -> Call:
@@ -46,6 +48,13 @@ def script(name: str, named: dict[str, Any], rest: Any = ()) -> Call:
 
 def commands(*every: list[Any]) -> Call:
     return Call(commands=every)
+
+
+def reads(*every: list[Any]) -> Call:
+    """Commands that only read, sent again after a lost answer."""
+    call = Call(commands=every)
+    call.again = True
+    return call
 
 
 def fault_of(error: Exception) -> StoreError | None:
@@ -154,7 +163,8 @@ class Store(Space):
                 fault = fault_of(error)
                 if fault is None:
                     raise
-                if fault.outcome != "not_sent" or time.monotonic() + 0.1 >= until:
+                may_try = fault.outcome == "not_sent" or call.again
+                if not may_try or time.monotonic() + 0.1 >= until:
                     raise fault from error
                 time.sleep(0.05)
 
@@ -219,7 +229,8 @@ class AsyncStore(Space):
                 fault = fault_of(error)
                 if fault is None:
                     raise
-                if fault.outcome != "not_sent" or time.monotonic() + 0.1 >= until:
+                may_try = fault.outcome == "not_sent" or call.again
+                if not may_try or time.monotonic() + 0.1 >= until:
                     raise fault from error
                 await asyncio.sleep(0.05)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from typing import Any, Iterable
 
 from .errors import JobsError, StoreError
 from .job import Job
 from .newjob import Entry, prepare
-from .store import Space, Verb, commands, script
+from .store import Space, Verb, reads, script
 
 # Jobs that one step stores at most.
 _DISPATCH_MAX = 500
@@ -36,9 +37,15 @@ class Options:
     scan_limit: int = 1000
     events: bool = True
     max_recoveries: int = 3
+    #: What tells of a firing of cron that failed for good: a dead letter of its own (`letter`), or an `alarm`.
+    cron_failed: str = "letter"
 
     def check(self) -> None:
+        if self.cron_failed not in ("letter", "alarm"):
+            raise JobsError("invalid_option", "cron_failed must be letter or alarm", field="cron_failed")
         for field in dataclasses.fields(self):
+            if field.type == "str":
+                continue
             value, is_flag = getattr(self, field.name), field.type == "bool"
             if isinstance(value, bool) != is_flag or not isinstance(value, int):
                 wanted = "True or False" if is_flag else "a whole number"
@@ -120,7 +127,7 @@ class Verbs:
 
     def dispatch_many(self, jobs: Iterable[dict[str, Any]]) -> Verb[list[Answer]]:
         if self.space.wants_time:
-            yield commands(["PING"])
+            yield reads(["PING"])
         answers: list[Answer] = []
         plain: list[tuple[int, Entry]] = []
         for at, given in enumerate(jobs):
@@ -147,7 +154,7 @@ class Verbs:
         stored by the first one: nothing is stored twice, nothing is lost."""
         if not entries:
             return
-        is_again = False
+        is_again, until = False, time.monotonic() + self.space.timeout
         while True:
             rest: list[Any] = []
             for _, one in entries:
@@ -157,7 +164,7 @@ class Verbs:
                 reply = yield script("enqueue", {**self.timed(), "max_waiting": self.options.max_waiting}, rest)
                 break
             except StoreError as fault:
-                if is_again or fault.outcome != "unknown":
+                if time.monotonic() >= until or fault.outcome != "unknown":
                     raise
                 is_again = True
         if isinstance(reply, int):
@@ -182,13 +189,13 @@ class Verbs:
 
     def put_cron(self, job_id: str, given: dict[str, Any]) -> Verb[bool]:
         if self.space.wants_time:
-            yield commands(["PING"])
+            yield reads(["PING"])
         while True:
             entry = prepare({**given, "jobId": job_id}, self.space.now(), self.options.payload_max)
             if not entry.is_cron:
                 message = "schedule.cron is missing: say when the definition fires"
                 raise JobsError("invalid_cron", message, field="schedule.cron")
-            (old,) = yield commands(["GET", self.space.key(f"jobs:data:{job_id}")])
+            (old,) = yield reads(["GET", self.space.key(f"jobs:data:{job_id}")])
             named = {"id": job_id, "old_text": old or "", "new_text": entry.text, "score": entry.score, "type": entry.type}
             word = yield script("put_cron", {**self.timed(), **named})
             if word == "exists":
@@ -198,7 +205,7 @@ class Verbs:
 
     def get(self, job_id: str) -> Verb[JobView | None]:
         keys = [self.space.key(f"jobs:{name}:{job_id}") for name in ("data", "status", "progress", "result", "lock")]
-        ((text, status, progress, result, worker),) = yield commands(["MGET", *keys])
+        ((text, status, progress, result, worker),) = yield reads(["MGET", *keys])
         if text is None and status is None and result is None:
             return None
         job = None if text is None else Job.read(job_id, text)
@@ -217,14 +224,14 @@ class Verbs:
 
     def stats(self) -> Verb[dict[str, int]]:
         key = self.space.key
-        counts = yield commands(
+        counts = yield reads(
             ["LLEN", key("jobs:waiting")], ["SCARD", key("jobs:active")], ["ZCARD", key("jobs:delayed")],
             ["ZCARD", key("jobs:cron")], ["LLEN", key("jobs:deadletter")],
         )
         return dict(zip(("waiting", "active", "delayed", "cron", "dead"), counts))
 
     def leader_scripts(self) -> Verb[str | None]:
-        (text,) = yield commands(["GET", self.space.key("scheduler:leader")])
+        (text,) = yield reads(["GET", self.space.key("scheduler:leader")])
         leader = parsed(text)
         return leader.get("scripts") if isinstance(leader, dict) else None
 

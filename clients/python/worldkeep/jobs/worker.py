@@ -23,11 +23,11 @@ from typing import Any, Callable, Mapping, Sequence
 from .chores import Chores, Tally
 from .client import AsyncJobs, Jobs
 from .context import JobContext, ThreadContext
-from .ending import Done, Ending, after_error, attempt_args, failed
+from .ending import Done, Ending, after_error, attempt_args, completed, failed
 from .errors import Discard, JobError, JobsError, StoreError
 from .job import Job
 from .splice import dumps
-from .store import commands, script
+from .store import reads, script
 
 Handler = Callable[[Job, Any], Any]
 
@@ -205,13 +205,17 @@ class Worker:
 
     async def _turn(self, done: list[Done], want: int) -> None:
         self._claiming += want
+        if want > 0:
+            # A wake-up that comes while the store looks is about something that it may not have seen.
+            self._may_have_more = False
         try:
             claimed, has_more = await self._exchange(done, want)
         finally:
             self._claiming -= want
         if want > 0:
             self._deeper = self._deeper + 1 if has_more and not claimed else 0
-            self._may_have_more = len(claimed) == want or (has_more and self._deeper <= _DEEPER_MAX)
+            if len(claimed) == want or (has_more and self._deeper <= _DEEPER_MAX):
+                self._may_have_more = True
             if len(claimed) == want:
                 # There may be more than this call could take.
                 self._waker.set()
@@ -234,8 +238,7 @@ class Worker:
         """Runs one claimed job. Nothing: its lease was lost meanwhile, so nothing may be written."""
         job, started = context.job, time.monotonic()
         try:
-            value = await self._handle(context)
-            ending = Ending("completed", data=None if value is None else dumps(value))
+            ending = completed(await self._handle(context))
         except _Dropped:
             ending = Ending("hand_back")
         except Exception as error:
@@ -298,16 +301,18 @@ class Worker:
         """Writes what is done, claims up to `want`, and tries again until the store answers or nothing is left that may be
         written. Also tells whether the list goes on behind what was looked at."""
         wait = _RETRY[0]
+        # An answer was lost: a job that is not ours any more may well have been finished by that very call.
+        is_unsure = False
         while True:
             async with self._gate:
                 self._calls += 1
             try:
-                answer = await self._step(done, want)
+                answer = await self._step(done, want, is_unsure)
             except Exception as error:
                 self._calls -= 1
                 self.tell(error)
                 if not isinstance(error, StoreError) or error.outcome == "unknown":
-                    self._is_unsure = True
+                    is_unsure = self._is_unsure = True
                 await asyncio.sleep(wait)
                 wait = min(wait * 2, _RETRY[1])
                 done = [one for one in done if not self._is_lost(one.job.job_id)]
@@ -334,13 +339,13 @@ class Worker:
 
         return await self.jobs.store.run(verb())
 
-    async def _step(self, done: list[Done], want: int) -> tuple[list[JobContext], bool]:
+    async def _step(self, done: list[Done], want: int, is_unsure: bool = False) -> tuple[list[JobContext], bool]:
         options, named = self.jobs.options, self.jobs.verbs.ending()
         now = named["now"]
         head, last, index, _ = self._recall(now)
         rest: list[Any] = []
         for one in done:
-            rest += attempt_args(one, self.server_id, now, options.result_max)
+            rest += attempt_args(one, self.server_id, now, options)
         wrote, seen, *flat = await self._call(script("finish_and_claim", {
             **named, "worker": self.server_id, "finishing": len(done), "claiming": want,
             "last_head": max(0, min(want, options.scan_limit) - 1), "lock_ttl": options.lock_ttl_s,
@@ -350,7 +355,7 @@ class Worker:
         # Claimed jobs are held before anybody can ask for them.
         claimed = self._take(flat, now)
         for n, one in enumerate(done):
-            await self._settle(one, wrote[n] if isinstance(wrote, list) else "written", now)
+            await self._settle(one, wrote[n] if isinstance(wrote, list) else "written", now, is_unsure)
         has_more = False
         if isinstance(seen, list):
             self._remember(seen[2], now)
@@ -377,15 +382,14 @@ class Worker:
             claimed.append(context)
         return claimed
 
-    async def _settle(self, one: Done, word: str, now: int) -> None:
+    async def _settle(self, one: Done, word: str, now: int, is_unsure: bool) -> None:
         """Counts what was written and forgets it."""
         if word == "changed":
             await self._finish_changed(one)
             return
         context = self.running.pop(one.job.job_id, None)
         if word == "lost":
-            # The answer to an earlier try may have been lost, and then it was that one which wrote.
-            if context is not None and not self._is_unsure:
+            if context is not None and not is_unsure:
                 self.counts["lease_lost"] += 1
             return
         outcome = "failed" if word == "cancelled" else {"retry": "retried"}.get(one.ending.outcome, one.ending.outcome)
@@ -396,7 +400,7 @@ class Worker:
     async def _finish_changed(self, one: Done) -> None:
         """The stored text is not the one that was claimed: somebody edited the job while it ran. It is decided anew."""
         job_id = one.job.job_id
-        (text,) = await self._call(commands(["GET", self.jobs.store.key(f"jobs:data:{job_id}")]))
+        (text,) = await self._call(reads(["GET", self.jobs.store.key(f"jobs:data:{job_id}")]))
         # The same text again is one that cannot be told apart from what it was read as.
         job = None if text is None or text == one.job.text else Job.read(job_id, text)
         if job is None:
@@ -431,11 +435,11 @@ class Worker:
             while self._calls > 0:
                 await asyncio.sleep(0.001)
             try:
-                (held,) = await self._call(commands(["HGETALL", self.jobs.store.key("x:claimed")]))
+                (held,) = await self._call(reads(["HGETALL", self.jobs.store.key("x:claimed")]))
                 for job_id, value in held.items():
                     if job_id in self.running or value.partition(" ")[2] != self.server_id:
                         continue
-                    (text,) = await self._call(commands(["GET", self.jobs.store.key(f"jobs:data:{job_id}")]))
+                    (text,) = await self._call(reads(["GET", self.jobs.store.key(f"jobs:data:{job_id}")]))
                     job = None if text is None else Job.read(job_id, text)
                     if job is not None:
                         await self._step([Done(job, Ending("hand_back"))], 0)

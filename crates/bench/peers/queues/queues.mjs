@@ -1,4 +1,4 @@
-// One measurement of a queue that exists: `node queues.mjs bullmq|bee PORT TASK COUNT CONCURRENCY`. Prints one line of
+// One measurement of a queue that exists, or of our package for Node: `node queues.mjs bullmq|bee|worldkeep PORT TASK COUNT CONCURRENCY`. Prints one line of
 // JSON: jobs per second, microseconds of the server's CPU per job, or milliseconds of pick-up.
 // Tasks: `one` (dispatch one by one), `bulk` (dispatch many at once), `work` (process what is there), `pickup` (an idle
 // worker gets a job), `bytes` (memory of a waiting job).
@@ -20,7 +20,7 @@ async function cpu() {
 }
 const memory = async () => Number(/used_memory:(\d+)/.exec(await probe.info('memory'))[1]);
 
-/** The same five verbs for both, so that the measuring is one piece of code. */
+/** The same five verbs for all, so that the measuring is one piece of code. */
 const queues = {
   bullmq() {
     const queue = new Queue('bench', { connection });
@@ -37,6 +37,25 @@ const queues = {
       close: async () => {
         await worker?.close();
         await queue.close();
+      },
+    };
+  },
+  async worldkeep() {
+    const { Jobs, Worker } = await import('../../../../clients/js/jobs/index.js');
+    // Ended jobs and their results are removed, as with the others.
+    const jobs = new Jobs(`redis://127.0.0.1:${port}`, { namespace: 'bench', retentionS: 0, resultTtlS: 0 });
+    let worker;
+    return {
+      ready: () => jobs.stats(),
+      one: () => jobs.dispatch('noop', payload),
+      many: (n) => jobs.dispatchMany(Array.from({ length: n }, () => ({ type: 'noop', payload }))),
+      work(run) {
+        worker = new Worker(jobs, { handlers: { noop: run }, concurrency });
+        worker.run();
+      },
+      close: async () => {
+        await worker?.stop();
+        jobs.close();
       },
     };
   },
@@ -116,7 +135,7 @@ const tasks = {
 };
 
 await probe.flushall();
-const queue = queues[which]();
+const queue = await queues[which]();
 await queue.ready();
 console.log(JSON.stringify(await tasks[task](queue)));
 await queue.close();

@@ -42,7 +42,7 @@ pub(super) async fn run(store: &Arc<dyn Store>, tell: &mut Tell<'_>) {
     for n in 0..EACH {
         let x = i16::try_from(n).unwrap_or(0);
         let start = Instant::now();
-        let to = Move { x, y: 0, stance: 2, fh: None };
+        let to = Move { x, y: 0, stance: 2, ..Move::default() };
         let moved = async {
             let done = monsters.movement(&tenant, id, to).await.is_ok();
             (done, start.elapsed())

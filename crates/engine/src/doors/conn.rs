@@ -17,6 +17,7 @@ use crate::doors::busy::{self, Absent};
 use crate::doors::resp::Bounds;
 use crate::doors::session::{self, After};
 use crate::doors::stream::KEEP;
+use crate::doors::tls::TlsStream;
 use crate::doors::wake::{Bell, Ring, Wake};
 use crate::exec::Inner;
 use crate::shared::Shared;
@@ -32,6 +33,7 @@ const AHEAD_MAX: usize = 1 << 20;
 /// A socket of either kind.
 pub(crate) enum Stream {
     Tcp(mio::net::TcpStream),
+    Tls(TlsStream),
     Unix(mio::net::UnixStream),
 }
 
@@ -72,30 +74,49 @@ pub(crate) struct Conn {
 }
 
 impl Stream {
-    fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => (&*stream).read(buf),
-            Stream::Unix(stream) => (&*stream).read(buf),
+            Stream::Tcp(stream) => stream.read(buf),
+            Stream::Tls(stream) => stream.read(buf),
+            Stream::Unix(stream) => stream.read(buf),
         }
     }
 
-    fn write(&self, buf: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => (&*stream).write(buf),
-            Stream::Unix(stream) => (&*stream).write(buf),
+            Stream::Tcp(stream) => stream.write(buf),
+            Stream::Tls(stream) => stream.write(buf),
+            Stream::Unix(stream) => stream.write(buf),
         }
     }
 
     fn source(&mut self) -> &mut dyn Source {
         match self {
             Stream::Tcp(stream) => stream,
+            Stream::Tls(stream) => stream.tcp_mut(),
             Stream::Unix(stream) => stream,
+        }
+    }
+
+    /// The socket below, where it is TCP.
+    fn tcp(&self) -> Option<&mio::net::TcpStream> {
+        match self {
+            Stream::Tcp(stream) => Some(stream),
+            Stream::Tls(stream) => Some(stream.tcp()),
+            Stream::Unix(_) => None,
+        }
+    }
+
+    fn tls(&self) -> Option<&TlsStream> {
+        match self {
+            Stream::Tls(stream) => Some(stream),
+            Stream::Tcp(_) | Stream::Unix(_) => None,
         }
     }
 
     /// Has the system ask a silent peer after so many seconds whether it is still there, as Redis does; 0 for never.
     fn keep_alive(&self, seconds: u64) {
-        let Stream::Tcp(stream) = self else { return };
+        let Some(stream) = self.tcp() else { return };
         let (fd, idle) = (stream.as_fd(), Duration::from_secs(seconds));
         if sockopt::set_socket_keepalive(fd, seconds > 0).is_ok() && seconds > 0 {
             let _ = sockopt::set_tcp_keepidle(fd, idle);
@@ -109,13 +130,15 @@ impl Stream {
         let now = Some(Duration::ZERO);
         let _ = match self {
             Stream::Tcp(stream) => sockopt::set_socket_linger(stream.as_fd(), now),
+            Stream::Tls(stream) => sockopt::set_socket_linger(stream.tcp().as_fd(), now),
             Stream::Unix(stream) => sockopt::set_socket_linger(stream.as_fd(), now),
         };
     }
 
-    fn shutdown(&self) {
+    fn shutdown(&mut self) {
         let _ = match self {
             Stream::Tcp(stream) => stream.shutdown(Shutdown::Write),
+            Stream::Tls(stream) => stream.shutdown(),
             Stream::Unix(stream) => stream.shutdown(Shutdown::Write),
         };
     }
@@ -144,6 +167,8 @@ impl Conn {
         bell: &Arc<Bell>,
         registry: &Registry,
     ) -> io::Result<Box<Self>> {
+        // A handshake has as much time as a stalled reader.
+        let stalled_since = stream.tls().map(|_| Instant::now());
         let mut conn = Box::new(Conn {
             slot,
             stream,
@@ -161,7 +186,7 @@ impl Conn {
             closing: false,
             dead: false,
             unsettled: false,
-            stalled_since: None,
+            stalled_since,
         });
         // Asked once: the system tells of each change.
         let both = Interest::READABLE | Interest::WRITABLE;
@@ -175,7 +200,7 @@ impl Conn {
     }
 
     fn owes(&self) -> bool {
-        self.sent < self.output.len()
+        self.sent < self.output.len() || self.stream.tls().is_some_and(TlsStream::owes)
     }
 
     /// How long the peer has taken nothing of what it is owed.
@@ -196,7 +221,9 @@ impl Conn {
 
     /// Whether the socket can be used now for something that waits.
     pub(crate) fn can_go_on(&self) -> bool {
-        if self.owes() {
+        if self.is_handshaking() {
+            self.readable || self.dead
+        } else if self.owes() {
             self.writable || self.dead
         } else {
             self.state.more || self.readable && self.reads() || self.dead
@@ -211,6 +238,12 @@ impl Conn {
 
     /// Sends what is owed, reads what has come. True when the core must be asked.
     pub(crate) fn exchange(&mut self, space: &mut [u8]) -> bool {
+        if self.is_handshaking() && !self.dead {
+            self.handshake();
+            if self.is_handshaking() {
+                return self.dead;
+            }
+        }
         let owed = self.owes();
         if owed {
             self.send();
@@ -223,7 +256,8 @@ impl Conn {
             match self.stream.read(space) {
                 Ok(0) => self.dead = true,
                 Ok(len) => {
-                    self.readable = self.ended || len == space.len();
+                    // TLS may have more than the system: only an empty read tells.
+                    self.readable = self.ended || len == space.len() || self.stream.tls().is_some();
                     self.input.extend_from_slice(&space[..len]);
                     return true;
                 }
@@ -236,11 +270,17 @@ impl Conn {
 
     /// Sends what is owed, as far as the peer takes it.
     pub(crate) fn send(&mut self) {
+        if self.is_handshaking() {
+            return;
+        }
         let end = self.output.len().min(self.sent + SEND_MAX);
-        let before = self.sent;
-        while self.sent < end && self.writable && !self.dead {
+        let before = self.progress();
+        while (self.sent < end || self.stream.tls().is_some_and(TlsStream::owes))
+            && self.writable
+            && !self.dead
+        {
             match self.stream.write(&self.output[self.sent..end]) {
-                Ok(0) => self.dead = true,
+                Ok(0) if self.sent < end => self.dead = true,
                 Ok(len) => self.sent += len,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable = false,
                 Err(error) => self.failed(&error),
@@ -248,7 +288,7 @@ impl Conn {
         }
         if self.writable || !self.owes() {
             self.stalled_since = None;
-        } else if self.sent > before || self.stalled_since.is_none() {
+        } else if self.progress() > before || self.stalled_since.is_none() {
             self.stalled_since = Some(Instant::now());
         }
         self.ring.owes(self.output.len() - self.sent);
@@ -259,6 +299,24 @@ impl Conn {
             if self.closing {
                 self.stream.shutdown();
             }
+        }
+    }
+
+    /// Grows with what the peer takes.
+    fn progress(&self) -> u64 {
+        self.stream.tls().map_or(self.sent as u64, TlsStream::sent)
+    }
+
+    fn is_handshaking(&self) -> bool {
+        self.stream.tls().is_some_and(TlsStream::is_handshaking)
+    }
+
+    /// Goes on with the handshake; its time counts as a stall.
+    fn handshake(&mut self) {
+        let Stream::Tls(stream) = &mut self.stream else { return };
+        match stream.handshake() {
+            Ok(()) => self.stalled_since = None,
+            Err(error) => self.failed(&error),
         }
     }
 

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use mio::{Events, Interest, Poll, Token};
 
 use crate::doors::conn::{Conn, Socket, Stream};
+use crate::doors::tls::{Configs, TlsStream};
 use crate::doors::wake::Bell;
 use crate::exec::Inner;
 use crate::shared::Shared;
@@ -28,6 +29,7 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// A listening socket.
 pub(crate) enum Listening {
     Tcp(mio::net::TcpListener),
+    Tls(mio::net::TcpListener, Configs),
     Unix(mio::net::UnixListener, PathBuf),
 }
 
@@ -75,7 +77,9 @@ struct Slot {
 impl Listening {
     fn register(&mut self, poll: &Poll) -> io::Result<()> {
         match self {
-            Listening::Tcp(l) => poll.registry().register(l, LISTENER, Interest::READABLE),
+            Listening::Tcp(l) | Listening::Tls(l, _) => {
+                poll.registry().register(l, LISTENER, Interest::READABLE)
+            }
             Listening::Unix(l, _) => poll.registry().register(l, LISTENER, Interest::READABLE),
         }
     }
@@ -86,6 +90,11 @@ impl Listening {
                 let socket = Socket::tcp(&stream, peer);
                 (Stream::Tcp(stream), socket)
             }),
+            Listening::Tls(listener, configs) => {
+                let (stream, peer) = listener.accept()?;
+                let socket = Socket::tcp(&stream, peer);
+                Ok((Stream::Tls(TlsStream::new(stream, configs())?), socket))
+            }
             Listening::Unix(listener, path) => listener.accept().map(|(stream, _)| {
                 let socket = Socket::unix(&stream, &path.to_string_lossy());
                 (Stream::Unix(stream), socket)

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::doors::event_loop::Door;
 use crate::doors::hub::{Hub, Listening};
+use crate::doors::tls::Configs;
 use crate::shared::Hold;
 
 /// A listening door. Dropping it closes the door and its connections.
@@ -21,11 +22,21 @@ pub struct Listener {
 }
 
 impl Listener {
-    pub(crate) fn tcp(shared: &Hold, addr: SocketAddr, stall: Duration) -> io::Result<Self> {
+    /// With `tls`, clients are served over TLS and not without.
+    pub(crate) fn tcp(
+        shared: &Hold,
+        addr: SocketAddr,
+        stall: Duration,
+        tls: Option<Configs>,
+    ) -> io::Result<Self> {
         let listener = std::net::TcpListener::bind(addr)?;
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
-        let listening = Listening::Tcp(mio::net::TcpListener::from_std(listener));
+        let listener = mio::net::TcpListener::from_std(listener);
+        let listening = match tls {
+            None => Listening::Tcp(listener),
+            Some(configs) => Listening::Tls(listener, configs),
+        };
         let started = Self::start(shared, listening, addr, stall)?;
         shared.lock().core().door_opened(addr);
         Ok(started)

@@ -137,6 +137,15 @@ impl Database {
         &self.place
     }
 
+    /// Writes a copy of a SQLite database to a new file, as it is at one moment; servers may go on using it. False for
+    /// PostgreSQL, which has tools of its own.
+    pub async fn copy_to(&self, path: &Path) -> Result<bool, DatabaseError> {
+        let Pool::Sqlite(pool) = &self.pool else { return Ok(false) };
+        let path = path.to_string_lossy().into_owned();
+        sqlx::query("VACUUM INTO ?").bind(path).execute(pool).await?;
+        Ok(true)
+    }
+
     /// Waits for what is under way and closes.
     pub async fn close(&self) {
         on!(self, pool => pool.close().await);

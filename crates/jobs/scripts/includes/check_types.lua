@@ -8,5 +8,6 @@ local function check_types()
   redis.call('SCARD', ns .. 'x:parked')
   redis.call('SCARD', ns .. 'x:cancelled')
   redis.call('HLEN', ns .. 'x:recoveries')
+  redis.call('HLEN', ns .. 'x:cron_failed')
   redis.call('XLEN', ns .. 'events:stream')
 end

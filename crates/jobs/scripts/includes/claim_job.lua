@@ -1,7 +1,7 @@
 --- @include "append_event"
 --- @include "why_not"
+--- @include "is_readable"
 --- @include "open_turns"
-
 
 -- Claimed so far: ids, and the arguments that mark them as active, with time, worker and type.
 local claimed, claimed_states, claimed_times, claim_time = {}, {}, {}, now .. ' ' .. me .. ' '
@@ -18,12 +18,14 @@ function claim_job(id, text, has_turn)
   if not kind then return MALFORMED end
   local seen, reason = see_type(kind), nil
   if group and not has_turn then
+    if not is_readable(text) then return MALFORMED end
     reason = open_turns().give_place(id, group, claim_job)
     if not reason then return nil end
   else
     reason = why_not(seen, limits, target, job)
   end
   if reason then return reason, seen, limits, target, job, group end
+  if not is_readable(text) then return MALFORMED end
   if not redis.call('SET', ns .. 'jobs:lock:' .. id, me, 'NX', 'EX', ARGV[9]) then return LOCKED end
   if seen.limit or limits ~= NO_LIMITS then
     --- @include "rate_limit"

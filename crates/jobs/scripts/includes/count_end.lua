@@ -1,6 +1,7 @@
 --- @include "append_event"
 --- @include "type_body"
 --- @include "requeue_job"
+--- @include "index_jobs"
 
 -- Counts the end of a job where it was promised: its uniqueness key is free, its batch counts it and starts its
 -- callback after the last one.
@@ -20,6 +21,7 @@ local function count_end(id, digest, batch, well)
   if not text or not callback_id or redis.call('EXISTS', ns .. 'jobs:data:' .. callback_id) == 1 then return end
   redis.call('SET', ns .. 'jobs:data:' .. callback_id, text)
   append_event('dispatched', callback_id, type_body(kind))
+  index_jobs({ callback_id })
   requeue_job(callback_id, kind, callback[4] == '1')
 end
 

@@ -3,7 +3,8 @@
 
 -- Ends one attempt of this worker as `outcome` says: completed, failed, dead, retry or hand_back. `flags` are letters:
 -- c cron, p progress, l result too large, u unique, b in a batch, r a retry, h of high priority. With any of them, five
--- more arguments stand from `at` on: new text, old text, run at, digest of the uniqueness key, batch.
+-- more arguments stand from `at` on: new text, old text, run at, digest of the uniqueness key, batch. For a firing that is
+-- dead the first two are text and id of its dead letter; without them it raises the alarm.
 local function finish_attempt(id, outcome, kind, result, body, flags, at, freed)
   local event, word, has_flags = outcome, 'written', flags ~= ''
   if outcome == 'retry' and redis.call('GET', ns .. 'jobs:data:' .. id) ~= ARGV[at + 1] then return 'changed' end
@@ -28,9 +29,14 @@ local function finish_attempt(id, outcome, kind, result, body, flags, at, freed)
   local is_cron = has_flags and string.find(flags, 'c', 1, true)
   if outcome == 'dead' then
     --- @include "dead_letter"
-    dead_letter(id, result, progressed, is_cron)
+    if not dead_letter(id, result, progressed, is_cron) then
+      --- @include "dead_firing"
+      --- @include "raise_alarm"
+      if ARGV[at] == '' then raise_alarm(id) else dead_firing(ARGV[at + 1], ARGV[at], result) end
+    end
   else
     close_job(id, outcome, result, progressed, is_cron, freed)
+    if is_cron and outcome == 'completed' then redis.call('HDEL', ns .. 'x:cron_failed', id) end
   end
   append_event(event, id, body)
   if has_flags and outcome == 'completed' and string.find(flags, 'l', 1, true) then

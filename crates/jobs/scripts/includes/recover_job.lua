@@ -7,6 +7,7 @@
 --- @include "failure_result"
 --- @include "close_job"
 --- @include "dead_letter"
+--- @include "raise_alarm"
 --- @include "requeue_job"
 --- @include "end_job"
 
@@ -28,7 +29,8 @@ local function recover_job(id, most)
     return kind, 'gone'
   elseif redis.call('HINCRBY', ns .. 'x:recoveries', id, 1) > most then
     became = 'dead'
-    dead_letter(id, failure_result('WorkerLost', 'its workers died too many times'), not is_cron, is_cron)
+    local lost = failure_result('WorkerLost', 'its workers died too many times')
+    if not dead_letter(id, lost, not is_cron, is_cron) then raise_alarm(id) end
     append_event('dead', id, '{"type":' .. type_json(kind) .. ',"error":"WorkerLost"}')
   else
     append_event('recovered', id, type_body(kind))

@@ -13,7 +13,7 @@ local function take_out(id, status, job)
   end
   if status == 'dead' then redis.call('LREM', ns .. 'jobs:deadletter', -1, id) end
   redis.call('ZREM', ns .. 'jobs:delayed', id)
-  redis.call('ZREM', ns .. 'jobs:cron', id)
+  if redis.call('ZREM', ns .. 'jobs:cron', id) == 1 then redis.call('HDEL', ns .. 'x:cron_failed', id) end
   if status ~= 'active' then return end
   -- The late result of its worker finds no lock and writes nothing.
   redis.call('DEL', ns .. 'jobs:lock:' .. id)

@@ -80,7 +80,11 @@ end
 local function take_next(claim)
   local turn = find_turn()
   next_turn = nil
-  if not turn or claim(turn.id, turn.text, true) then return end
+  if not turn then return end
+  if claim(turn.id, turn.text, true) then
+    -- It cannot be claimed after all. A claim that meets it in the list enters it again.
+    return drop(turn.id, turn.group)
+  end
   local group, limit = turn.group, turn.limit or {}
   turns_taken[turn.id], elsewhere[turn.id] = true, turn.place
   drop(turn.id, group)

@@ -20,6 +20,7 @@ pub(super) fn read(text: &str) -> Read<NewJob> {
         Error::invalid(refusal::INVALID_BODY, "", format!("a job is an object: {error}"))
     })?;
     let mut job = NewJob::default();
+    let (mut debounce, mut throttle) = (None, None);
     for json::Member { name, raw } in &members {
         match &**name {
             "jobId" => job.id = Some(string(raw, refusal::INVALID_ID, "jobId")?),
@@ -33,11 +34,35 @@ pub(super) fn read(text: &str) -> Read<NewJob> {
             "metadata" => job.metadata = Some(raw.get().to_owned()),
             "rateLimit" => job.rate_limit = Some(rate_limit(raw)?),
             "unique" => job.unique = Some(unique(raw)?),
+            "debounce" => {
+                debounce = Some(keyed(raw, refusal::INVALID_DEBOUNCE, "debounce", "waitMs")?);
+            }
+            "throttle" => {
+                throttle = Some(keyed(raw, refusal::INVALID_THROTTLE, "throttle", "windowMs")?);
+            }
             "x" => job.x = extras(raw)?,
             // A job that was read and is sent again brings these along.
             "createdAt" | "attempts" | "status" => {}
             other => return Err(unknown(other)),
         }
+    }
+    if usize::from(debounce.is_some())
+        + usize::from(throttle.is_some())
+        + usize::from(job.unique.is_some())
+        > 1
+    {
+        let sentence = "a job takes one of unique, debounce and throttle";
+        return Err(Error::invalid(refusal::INVALID_UNIQUE, "unique", sentence));
+    }
+    if let Some((key, wait)) = debounce {
+        if job.schedule != Schedule::default() {
+            let sentence = "debounce says when the job runs: leave schedule out";
+            return Err(Error::invalid(refusal::INVALID_DEBOUNCE, "debounce", sentence));
+        }
+        job = job.debounce(key, wait);
+    }
+    if let Some((key, window)) = throttle {
+        job = job.throttle(key, window);
     }
     // Stored jobs carry the key only; its window is then a day.
     if let (None, Some(key)) = (&job.unique, job.x.unique_key.take()) {
@@ -231,6 +256,28 @@ fn unique(raw: &RawValue) -> Read<Unique> {
     Ok(unique)
 }
 
+/// A key and a time, which `debounce` and `throttle` take.
+fn keyed(
+    raw: &RawValue,
+    def: RefusalDef,
+    field: &'static str,
+    time: &'static str,
+) -> Read<(String, Duration)> {
+    let (mut key, mut ms) = (String::new(), 0);
+    for json::Member { name, raw } in members(raw, def, field)? {
+        match &*name {
+            "key" => key = string(raw, def, field)?,
+            name if name == time => ms = count(raw, def, field)?,
+            other => return Err(unknown(&format!("{field}.{other}"))),
+        }
+    }
+    if key.is_empty() || key.len() > 500 || ms == 0 {
+        let sentence = format!("{field} takes a key of 1 to 500 bytes and {time} from 1");
+        return Err(Error::invalid(def, field, sentence));
+    }
+    Ok((key, Duration::from_millis(ms)))
+}
+
 fn extras(raw: &RawValue) -> Read<Extras> {
     const DEF: RefusalDef = refusal::INVALID_X;
     let mut known = Extras::read(Some(raw));
@@ -244,6 +291,7 @@ fn extras(raw: &RawValue) -> Read<Extras> {
             "exclude" => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
             "limiter" => value == "sliding",
             "onDependencyFailed" => value == "ignore" || value == "fail",
+            "overlap" => value == "skip" || value == "queue",
             other => return Err(unknown(&format!("x.{other}"))),
         };
         if !right {

@@ -19,6 +19,10 @@ pub enum OnConflict {
     Replace,
     /// One more may queue up while the old one runs.
     QueueNext,
+    /// An old one that does not run yet makes room; the new one waits anew. [`NewJob::debounce`] sets it.
+    Debounce,
+    /// The first one of a window wins, also after its end. [`NewJob::throttle`] sets it.
+    Throttle,
 }
 
 impl OnConflict {
@@ -28,6 +32,8 @@ impl OnConflict {
             OnConflict::Reject => "reject",
             OnConflict::Replace => "replace",
             OnConflict::QueueNext => "queue_next",
+            OnConflict::Debounce => "debounce",
+            OnConflict::Throttle => "throttle",
         }
     }
 }
@@ -124,6 +130,13 @@ impl NewJob {
         self
     }
 
+    /// Lets firings of a definition queue up while the one before is not over; otherwise they are dropped.
+    #[must_use]
+    pub fn queue_overlaps(mut self) -> Self {
+        self.x.overlap = Some("queue".to_owned());
+        self
+    }
+
     /// Sets the rules after a failure.
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Self {
@@ -196,6 +209,27 @@ impl NewJob {
     ) -> Self {
         self.unique = Some(Unique { key: key.into(), window, on_conflict });
         self
+    }
+
+    /// Runs once, that long after the last dispatch with this key: each one replaces the one before and waits anew.
+    #[must_use]
+    pub fn debounce(mut self, key: impl AsRef<str>, wait: Duration) -> Self {
+        self.schedule.delay = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        // The key outlives the wait, because a full queue may keep the job longer.
+        let window = wait.saturating_add(Duration::from_hours(24));
+        self.unique_or(format!("debounce:{}", key.as_ref()), window, OnConflict::Debounce)
+    }
+
+    /// At most one job with this key in a window: the first runs, the others are refused, also after its end.
+    #[must_use]
+    pub fn throttle(self, key: impl AsRef<str>, window: Duration) -> Self {
+        self.unique_or(format!("throttle:{}", key.as_ref()), window, OnConflict::Throttle)
+    }
+
+    /// The uniqueness key that is free again when the job ends; that of a throttle is not.
+    pub(super) fn freed_key(&self) -> Option<&String> {
+        let unique = self.unique.as_ref()?;
+        (unique.on_conflict != OnConflict::Throttle).then_some(&unique.key)
     }
 
     /// How long its handler may take.

@@ -20,6 +20,16 @@ pub enum Catchup {
     All,
 }
 
+/// The treatment of a firing that failed for good. The definition fires on in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CronFailed {
+    /// The firing is a dead letter: a job of its own, `{definition}:{Unix ms}`.
+    #[default]
+    Letter,
+    /// The definition is marked until a firing completes.
+    Alarm,
+}
+
 /// The usual [`Options::starvation_guard`] where one is wanted.
 pub const STARVATION_GUARD: u32 = 10;
 
@@ -84,6 +94,8 @@ pub struct Options {
     pub cron_instances: bool,
     /// The treatment of missed firings.
     pub cron_catchup: Catchup,
+    /// The treatment of a firing that failed for good.
+    pub cron_failed: CronFailed,
     /// How long a dispatch may take.
     pub enqueue_timeout: Duration,
     /// How long any other call may take.
@@ -140,6 +152,7 @@ impl Default for Options {
             max_recoveries: 3,
             cron_instances: false,
             cron_catchup: Catchup::One,
+            cron_failed: CronFailed::Letter,
             enqueue_timeout: Duration::from_secs(5),
             call_timeout: Duration::from_secs(5),
         }

@@ -44,8 +44,8 @@ impl NewJob {
         {
             member(&mut out, ",\"rateLimit\":", limit);
         }
-        if let Some(unique) = &self.unique {
-            let x = Extras { unique_key: Some(unique.key.clone()), ..self.x.clone() };
+        if let Some(key) = self.freed_key() {
+            let x = Extras { unique_key: Some(key.clone()), ..self.x.clone() };
             member(&mut out, ",\"x\":", &x);
         } else if !self.x.is_empty() {
             member(&mut out, ",\"x\":", &self.x);

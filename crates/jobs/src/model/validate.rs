@@ -4,7 +4,7 @@
 use kernel::{RefusalDef, json};
 use serde_json::value::RawValue;
 
-use super::new_job::NewJob;
+use super::new_job::{NewJob, OnConflict};
 use super::parts::Schedule;
 use super::raw::depth;
 use super::rules::{RateLimit, Retry, Target};
@@ -208,6 +208,10 @@ fn unique(job: &NewJob) -> Check {
     if job.schedule.cron.is_some() {
         return refuse("unique", "a cron definition is unique by its id");
     }
+    let is_timed = matches!(unique.on_conflict, OnConflict::Debounce | OnConflict::Throttle);
+    if is_timed && !job.depends_on.is_empty() {
+        return refuse("dependsOn", "a job with debounce or throttle cannot depend on others");
+    }
     Ok(())
 }
 
@@ -231,6 +235,9 @@ fn extras(job: &NewJob) -> Check {
         if job.schedule.cron.is_some() {
             return refuse("x.sequence", "a cron definition has no place in a sequence");
         }
+    }
+    if job.x.overlap.is_some() && job.schedule.cron.is_none() {
+        return refuse("x.overlap", "x.overlap has a meaning with schedule.cron only");
     }
     names(refusal::INVALID_X, "x.exclude", &job.x.exclude)
 }

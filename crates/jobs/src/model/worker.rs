@@ -151,6 +151,31 @@ pub struct Registration {
     pub concurrency: u32,
     /// Unix milliseconds of its start.
     pub started_at: u64,
+    /// The machine and the process, if they can be told ([`process_name`]).
+    pub process: String,
+}
+
+/// The mark of this process among all others before or after it on this machine: the boot, the pid namespace, the start of
+/// the process. Empty where the system does not say.
+pub(crate) fn process_name(pid: u32) -> String {
+    let (Some(machine), Some(start)) = (machine(), started(i64::from(pid))) else {
+        return String::new();
+    };
+    format!("{machine}/{start}")
+}
+
+/// The boot and the pid namespace: process ids of two that are equal are about the same processes.
+fn machine() -> Option<String> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let space = std::fs::read_link("/proc/self/ns/pid").ok()?;
+    Some(format!("{}/{}", boot.trim(), space.display()))
+}
+
+/// When a process started, in ticks since the boot; `None` when there is none.
+fn started(pid: i64) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in parentheses and may hold anything; the start is the twentieth word behind it.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_owned)
 }
 
 impl Registration {
@@ -165,8 +190,12 @@ impl Registration {
             .region
             .as_deref()
             .map_or(String::new(), |region| format!(",\"region\":{}", quote(region)));
+        let process = match self.process.as_str() {
+            "" => String::new(),
+            name => format!(",\"process\":{}", quote(name)),
+        };
         format!(
-            r#"{{"serverId":{},"stack":{}{region},"capabilities":{},"lastSeen":{now_ms},"pid":{},"hostname":{},"x":{{"version":{},"concurrency":{}{types},"startedAt":{}}}}}"#,
+            r#"{{"serverId":{},"stack":{}{region},"capabilities":{},"lastSeen":{now_ms},"pid":{},"hostname":{},"x":{{"version":{},"concurrency":{}{types},"startedAt":{}{process}}}}}"#,
             quote(&facts.server_id),
             quote(&facts.stack),
             list(&facts.capabilities),
@@ -205,6 +234,9 @@ pub struct Worker {
     pub types: Option<Vec<String>>,
     /// Unix milliseconds of its start, if it says.
     pub started_at: Option<i64>,
+    /// The machine and the process, if it says.
+    #[serde(skip)]
+    pub(crate) process: Option<String>,
     /// Unix milliseconds of its last sign of life, when that has not run out.
     pub heartbeat: Option<i64>,
     /// Whether it counts as alive.
@@ -232,6 +264,7 @@ impl Worker {
             concurrency: x.count("concurrency"),
             types: x.raw("types").map(|_| x.words("types")),
             started_at: x.whole("startedAt"),
+            process: x.get("process"),
             heartbeat: None,
             alive: false,
             jobs: Vec::new(),
@@ -239,9 +272,36 @@ impl Worker {
         }
     }
 
+    /// Whether its process ran on this machine and is over.
+    pub(crate) fn is_gone(&self) -> bool {
+        let told = self.process.as_deref().and_then(|process| process.rsplit_once('/'));
+        told.is_some_and(|(place, start)| {
+            machine().is_some_and(|here| here == place)
+                && started(self.pid).is_none_or(|now| now != start)
+        })
+    }
+
     /// Notes the last sign of life. A foreign worker's first beat comes late: a young entry counts too.
     pub(crate) fn note_life(&mut self, heartbeat: Option<i64>, now_ms: i64) {
         self.heartbeat = heartbeat;
         self.alive = heartbeat.is_some() || now_ms - self.last_seen < ALIVE_MS;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_of_this_machine_is_known_to_be_over() {
+        let own = process_name(std::process::id());
+        let entry = |pid: u32, process: &str| {
+            let entry = Registration { pid, process: process.into(), ..Registration::default() };
+            Worker::read("w", &entry.text(&WorkerFacts::new("w").unwrap(), 1))
+        };
+        let pid = std::process::id();
+        assert!(!entry(pid, &own).is_gone(), "it lives");
+        assert!(entry(pid, &format!("{own}1")).is_gone(), "its number has another process now");
+        assert!(!entry(pid, "").is_gone() && !entry(pid, "elsewhere/1").is_gone(), "nobody knows");
     }
 }

@@ -1,5 +1,6 @@
 //! The rounds that only the leader makes, each at its own pace.
 
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use crate::error::Error;
 use crate::metrics::bump;
 use crate::store::Jobs;
 use crate::store::definitions::{Fired, Overlap};
+use crate::store::index::Known;
 
 /// Keys that the sweep for orphans looks at in a second: a store of a million keys in less than two minutes, for
 /// about four milliseconds of each second.
@@ -44,6 +46,13 @@ pub(super) struct Rounds {
     reconcile: Pace,
     tidy: Pace,
     rotate: Pace,
+    correct: Pace,
+    pub(super) index: Pace,
+    adopt: Pace,
+    /// The index of lists, to tell jobs of other programs.
+    known: Known,
+    /// Definitions whose times were found right.
+    right: HashMap<String, u64>,
     /// Whether a worker of another program is registered.
     others: bool,
 }
@@ -59,6 +68,11 @@ impl Default for Rounds {
             reconcile: Pace::every(30),
             tidy: Pace::every(60),
             rotate: Pace::every(5),
+            correct: Pace::every(2),
+            index: Pace::every(60),
+            adopt: Pace::every(10),
+            known: Known::default(),
+            right: HashMap::new(),
             others: false,
         }
     }
@@ -66,6 +80,13 @@ impl Default for Rounds {
 
 impl Scheduler {
     pub(super) async fn lead(&mut self) {
+        if self.rounds.adopt.is_due(&self.jobs) {
+            self.adopt().await;
+        }
+        if self.rounds.correct.is_due(&self.jobs) {
+            let part = self.jobs.correct_crons(&mut self.rounds.right).await.map(drop);
+            self.note("times of cron", part);
+        }
         let part = self.fire().await;
         self.note("cron", part);
         if self.rounds.resume.is_due(&self.jobs) {
@@ -100,6 +121,12 @@ impl Scheduler {
         }
     }
 
+    /// Enters jobs of other programs into the index of lists.
+    pub(super) async fn adopt(&mut self) {
+        let part = self.jobs.adopt_foreign(&mut self.rounds.known).await.map(drop);
+        self.note("jobs of other programs", part);
+    }
+
     /// Fires what is due. A time that is no occurrence is put right and not fired.
     async fn fire(&mut self) -> Result<(), Error> {
         for _ in 0..CALLS_MAX {
@@ -109,7 +136,7 @@ impl Scheduler {
                 return Ok(());
             }
             for (job, score) in &due {
-                match self.jobs.fire_cron(job, *score, Overlap::default()).await? {
+                match self.jobs.fire_cron(job, *score, Overlap::of(job)).await? {
                     Fired::Fired => {
                         bump(&self.metrics.fired);
                         self.note_lag(Some(*score));

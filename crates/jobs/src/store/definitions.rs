@@ -1,7 +1,7 @@
 //! Cron definitions: jobs that fire again and again. A definition is a job whose `schedule` has `cron`; the
 //! sorted set `cron` holds when it fires next. Firing and setting the next time are one step.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use kernel::reply;
 use serde::Serialize;
@@ -19,6 +19,10 @@ const MISSED_MS: u64 = 60_000;
 const CATCHUP_MAX: usize = 100;
 /// More missed firings than this are not even counted.
 const CATCHUP_LOOK: usize = 100_000;
+
+/// Definitions whose times are looked at in one trip, and in one round.
+const CORRECTED: u64 = 500;
+const CORRECTED_MAX: u64 = 20_000;
 
 /// Reads an expression; the refusal names its field.
 pub(crate) fn parse(expression: &str, timezone: Option<&str>) -> Result<Cron, Error> {
@@ -46,7 +50,7 @@ pub enum Fired {
     Gone,
 }
 
-/// The treatment of a firing while the one before is not over.
+/// The treatment of a firing while the one before is not over: `x.overlap` of the definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overlap {
     /// It is dropped.
@@ -54,6 +58,24 @@ pub enum Overlap {
     Skip,
     /// It queues up.
     Queue,
+}
+
+impl Overlap {
+    /// The setting of a definition.
+    pub fn of(definition: &Job) -> Overlap {
+        match definition.x.overlap.as_deref() {
+            Some("queue") => Overlap::Queue,
+            _ => Overlap::Skip,
+        }
+    }
+
+    /// As in requests.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Overlap::Skip => "skip",
+            Overlap::Queue => "queue",
+        }
+    }
 }
 
 /// A definition and when it fires next.
@@ -169,7 +191,8 @@ impl Jobs {
             Ok(async move {
                 let found = jobs.definition(&id).await?;
                 let score = found.next_at.unwrap_or(0);
-                let done = jobs.fire(&found.job, score, Some(score), Overlap::Skip).await?;
+                let overlap = Overlap::of(&found.job);
+                let done = jobs.fire(&found.job, score, Some(score), overlap).await?;
                 Ok((done != Fired::Elsewhere).then_some(done))
             })
         };
@@ -199,6 +222,62 @@ impl Jobs {
         self.fire(job, score, next, overlap).await
     }
 
+    /// Puts right the times of definitions that are no occurrence of their expressions, before they are due: the
+    /// seed's program writes a minute from now, whatever the expression says. `seen` are those that were right; the
+    /// scheduler calls it. Says how many were wrong.
+    pub(crate) async fn correct_crons(
+        &self,
+        seen: &mut HashMap<String, u64>,
+    ) -> Result<u64, Error> {
+        let (mut wrong, mut right, mut offset) = (0, HashMap::new(), 0);
+        loop {
+            let mut range = cmd("ZRANGE", self.space().cron.as_str());
+            range.arg(offset).arg(offset + CORRECTED - 1).arg("WITHSCORES");
+            let found = self.call(&range).await?;
+            let pairs = reply::pairs(&found).unwrap_or_default();
+            let mut unseen = Vec::new();
+            for (id, score) in &pairs {
+                let (Some(id), Some(score)) = (reply::text(id), reply::number(score)) else {
+                    continue;
+                };
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a time
+                let score = score.max(0.0) as u64;
+                if seen.get(id) == Some(&score) {
+                    right.insert(id.to_owned(), score);
+                } else {
+                    unseen.push(id.to_owned());
+                }
+            }
+            for one in self.definitions(&unseen).await? {
+                let score = one.next_at.unwrap_or(0);
+                if self.correct_cron(&one.job, score).await? {
+                    wrong += 1;
+                } else {
+                    right.insert(one.job.id, score);
+                }
+            }
+            offset += CORRECTED;
+            if (pairs.len() as u64) < CORRECTED || offset >= CORRECTED_MAX {
+                *seen = right;
+                return Ok(wrong);
+            }
+        }
+    }
+
+    /// `true` when the time was wrong; what is due now is judged by the firing.
+    async fn correct_cron(&self, job: &Job, score: u64) -> Result<bool, Error> {
+        let Some(expression) = &job.schedule.cron else { return Ok(false) };
+        let cron = parse(expression, job.schedule.timezone.as_deref());
+        let Ok(cron) = cron else { return Ok(false) };
+        let now_ms = self.now_ms();
+        if score <= now_ms || cron.is_occurrence(score) {
+            return Ok(false);
+        }
+        let next = cron.next_after(now_ms);
+        let done = self.fire_step(job, score, next, "rescore", "", job.text()).await?;
+        Ok(done == Fired::Corrected)
+    }
+
     async fn fire(
         &self,
         job: &Job,
@@ -206,7 +285,7 @@ impl Jobs {
         next: Option<u64>,
         overlap: Overlap,
     ) -> Result<Fired, Error> {
-        let word = if overlap == Overlap::Skip { "skip" } else { "queue" };
+        let word = overlap.word();
         if self.options().cron_instances {
             let at = if Some(score) == next { self.now_ms() } else { score };
             let instance = format!("{}:{at}", job.id);

@@ -10,7 +10,7 @@ use crate::error::{Error, refusal};
 use crate::model::{Job, JobResult};
 use crate::scripts::{REMOVE, TRIM_DLQ};
 use crate::store::act::BULK;
-use crate::store::list::{ListQuery, Page};
+use crate::store::list::{ListQuery, Order, Page};
 use crate::store::read::JobView;
 use crate::store::wire::texts;
 use crate::store::{Jobs, cmd};
@@ -71,6 +71,7 @@ impl Jobs {
             status: Some(crate::model::Status::Dead),
             cursor: cursor.map(str::to_owned),
             limit,
+            order: Order::Place,
             ..Default::default()
         })
         .await

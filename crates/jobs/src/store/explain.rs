@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::model::routing::{Facts, Route};
-use crate::model::{Job, Status, Worker};
+use crate::model::{Job, Status, Worker, span};
 use crate::store::wire::texts;
 use crate::store::{Jobs, cmd};
 
@@ -100,15 +100,15 @@ impl Jobs {
         let now = i64::try_from(self.now_ms()).unwrap_or(i64::MAX);
         if let Some(lock) = &view.lock {
             let running = status == Some(Status::Active);
-            let (owner, ttl) = (&lock.owner, lock.ttl_ms);
-            let sentence = format!("the worker {owner} holds it for another {ttl} ms");
+            let (owner, ttl) = (&lock.owner, span(lock.ttl_ms));
+            let sentence = format!("the worker {owner} holds it for another {ttl}");
             found.add(if running { "running" } else { "locked" }, !running, &sentence);
         }
         match status {
             Some(Status::Delayed) => {
                 let wait = view.due_at.unwrap_or(now) - now;
                 let sentence = if wait > 0 {
-                    format!("it is delayed and runs in {wait} ms")
+                    format!("it is delayed and runs in {}", span(wait))
                 } else {
                     "it is due; the next promotion puts it into the queue".to_owned()
                 };

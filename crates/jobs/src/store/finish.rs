@@ -4,6 +4,7 @@
 use kernel::reply;
 
 use crate::error::Error;
+use crate::model::options::CronFailed;
 use crate::model::outcome::{Done, Ending, Wrote};
 use crate::model::{Failure, Job, JobResult, WorkerFacts};
 use crate::store::produce::unique_digest;
@@ -50,6 +51,10 @@ impl Jobs {
         now_ms: u64,
     ) -> Outcome<'a> {
         let job = &done.job;
+        // A definition fires on, so what failed for good is told by a letter of its own or by an alarm.
+        let dead_firing = job.is_cron() && matches!(done.ending, Ending::Dead { .. });
+        let letter = dead_firing && self.options().cron_failed == CronFailed::Letter;
+        let letter = letter.then(|| format!("{}:{now_ms}", job.id));
         let (word, result, new_text, run_at) = match &done.ending {
             Ending::Completed { data } => {
                 // A result that is too large is stored as null, and told.
@@ -66,14 +71,15 @@ impl Jobs {
                 ("retry", JobResult::failure(failure, now_ms, done.took_ms), text, *run_at)
             }
             Ending::Dead { failure } => {
-                ("dead", JobResult::failure(failure, now_ms, done.took_ms), String::new(), 0)
+                let text = letter.as_ref().map(|id| job.instance(id, now_ms)).unwrap_or_default();
+                ("dead", JobResult::failure(failure, now_ms, done.took_ms), text, 0)
             }
             Ending::Failed { failure } => {
                 ("failed", JobResult::failure(failure, now_ms, done.took_ms), String::new(), 0)
             }
             Ending::HandBack => ("hand_back", String::new(), String::new(), 0),
         };
-        let is_retry = !new_text.is_empty();
+        let is_retry = matches!(done.ending, Ending::Retry { .. });
         let flags: String = [
             ('c', job.is_cron()),
             // An attempt before this one may have left some progress.
@@ -89,7 +95,7 @@ impl Jobs {
         .collect();
         let body = crate::events::outcome_body(facts, done);
         let more = (!flags.is_empty()).then(|| More {
-            old_text: if is_retry { job.text().to_owned() } else { String::new() },
+            old_text: if is_retry { job.text().to_owned() } else { letter.unwrap_or_default() },
             new_text,
             run_at: run_at.to_string(),
             digest: job.x.unique_key.as_deref().map(unique_digest).unwrap_or_default(),

@@ -1,5 +1,5 @@
-//! Pages of jobs by state. A state with a structure is paged through it, in its order; ended jobs and "all" are
-//! found by SCAN over the status keys, in no order. A page looks at a bounded number of jobs, so it may be short
+//! Pages of jobs in the order of their places. A state with a structure is paged through it, in its order; ended jobs
+//! and "all" are found by SCAN over the status keys, in no order. A page looks at a bounded number of jobs, so it may be short
 //! and still have a cursor.
 
 use kernel::{Value, reply};
@@ -14,9 +14,20 @@ use crate::store::wire::texts;
 use crate::store::{Jobs, cmd};
 
 /// Jobs that one page looks at, at most.
-const LOOKED_AT: usize = 2_000;
+pub(super) const LOOKED_AT: usize = 2_000;
 /// Ids in one trip.
 const TRIP: u64 = 200;
+
+/// The order of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// The newest first, by their dispatch.
+    #[default]
+    Newest,
+    /// By place: waiting as they will run, delayed and definitions by time, dead letters as they died, the newest first;
+    /// all other jobs in no order. It finds every job, also those that no index has.
+    Place,
+}
 
 /// The jobs that a page shows.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +42,17 @@ pub struct ListQuery {
     pub cursor: Option<String>,
     /// How many; 50 when 0, at most 500.
     pub limit: usize,
+    /// The order.
+    pub order: Order,
+}
+
+impl ListQuery {
+    /// Whether a job of this id and text has the type and the text that are asked for.
+    pub(super) fn wants(&self, id: &str, text: &str) -> bool {
+        let kind = self.kind.as_ref();
+        let kind = kind.is_none_or(|kind| Job::read(id, text).is_ok_and(|job| job.kind == *kind));
+        kind && self.text.as_ref().is_none_or(|part| id.contains(part) || text.contains(part))
+    }
 }
 
 /// A page, and where the next one begins.
@@ -40,6 +62,9 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// `None` at the end.
     pub cursor: Option<String>,
+    /// How many jobs were looked at for it.
+    #[serde(skip)]
+    pub looked_at: usize,
 }
 
 /// A place in the walk: a number in a list or sorted set, or the cursor of a SCAN with ids already passed.
@@ -80,21 +105,22 @@ struct Shown {
     passed: usize,
     rest_here: bool,
     next: Option<Walk>,
+    looked_at: usize,
 }
 
 impl Shown {
     /// The page; its cursor points behind the last one shown. `fresh` are the ids of the last stretch.
     fn page(self, fresh: &[String]) -> Page<JobView> {
-        let Shown { mut items, limit, walk, passed, rest_here, next } = self;
+        let Shown { mut items, limit, walk, passed, rest_here, next, looked_at } = self;
         if items.len() > limit {
             items.truncate(limit);
             let last = items.last().map(|view| view.id.clone()).unwrap_or_default();
             let at = fresh.iter().position(|id| *id == last);
             let passed = at.map_or(passed, |at| walk.passed + at + 1);
-            return Page { items, cursor: Some(Walk { passed, ..walk }.text()) };
+            return Page { items, cursor: Some(Walk { passed, ..walk }.text()), looked_at };
         }
         let cursor = if rest_here { Some(Walk { passed, ..walk }) } else { next };
-        Page { items, cursor: cursor.map(|walk| walk.text()) }
+        Page { items, cursor: cursor.map(|walk| walk.text()), looked_at }
     }
 }
 
@@ -102,6 +128,9 @@ impl Jobs {
     /// A page of jobs.
     pub async fn list(&self, query: &ListQuery) -> Result<Page<JobView>, Error> {
         let limit = if query.limit == 0 { 50 } else { query.limit.min(500) };
+        if query.order == Order::Newest {
+            return self.newest(query, limit).await;
+        }
         let by_place = matches!(
             query.status,
             Some(Status::Waiting | Status::Active | Status::Delayed | Status::Cron | Status::Dead)
@@ -127,12 +156,12 @@ impl Jobs {
             }
             let rest_here = passed - walk.passed < fresh.len();
             if rest_here || items.len() >= limit || looked_at >= LOOKED_AT {
-                let shown = Shown { items, limit, walk, passed, rest_here, next };
+                let shown = Shown { items, limit, walk, passed, rest_here, next, looked_at };
                 return Ok(shown.page(&fresh));
             }
             match next {
                 Some(next) => walk = next,
-                None => return Ok(Page { items, cursor: None }),
+                None => return Ok(Page { items, cursor: None, looked_at }),
             }
         }
     }
@@ -211,12 +240,7 @@ impl Jobs {
         }
         let texts = self.texts_of(&chosen).await?;
         let wanted = |id: &String, text: &Option<String>| {
-            let text = text.as_deref().unwrap_or_default();
-            let kind = query
-                .kind
-                .as_ref()
-                .is_none_or(|kind| Job::read(&**id, text).is_ok_and(|job| job.kind == *kind));
-            kind && query.text.as_ref().is_none_or(|part| id.contains(part) || text.contains(part))
+            query.wants(id, text.as_deref().unwrap_or_default())
         };
         Ok(chosen
             .into_iter()
@@ -243,6 +267,19 @@ impl Jobs {
         let mut range = cmd(name, key.as_str());
         range.arg(from).arg(from + count - 1);
         Ok(texts(&self.call(&range).await?))
+    }
+
+    /// All ids of a state that has a structure; parked jobs wait too.
+    pub(super) async fn ids_in_place(&self, status: Status) -> Result<Vec<String>, Error> {
+        let (mut found, mut walk) =
+            (Vec::new(), Some(Walk { part: 's', at: "0".into(), passed: 0 }));
+        let query = ListQuery { status: Some(status), ..ListQuery::default() };
+        while let Some(at) = walk {
+            let (ids, next) = self.walk_on(&query, &at).await?;
+            found.extend(ids);
+            walk = next;
+        }
+        Ok(found)
     }
 
     /// All ids of a type in `waiting` (parked ones too) or in `delayed`.

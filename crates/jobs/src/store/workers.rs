@@ -6,14 +6,17 @@ use kernel::{Cmd, reply};
 
 use crate::error::Error;
 use crate::model::{Registration, Worker, WorkerFacts};
-use crate::scripts::{REGISTER, UNREGISTER};
-use crate::store::wire::texts;
-use crate::store::{Jobs, cmd};
+use crate::scripts::UNREGISTER;
+use crate::store::wire::{scanned, texts};
+use crate::store::{Jobs, cmd, cmd_on};
 
 /// A worker that gave no sign for so long is dead.
 pub(crate) const ALIVE_MS: i64 = 30_000;
 /// A worker that is dead for so long is forgotten.
 const FORGET_MS: i64 = 86_400_000;
+
+/// Active jobs that are looked through for those of programs without leases.
+const LOOKED_AT: usize = 5_000;
 
 /// An order to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,28 +48,24 @@ impl Asked {
 }
 
 /// The answer to a sign of life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Beat {
     /// The order the worker was given.
     pub asked: Option<Asked>,
     /// Whether the registry had the worker; a store that lost its data has not.
     pub was_known: bool,
+    /// The process that is entered under its id, if it says.
+    pub(crate) process: Option<String>,
+}
+
+impl Beat {
+    /// Whether another process was entered under the id of this one.
+    pub(crate) fn is_replaced(&self, entry: &Registration) -> bool {
+        self.process.as_ref().is_some_and(|process| *process != entry.process)
+    }
 }
 
 impl Jobs {
-    /// Enters a worker, with its first sign of life. Refused while another process lives under its id.
-    pub async fn register(&self, facts: &WorkerFacts, entry: &Registration) -> Result<(), Error> {
-        let now_ms = self.now_ms();
-        let (now, opts, pid) = (now_ms.to_string(), self.opts(), entry.pid.to_string());
-        let text = entry.text(facts, now_ms);
-        let args: [&str; 6] = [&now, &opts, &facts.server_id, &pid, &entry.hostname, &text];
-        let reply = self.script(&REGISTER, &args.map(str::as_bytes), self.by()).await?;
-        match reply::text(&reply) {
-            Some("done") => Ok(()),
-            _ => Err(Error::WorkerInUse(facts.server_id.clone())),
-        }
-    }
-
     /// Takes a worker out; its jobs must be ended or handed back before.
     pub async fn unregister(&self, facts: &WorkerFacts, entry: &Registration) -> Result<(), Error> {
         self.take_out_worker(&facts.server_id, &entry.pid.to_string(), &entry.hostname)
@@ -87,32 +86,30 @@ impl Jobs {
         Ok(reply::text(&reply) == Some("done"))
     }
 
-    /// A sign of life, every ten seconds. With an entry it also renews `lastSeen`, every thirty.
+    /// A sign of life, every ten seconds. With an entry it also renews `lastSeen`, every thirty, unless another process
+    /// was entered under its id.
     pub async fn heartbeat(
         &self,
         facts: &WorkerFacts,
         entry: Option<&Registration>,
     ) -> Result<Beat, Error> {
-        let (space, now_ms) = (self.space(), self.now_ms());
-        let mut beat = cmd("SET", space.heartbeat(&facts.server_id));
+        let (space, now_ms, id) = (self.space(), self.now_ms(), &facts.server_id);
+        let mut beat = cmd("SET", space.heartbeat(id));
         beat.arg(now_ms).arg("EX").arg(30);
-        let mut asked = cmd("HGET", space.asked.as_str());
-        asked.arg(&facts.server_id);
-        let mut known = cmd("SISMEMBER", space.workers_active.as_str());
-        known.arg(&facts.server_id);
-        let mut cmds: Vec<Cmd> = vec![beat, asked, known];
-        if let Some(entry) = entry {
-            let mut seen = cmd("SET", space.worker(&facts.server_id));
-            seen.arg(entry.text(facts, now_ms));
-            let mut listed = cmd("SADD", space.workers_active.as_str());
-            listed.arg(&facts.server_id);
-            cmds.extend([seen, listed]);
-        }
-        let values = self.all(&cmds).await?;
-        Ok(Beat {
+        let asked = cmd_on("HGET", space.asked.as_str(), id);
+        let known = cmd_on("SISMEMBER", space.workers_active.as_str(), id);
+        let values = self.all(&[beat, asked, known, cmd("GET", space.worker(id))]).await?;
+        let beat = Beat {
             asked: reply::text(&values[1]).and_then(Asked::of),
             was_known: reply::int(&values[2]) == Some(1),
-        })
+            process: reply::text(&values[3]).and_then(|text| Worker::read(id, text).process),
+        };
+        if let Some(entry) = entry.filter(|entry| !beat.is_replaced(entry)) {
+            let mut seen = cmd("SET", space.worker(id));
+            seen.arg(entry.text(facts, now_ms));
+            self.all(&[seen, cmd_on("SADD", space.workers_active.as_str(), id)]).await?;
+        }
+        Ok(beat)
     }
 
     /// Tells a worker to be quiet or to stop.
@@ -176,20 +173,54 @@ impl Jobs {
         Ok(alive.map(|(id, _)| id.clone()).collect())
     }
 
-    /// Ids of the jobs that each worker holds, sorted.
+    /// Ids of the jobs that each worker holds, sorted: those with a lease, and active ones that a program without
+    /// leases claimed, by their locks.
     pub(crate) async fn held_by_worker(&self) -> Result<HashMap<String, Vec<String>>, Error> {
-        let claimed = self.call(&cmd("HGETALL", self.space().claimed.as_str())).await?;
-        let mut held: HashMap<String, Vec<String>> = HashMap::new();
-        for (id, value) in reply::pairs(&claimed).unwrap_or_default() {
+        let space = self.space();
+        let active = cmd("SCARD", space.active.as_str());
+        let values = self.all(&[cmd("HGETALL", space.claimed.as_str()), active]).await?;
+        let (mut held, mut leased) = (HashMap::<String, Vec<String>>::new(), HashSet::new());
+        for (id, value) in reply::pairs(&values[0]).unwrap_or_default() {
             let worker = reply::text(value).and_then(|value| value.split(' ').nth(1));
             if let (Some(id), Some(worker)) = (reply::text(id), worker) {
+                leased.insert(id.to_owned());
                 held.entry(worker.to_owned()).or_default().push(id.to_owned());
+            }
+        }
+        if reply::int(&values[1])
+            .is_some_and(|active| active > i64::try_from(leased.len()).unwrap_or(i64::MAX))
+        {
+            for (worker, id) in self.held_without_lease(&leased).await? {
+                held.entry(worker).or_default().push(id);
             }
         }
         for ids in held.values_mut() {
             ids.sort_unstable();
         }
         Ok(held)
+    }
+
+    /// Owner and id of active jobs that have a lock and no lease. Looks at a bounded number.
+    async fn held_without_lease(
+        &self,
+        leased: &HashSet<String>,
+    ) -> Result<Vec<(String, String)>, Error> {
+        let (mut found, mut cursor, mut looked_at) = (Vec::new(), b"0".to_vec(), 0);
+        loop {
+            let mut scan = cmd("SSCAN", self.space().active.as_str());
+            scan.arg(&cursor).arg("COUNT").arg(500);
+            let (next, mut ids) = scanned(&self.call(&scan).await?);
+            looked_at += ids.len();
+            ids.retain(|id| !leased.contains(id));
+            let gets: Vec<Cmd> = ids.iter().map(|id| cmd("GET", self.space().lock(id))).collect();
+            for (id, owner) in ids.into_iter().zip(self.all(&gets).await?) {
+                found.extend(reply::text(&owner).map(|owner| (owner.to_owned(), id)));
+            }
+            cursor = next;
+            if cursor == b"0" || looked_at >= LOOKED_AT {
+                return Ok(found);
+            }
+        }
     }
 
     /// Forgets workers that are dead for a day; the scheduler calls it.

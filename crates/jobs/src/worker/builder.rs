@@ -17,7 +17,7 @@ use super::{Shared, Worker};
 use crate::error::{Error, refusal};
 use crate::metrics::Metrics;
 use crate::model::dice::Dice;
-use crate::model::{Registration, WorkerFacts, check_type};
+use crate::model::{Registration, WorkerFacts, check_type, process_name};
 use crate::store::Jobs;
 
 type Make = Box<dyn FnOnce(&Metrics) -> Handler + Send>;
@@ -180,7 +180,8 @@ impl Builder {
         self
     }
 
-    /// Registers the worker. Refuses an id that a living process has, and what cannot work.
+    /// Registers the worker. Refuses an id that a living process has, and what cannot work. A predecessor that is
+    /// known to be dead makes room at once: its process is over on this machine, or it does not answer for two seconds.
     pub async fn build(self) -> Result<Worker, Error> {
         if self.concurrency == 0 {
             let sentence = "concurrency must be 1 or more";
@@ -219,6 +220,7 @@ impl Builder {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             concurrency: u32::try_from(self.concurrency).unwrap_or(u32::MAX),
             started_at: self.jobs.now_ms(),
+            process: process_name(pid),
         };
         self.jobs.register(&facts, &registration).await?;
         let shared = Arc::new(Shared {

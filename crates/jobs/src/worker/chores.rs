@@ -12,6 +12,7 @@ use super::cx::{Cancelled, JobCx};
 use super::phase::Phase;
 use crate::metrics::bump;
 use crate::store::lease::Lease;
+use crate::store::takeover::ASK;
 use crate::store::workers::Asked;
 
 /// A worker shows that it lives this often; its key lives three times as long (seed).
@@ -98,6 +99,11 @@ impl Shared {
                 tracing::info!("the registry has lost this worker, which enters itself again");
                 Box::pin(self.beat(true)).await;
             }
+            Ok(beat) if beat.is_replaced(&self.registration) => {
+                let id = &self.facts.server_id;
+                tracing::warn!(worker = %id, "another process has this worker's id: it finishes and ends");
+                self.obey(Some(Asked::Stop));
+            }
             Ok(beat) => self.obey(beat.asked),
             Err(error) => {
                 bump(&self.metrics.faults);
@@ -131,6 +137,8 @@ impl Shared {
                             self.hear_wake(&text);
                         } else if channel == cancel {
                             self.hear_cancel(&text);
+                        } else if text.strip_prefix(ASK) == Some(&self.facts.server_id) {
+                            self.beat(false).await;
                         } else {
                             self.obey(Asked::read(&text, &self.facts.server_id));
                         }

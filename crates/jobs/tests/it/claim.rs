@@ -173,8 +173,11 @@ on_every_store!(what_nobody_can_read_blocks_nobody, |store| {
 
 on_every_store!(a_job_that_only_looks_sound_is_buried_by_whoever_claims_it, |store| {
     let bed = bed(store);
-    let text = r#"{"jobId":"bad","type":"t","payload":{oops},"target":{},"attempts":0}"#;
-    raw(&bed, "bad", text).await;
+    // So long that the claim leaves it to its worker to read it.
+    let long = "o".repeat(20_000);
+    let text =
+        format!(r#"{{"jobId":"bad","type":"t","payload":{{{long}}},"target":{{}},"attempts":0}}"#);
+    raw(&bed, "bad", &text).await;
     bed.put(job("t", "good")).await;
     let claims = bed.jobs.claim(&worker("w"), 2).await.unwrap();
     assert_eq!(claims.jobs.len(), 1);
@@ -369,4 +372,37 @@ on_every_store!(a_sliding_limit_allows_no_burst_across_the_edge_of_a_minute, |st
     bed.pass(50_000);
     assert_eq!(bed.claimed_id(&facts).await, "j3");
     assert_eq!(bed.claimed_id(&facts).await, "-");
+});
+
+on_every_store!(a_job_that_no_worker_can_read_is_found_before_it_is_locked, |store| {
+    let bed = bed(store);
+    let text = |id: &str, payload: &str| {
+        format!(
+            r#"{{"jobId":"{id}","type":"email","payload":{payload},"schedule":{{}},"retry":{{"attempts":3,"backoff":{{"type":"exponential","delay":2000}}}},"priority":5,"dependsOn":[],"target":{{}},"metadata":{{}},"createdAt":1,"attempts":0}}"#
+        )
+    };
+    let nested = |deep: usize| format!("{}{}", "[".repeat(deep), "]".repeat(deep));
+    let object = |deep: usize| format!("{{\"a\":{}}}", nested(deep - 1));
+    for (id, stored) in [
+        ("deep", text("deep", &nested(2_000))),
+        ("deeper-than-readers", text("deeper-than-readers", &object(128))),
+        ("broken", text("broken", r#"{"to":}"#)),
+        ("cut", text("cut", "{}")[..60].to_owned()),
+        ("as-deep-as-readers-go", text("as-deep-as-readers-go", &object(127))),
+        ("fine", text("fine", r#"{"to":"a}b"}"#)),
+    ] {
+        bed.ask(&["SET", &format!("bridge:jobs:data:{id}"), &stored]).await;
+        bed.ask(&["RPUSH", "bridge:jobs:waiting", id]).await;
+    }
+    let claims = bed.jobs.claim(&worker("w"), 10).await.unwrap();
+    let ids: Vec<&str> = claims.jobs.iter().map(|one| one.job.id.as_str()).collect();
+    assert_eq!(ids, ["as-deep-as-readers-go", "fine"]);
+    assert_eq!(claims.malformed, ["deep", "deeper-than-readers", "broken", "cut"]);
+    assert_eq!(bed.line("EXISTS bridge:jobs:lock:deep bridge:jobs:lock:cut").await, "0");
+    for id in claims.malformed {
+        assert!(bed.jobs.quarantine(&id).await.unwrap(), "{id}");
+        let result = bed.line(&format!("GET bridge:jobs:result:{id}")).await;
+        assert!(result.contains("MalformedJob"), "{id}: {result}");
+    }
+    assert_eq!(bed.line("LLEN bridge:jobs:waiting").await, "0");
 });

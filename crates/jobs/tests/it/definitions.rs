@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jobs::{Done, Ending, Failure, Fired, NewJob, Options, Overlap};
+use jobs::{CronFailed, Done, Ending, Failure, Fired, NewJob, Options, Overlap};
 use testkit::on_every_store;
 
 use crate::support::{Bed, NOW, bed, bed_with, job, worker};
@@ -124,24 +124,91 @@ on_every_store!(each_firing_may_be_a_job_of_its_own, |store| {
     assert_eq!(bed.jobs.fire_now("c").await.unwrap(), Fired::Fired);
 });
 
-on_every_store!(a_definition_that_fails_for_good_is_no_dead_letter_and_fires_again, |store| {
-    let bed = bed(store);
-    bed.jobs.put_cron(minutely("c").attempts(1)).await.unwrap();
-    bed.jobs.run_now("c").await.unwrap();
+on_every_store!(
+    a_firing_that_fails_for_good_is_a_dead_letter_and_the_definition_fires_on,
+    |store| {
+        let bed = bed(store);
+        bed.jobs.put_cron(minutely("c").attempts(1)).await.unwrap();
+        bed.jobs.run_now("c").await.unwrap();
+        let facts = worker("w");
+        let claimed = bed.claim(&facts).await.unwrap();
+        bed.jobs.fail(&facts, claimed.job, Failure::new("X", ""), 1, 0.0).await.unwrap();
+        assert_eq!(bed.status("c").await, "delayed");
+        bed.pass(2_000);
+        bed.jobs.promote(10).await.unwrap();
+        let claimed = bed.claim(&facts).await.unwrap();
+        assert_eq!(claimed.job.attempts, 1);
+        let dead = Ending::Dead { failure: Failure::new("X", "") };
+        bed.jobs.finish(&facts, Done::new(claimed.job, dead, 1)).await.unwrap();
+        assert_eq!(bed.status("c").await, "cron");
+        let letter = format!("c:{}", NOW + 2_000);
+        assert_eq!(bed.line("LRANGE bridge:jobs:deadletter 0 -1").await, format!("[{letter}]"));
+        assert_eq!(bed.status(&letter).await, "dead");
+        let view = bed.jobs.get(&letter).await.unwrap().unwrap();
+        assert_eq!(view.read().unwrap().x.cron_parent.as_deref(), Some("c"));
+        assert!(view.result.unwrap().get().contains("\"name\":\"X\""));
+        assert_eq!(bed.line("EXISTS bridge:x:cron_failed").await, "0");
+        assert_eq!(bed.jobs.fire_now("c").await.unwrap(), Fired::Fired);
+        assert_eq!(bed.claim(&facts).await.unwrap().job.attempts, 0);
+        // The letter runs again as a job of its own.
+        bed.jobs.retry(&letter).await.unwrap();
+        let again = bed.claim(&facts).await.unwrap().job;
+        assert_eq!(again.id, letter);
+        bed.jobs.complete(&facts, again, None, 1).await.unwrap();
+        assert_eq!(bed.status(&letter).await, "completed");
+    }
+);
+
+on_every_store!(a_firing_that_fails_for_good_may_raise_an_alarm_instead, |store| {
+    let bed = bed_with(store, Options { cron_failed: CronFailed::Alarm, ..Options::default() });
+    bed.jobs.put_cron(minutely("c").attempts(0)).await.unwrap();
     let facts = worker("w");
-    let claimed = bed.claim(&facts).await.unwrap();
-    bed.jobs.fail(&facts, claimed.job, Failure::new("X", ""), 1, 0.0).await.unwrap();
-    assert_eq!(bed.status("c").await, "delayed");
-    bed.pass(2_000);
-    bed.jobs.promote(10).await.unwrap();
-    let claimed = bed.claim(&facts).await.unwrap();
-    assert_eq!(claimed.job.attempts, 1);
-    let dead = Ending::Dead { failure: Failure::new("X", "") };
-    bed.jobs.finish(&facts, Done::new(claimed.job, dead, 1)).await.unwrap();
+    let fail = async || {
+        assert_eq!(bed.jobs.fire_now("c").await.unwrap(), Fired::Fired);
+        let job = bed.claim(&facts).await.unwrap().job;
+        bed.jobs.fail(&facts, job, Failure::new("X", ""), 1, 0.0).await.unwrap();
+    };
+    fail().await;
     assert_eq!(bed.status("c").await, "cron");
     assert_eq!(bed.line("EXISTS bridge:jobs:deadletter").await, "0");
-    assert_eq!(bed.jobs.fire_now("c").await.unwrap(), Fired::Fired);
-    assert_eq!(bed.claim(&facts).await.unwrap().job.attempts, 0);
+    assert_eq!(bed.line("HGET bridge:x:cron_failed c").await, NOW.to_string());
+    bed.jobs.fire_now("c").await.unwrap();
+    let job = bed.claim(&facts).await.unwrap().job;
+    bed.jobs.complete(&facts, job, None, 1).await.unwrap();
+    assert_eq!(bed.line("EXISTS bridge:x:cron_failed").await, "0", "a firing completed");
+    fail().await;
+    bed.jobs.remove_cron("c").await.unwrap();
+    assert_eq!(bed.line("EXISTS bridge:x:cron_failed").await, "0", "the definition is gone");
+});
+
+on_every_store!(overlap_is_a_setting_of_the_definition, |store| {
+    let bed = bed(store);
+    for (new, len) in [(minutely("s"), "1"), (minutely("q").queue_overlaps(), "2")] {
+        let id = new.id.clone().unwrap();
+        bed.jobs.put_cron(new).await.unwrap();
+        for _ in 0..2 {
+            bed.jobs.fire_now(&id).await.unwrap();
+        }
+        assert_eq!(bed.line("LLEN bridge:jobs:waiting").await, len, "{id}");
+        bed.line("DEL bridge:jobs:waiting").await;
+    }
+    let refused = bed.jobs.dispatch(job("t", "x").queue_overlaps()).await.unwrap_err();
+    assert_eq!((refused.code(), refused.field()), ("invalid_x", Some("x.overlap")));
+});
+
+on_every_store!(a_time_that_the_seeds_program_wrote_is_right_before_it_is_due, |store| {
+    let bed = bed(store);
+    bed.put(job("t", "daily").cron("0 9 * * *", None)).await;
+    bed.put(job("t", "fine").cron("* * * * *", None)).await;
+    let right = bed.line("ZSCORE bridge:jobs:cron daily").await;
+    // A minute from now, whatever the expression says.
+    bed.line(&format!("ZADD bridge:jobs:cron {} daily", NOW + 60_000)).await;
+    let mut scheduler = jobs::Scheduler::new(&bed.jobs, Arc::default());
+    scheduler.round().await;
+    assert_eq!(bed.line("ZSCORE bridge:jobs:cron daily").await, right);
+    assert_eq!(bed.line("ZSCORE bridge:jobs:cron fine").await, FIRST.to_string());
+    assert_eq!(bed.status("daily").await, "cron");
+    assert_eq!(bed.line("LLEN bridge:jobs:waiting").await, "0");
 });
 
 on_every_store!(definitions_are_listed_replaced_and_removed, |store| {

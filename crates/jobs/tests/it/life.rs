@@ -16,6 +16,7 @@ on_every_store!(a_dispatch_is_the_seeds_three_keys, |store| {
         bridge:jobs:data:86fc0e88-c832-4c43-b5a5-5ef9f808fc97 {"jobId":"86fc0e88-c832-4c43-b5a5-5ef9f808fc97","type":"email","payload":{"to":"a@b.c"},"schedule":{},"retry":{"attempts":3,"backoff":{"type":"exponential","delay":2000}},"priority":5,"dependsOn":[],"target":{},"metadata":{},"createdAt":1794768259299,"attempts":0}
         bridge:jobs:status:86fc0e88-c832-4c43-b5a5-5ef9f808fc97 waiting
         bridge:jobs:waiting [86fc0e88-c832-4c43-b5a5-5ef9f808fc97]
+        bridge:x:index stream
     "#]].assert_eq(&bed.dump().await);
     expect!["dispatched 86fc0e88-c832-4c43-b5a5-5ef9f808fc97"].assert_eq(&bed.events().await);
 });
@@ -32,6 +33,7 @@ on_every_store!(a_claim_and_its_completion, |store| {
         bridge:jobs:status:a active
         bridge:ratelimit:concurrent:email 1
         bridge:x:claimed [a=1794768259299 w1 email]
+        bridge:x:index stream
     "#]].assert_eq(&bed.dump().await);
     bed.pass(1_500);
     let data = Some(r#"{"sent":true}"#.to_owned());
@@ -42,6 +44,7 @@ on_every_store!(a_claim_and_its_completion, |store| {
         bridge:jobs:result:a (86400 s) {"success":true,"data":{"sent":true},"completedAt":1794768260799,"processingTime":1500}
         bridge:jobs:status:a (86400 s) completed
         bridge:ratelimit:concurrent:email 0
+        bridge:x:index stream
     "#]].assert_eq(&bed.dump().await);
     expect!["dispatched a, claimed a, completed a"].assert_eq(&bed.events().await);
 });
@@ -59,6 +62,7 @@ on_every_store!(a_failure_waits_and_then_runs_again, |store| {
         bridge:jobs:result:a (86400 s) {"success":false,"error":{"message":"it broke","name":"Boom"},"completedAt":1794768259299,"processingTime":7}
         bridge:jobs:status:a delayed
         bridge:ratelimit:concurrent:email 0
+        bridge:x:index stream
     "#]].assert_eq(&bed.dump().await);
     assert_eq!(bed.jobs.promote(100).await.unwrap(), (0, Some(crate::support::NOW + 2_000)));
     bed.pass(2_000);
@@ -73,6 +77,7 @@ on_every_store!(a_failure_waits_and_then_runs_again, |store| {
         bridge:jobs:result:a (86400 s) {"success":false,"error":{"message":"it broke","name":"Boom"},"completedAt":1794768261299,"processingTime":7}
         bridge:jobs:status:a dead
         bridge:ratelimit:concurrent:email 0
+        bridge:x:index stream
     "#]].assert_eq(&bed.dump().await);
     expect!["dispatched a, claimed a, retried a, promoted a, claimed a, dead a"]
         .assert_eq(&bed.events().await);

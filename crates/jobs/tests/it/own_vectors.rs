@@ -59,7 +59,7 @@ impl Book {
         let recorder = Recorder::new(Arc::clone(&store));
         let bed = bed_with(recorder.clone(), options);
         setup(&bed).await;
-        bed.ask(&["DEL", "bridge:events:stream"]).await;
+        bed.ask(&["DEL", "bridge:events:stream", "bridge:x:index"]).await;
         let before = commands(&state(&*store).await);
         recorder.take_scripts();
         act(&bed).await;

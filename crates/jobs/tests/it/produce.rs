@@ -168,7 +168,7 @@ on_every_store!(a_dependant_waits_in_no_queue_until_the_last_one_completed, |sto
     assert_eq!(bed.line("LRANGE bridge:jobs:waiting 0 -1").await, "[b]");
     complete(&bed, "b").await;
     assert_eq!(bed.line("LRANGE bridge:jobs:waiting 0 -1").await, "[c]");
-    assert_eq!(bed.line("KEYS bridge:x:*").await, "[]");
+    assert_eq!(bed.line("KEYS bridge:x:*").await, "[bridge:x:index]", "but for the list");
     complete(&bed, "c").await;
     // A dependency that is met already does not park.
     bed.put(job("t", "d").depends_on("a").delay(Duration::from_secs(1))).await;
@@ -283,3 +283,70 @@ on_every_store!(a_fault_ends_the_call_also_when_one_job_is_left_alone, |store| {
     }
     assert_eq!(bed.line("LLEN bridge:jobs:waiting").await, "0");
 });
+
+on_every_store!(debounce_runs_the_last_one_and_throttle_the_first, |store| {
+    let bed = bed(store);
+    let facts = worker("w");
+    let wait = Duration::from_secs(5);
+    for id in ["a", "b", "c"] {
+        bed.put(job("index", id).debounce("shop", wait)).await;
+        bed.pass(3_000);
+    }
+    assert_eq!(bed.line("ZRANGE bridge:jobs:delayed 0 -1").await, "[c]");
+    assert_eq!((bed.status("a").await, bed.status("b").await), ("-".into(), "-".into()));
+    bed.pass(2_000);
+    bed.jobs.promote(10).await.unwrap();
+    let running = bed.claim(&facts).await.unwrap().job;
+    assert_eq!(running.id, "c");
+    // While it runs the next one may wait, and takes the key with it.
+    bed.put(job("index", "d").debounce("shop", wait)).await;
+    bed.jobs.complete(&facts, running, None, 1).await.unwrap();
+    bed.put(job("index", "e").debounce("shop", wait)).await;
+    assert_eq!(bed.line("ZRANGE bridge:jobs:delayed 0 -1").await, "[e]");
+
+    bed.put(job("mail", "t1").throttle("user", wait)).await;
+    let claimed = bed.claim(&facts).await.unwrap().job;
+    bed.jobs.complete(&facts, claimed, None, 1).await.unwrap();
+    let refused = bed.jobs.dispatch(job("mail", "t2").throttle("user", wait)).await.unwrap_err();
+    assert_eq!(refused, Error::NotUnique { existing: "t1".into() });
+    // The window is the store's: it ends by itself.
+    assert_eq!(bed.status("t2").await, "-");
+    let key = bed.line("KEYS bridge:x:unique:*").await;
+    let throttle = format!("bridge:x:unique:{}", sha1_of("throttle:user"));
+    assert!(key.contains(&throttle), "{key}");
+    bed.line(&format!("DEL {throttle}")).await;
+    bed.put(job("mail", "t3").throttle("user", wait)).await;
+});
+
+/// The digest under which a uniqueness key is held.
+fn sha1_of(key: &str) -> String {
+    use sha1::Digest as _;
+    sha1::Sha1::digest(key.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn debounce_and_throttle_are_read_from_requests() {
+    let read = |text: &str| NewJob::from_json(text);
+    let debounced = read(r#"{"type":"t","debounce":{"key":"k","waitMs":5000}}"#).unwrap();
+    assert_eq!(debounced.schedule.delay, Some(5_000));
+    assert!(
+        read(r#"{"type":"t","throttle":{"key":"k","windowMs":5000}}"#).unwrap().unique.is_some()
+    );
+    for (text, code) in [
+        (r#"{"type":"t","debounce":{"key":"","waitMs":5}}"#, "invalid_debounce"),
+        (r#"{"type":"t","debounce":{"key":"k"}}"#, "invalid_debounce"),
+        (r#"{"type":"t","debounce":{"key":"k","waitMs":-5}}"#, "invalid_debounce"),
+        (
+            r#"{"type":"t","schedule":{"delay":1},"debounce":{"key":"k","waitMs":5}}"#,
+            "invalid_debounce",
+        ),
+        (r#"{"type":"t","throttle":{"key":"k","windowMs":"x"}}"#, "invalid_throttle"),
+        (r#"{"type":"t","throttle":{"key":"k","wait":1}}"#, "unknown_field"),
+        (
+            r#"{"type":"t","unique":{"key":"k"},"throttle":{"key":"k","windowMs":5}}"#,
+            "invalid_unique",
+        ),
+    ] {
+        assert_eq!(read(text).unwrap_err().code(), code, "{text}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jobs::{ListQuery, Options, Registration, Status, Target};
+use jobs::{ListQuery, Options, Order, Registration, Status, Target};
 use kernel::events::{Filter, Record};
 use testkit::on_every_store;
 
@@ -54,7 +54,12 @@ on_every_store!(pages_walk_every_state, |store| {
     bed.put(job("t", "p").depends_on("w6")).await;
     bed.put(job("t", "d1").delay(Duration::from_secs(2))).await;
     bed.put(job("t", "d0").delay(Duration::from_secs(1))).await;
-    let of = |status, limit| ListQuery { status: Some(status), limit, ..ListQuery::default() };
+    let of = |status, limit| ListQuery {
+        status: Some(status),
+        limit,
+        order: Order::Place,
+        ..ListQuery::default()
+    };
     for limit in [1, 3, 50] {
         let found = ids(&bed, &of(Status::Waiting, limit)).await;
         assert_eq!(found, ["w0", "w1", "w2", "w3", "w4", "w5", "w6", "p"], "{limit}");

@@ -302,6 +302,7 @@ fn entry(pid: u32) -> Registration {
         version: "1".into(),
         concurrency: 4,
         started_at: NOW,
+        process: String::new(),
     }
 }
 
@@ -319,7 +320,10 @@ on_every_store!(a_worker_registers_beats_and_leaves, |store| {
     assert_eq!(bed.line("SMEMBERS bridge:workers:active").await, "[w1]");
     bed.jobs.register(&facts, &entry(7)).await.unwrap();
     let error = bed.jobs.register(&facts, &entry(8)).await.unwrap_err();
-    assert_eq!(error, Error::WorkerInUse("w1".into()));
+    let (id, hostname) = ("w1".into(), "h1".into());
+    assert_eq!(error, Error::WorkerInUse { id, hostname, pid: 7 });
+    let says = "serverId w1 is in use by process 7 on h1; give this worker an id of its own";
+    assert_eq!(error.to_string(), says);
     assert_eq!(bed.jobs.heartbeat(&facts, None).await.unwrap().asked, None);
     bed.jobs.ask_worker("w1", Asked::Quiet).await.unwrap();
     let beat = bed.jobs.heartbeat(&facts, Some(&entry(7))).await.unwrap();

@@ -244,7 +244,23 @@ pub(crate) async fn keep(book: &mut Book) {
     };
     let name = "what nobody may run goes to the tail";
     book.note(("rotate", name), rotating, blocked, rotate).await;
+    trim(book).await;
     lead(book).await;
+}
+
+/// Entries have ids of the server's clock, so these are spelled by hand.
+async fn trim(book: &mut Book) {
+    let words = |line: &[&str]| line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let keys = words(&["bridge:jobs:waiting"]);
+    let add = |id: &str, ids: &str| {
+        words(&["XADD", "bridge:x:index", id, "at", &(NOW - 90_000).to_string(), "ids", ids])
+    };
+    let lives = words(&["SET", "bridge:jobs:data:a", "{}"]);
+    let before = [add("1-1", "gone\nlost"), add("1-2", "a\ngone"), add("2-1", "gone"), lives];
+    let args = [NOW, 60_000].map(|number| number.to_string());
+    book.play("trim_index", "entries of jobs that are gone go", &before, &keys, &args).await;
+    let young = [NOW, 120_000].map(|number| number.to_string());
+    book.play("trim_index", "young entries stay", &before, &keys, &young).await;
 }
 
 /// What a leader says of itself names its machine, so these are spelled by hand.

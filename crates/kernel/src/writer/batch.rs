@@ -116,7 +116,7 @@ impl<S: Source> Batch<S> {
 
     /// Whose the failed guard is: the number of the change, and of the guard among its own.
     pub(super) fn whose(&self, guard: usize) -> Option<(usize, usize)> {
-        let mut left = guard.checked_sub(1)?;
+        let mut left = guard.checked_sub(S::OWN_GUARDS)?;
         for (number, member) in self.members.iter().enumerate() {
             if left < member.guards {
                 return Some((number, left));

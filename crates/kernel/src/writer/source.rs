@@ -25,6 +25,9 @@ pub trait Source: Send + Sync + 'static {
     /// If not, this is so of the document's own guard only; the others are their change's business.
     const GUARDS_ALL: bool = true;
 
+    /// How many guards compare the state itself: the document's own, and those that `guard` puts behind it.
+    const OWN_GUARDS: usize = 1;
+
     /// Reads the state, all that these changes need, of one moment.
     fn look(
         &self,
@@ -34,7 +37,7 @@ pub trait Source: Send + Sync + 'static {
         by: Deadline,
     ) -> impl Future<Output = Result<Self::State, Fault>> + Send;
 
-    /// The first step of a batch, with the document's guard.
+    /// The first step of a batch, with the guards of the state itself.
     fn guard(&self, _state: &Self::State, step: Step) -> Step {
         step
     }
@@ -52,8 +55,8 @@ pub trait Source: Send + Sync + 'static {
         Ok(step)
     }
 
-    /// The state that a refused step brought back.
-    fn found(&self, _refused: Refused) -> Option<Self::State> {
+    /// The state that a step brought back which was decided on `was` and refused by a guard of the state.
+    fn found(&self, _was: &Self::State, _refused: Refused) -> Option<Self::State> {
         None
     }
 
@@ -108,8 +111,8 @@ impl Source for Texts {
     }
 
     /// A step that does not say what it found is followed by a read.
-    fn found(&self, Refused { found, missing, .. }: Refused) -> Option<Self::State> {
-        (found.is_some() || missing).then_some(found)
+    fn found(&self, _: &Self::State, refused: Refused) -> Option<Self::State> {
+        (refused.found.is_some() || refused.missing).then_some(refused.found)
     }
 
     fn recall(&self, key: &[u8]) -> Option<Self::State> {
@@ -131,14 +134,29 @@ pub(super) async fn text_of(
 ) -> Result<Option<Vec<u8>>, Fault> {
     let mut get = redis::cmd("GET");
     get.arg(key);
-    match store.call(&get, by).await {
+    text_in(key, store.call(&get, by).await)
+}
+
+/// The text that a `GET` brought.
+pub(super) fn text_in(
+    key: &[u8],
+    got: Result<redis::Value, Fault>,
+) -> Result<Option<Vec<u8>>, Fault> {
+    match got {
         Ok(redis::Value::Nil) => Ok(None),
         Ok(redis::Value::BulkString(text)) => Ok(Some(text)),
         Ok(other) => Err(reply::unexpected(key, "text", &other)),
-        Err(Fault::Refused { code, .. }) if code == "WRONGTYPE" => {
+        Err(fault) => Err(of_wrong_type(key, "holds no text", fault)),
+    }
+}
+
+/// The fault of a key whose value is of another type.
+pub(super) fn of_wrong_type(key: &[u8], detail: &str, fault: Fault) -> Fault {
+    match fault {
+        Fault::Refused { code, .. } if code == "WRONGTYPE" => {
             let key = String::from_utf8_lossy(key).into_owned();
-            Err(Fault::Corrupt { key, detail: "holds no text".to_owned() })
+            Fault::Corrupt { key, detail: detail.to_owned() }
         }
-        Err(fault) => Err(fault),
+        fault => fault,
     }
 }

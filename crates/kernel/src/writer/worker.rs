@@ -160,10 +160,10 @@ impl<S: Source> Worker<S> {
                 self.know(batch.into_state().map(|state| Known { state, as_of }));
             }
             Ok(Stepped::Refused(refused @ Refused { guard, .. }))
-                if guard == 0 || S::GUARDS_ALL =>
+                if guard < S::OWN_GUARDS || S::GUARDS_ALL =>
             {
                 self.wait_again(&batch, true);
-                let found = self.shared.source.found(refused);
+                let found = self.shared.source.found(&batch.known.state, refused);
                 self.know(found.map(|state| Known { state, as_of }));
                 self.pause().await;
             }

@@ -1,43 +1,17 @@
 //! TLS: verified against a named authority, refused otherwise, and each mistake has its sentence.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use kernel::Value;
 use link::Options;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use testkit::{Program, Server, Setup, open, programs};
+use testkit::{Certificates, Program, Server, Setup, open, programs};
 
 use crate::{cmd, soon};
 
-struct Files {
-    dir: tempfile::TempDir,
-}
-
-impl Files {
-    fn make() -> Self {
-        let dir = tempfile::tempdir().expect("scratch");
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key"))
-            .expect("signed");
-        let key = KeyPair::generate().expect("a key");
-        let names = vec!["localhost".to_owned()];
-        let params = CertificateParams::new(names).expect("a name");
-        let certificate = params.signed_by(&key, &authority).expect("signed");
-        std::fs::write(dir.path().join("ca.pem"), authority.pem()).expect("written");
-        std::fs::write(dir.path().join("cert.pem"), certificate.pem()).expect("written");
-        std::fs::write(dir.path().join("key.pem"), key.serialize_pem()).expect("written");
-        Files { dir }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    fn serve(&self, program: Program) -> Server {
-        let (cert, key, ca) = (self.path("cert.pem"), self.path("key.pem"), self.path("ca.pem"));
-        Setup::new(program).tls(&cert, &key, &ca).start()
-    }
+/// A server that shows this certificate.
+fn serve(files: &Certificates, program: Program) -> Server {
+    let (cert, key) = files.pair_for("server", &["localhost"]);
+    Setup::new(program).tls(&cert, &key, &files.path("ca.pem")).start()
 }
 
 /// The Valkey of the Python wheel is built without TLS; Debian's Redis has it.
@@ -62,8 +36,8 @@ fn trusting(url: &str, ca: &Path) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trusted_server_is_used_and_heals() {
     for program in with_tls() {
-        let files = Files::make();
-        let mut server = files.serve(program);
+        let files = Certificates::new();
+        let mut server = serve(&files, program);
         let store = open(&trusting(&server.url(), &files.path("ca.pem"))).await;
         assert_eq!(store.call(&cmd("SET a 1"), soon()).await, Ok(Value::Okay));
         let mut session = store.session(b"a", soon()).await.expect("a session");
@@ -82,8 +56,8 @@ async fn a_trusted_server_is_used_and_heals() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_authority_and_a_wrong_name_are_refused() {
     for program in with_tls() {
-        let files = Files::make();
-        let server = files.serve(program);
+        let files = Certificates::new();
+        let server = serve(&files, program);
         let stranger = failure(&server.url()).await;
         assert!(stranger.contains("the certificate is not trusted"), "{stranger}");
         let address = server.url().replace("localhost", "127.0.0.1");
@@ -100,8 +74,8 @@ async fn an_unknown_authority_and_a_wrong_name_are_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_wrong_scheme_is_told_both_ways() {
     for program in with_tls() {
-        let files = Files::make();
-        let secure = files.serve(program);
+        let files = Certificates::new();
+        let secure = serve(&files, program);
         let plain = Server::start(program);
         let told = failure(&secure.url().replace("rediss", "redis")).await;
         assert!(told.contains("rediss://"), "{told}");

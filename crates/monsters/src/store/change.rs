@@ -39,6 +39,14 @@ impl Context {
     }
 }
 
+impl Monster {
+    /// Refuses what is meant for another life.
+    pub(super) fn meant(&self, life: Option<u64>) -> Result<()> {
+        let fits = life.is_none_or(|life| life.max(1) == self.life);
+        if fits { Ok(()) } else { Err(MonsterError::NotFound) }
+    }
+}
+
 impl Monsters {
     /// Changes one monster by a rule that brings no guard. Refuses what is not there.
     pub(super) async fn alter<T, R>(
@@ -102,6 +110,7 @@ impl Monsters {
         let key = self.keys.monster(tenant, id)?;
         let (document, clock) = (key.clone(), Arc::clone(&self.clock));
         let (keys, options) = (self.of(tenant)?, Arc::clone(&self.options));
+        let mark = keys.mark(id);
         let mut context = Context { keys, options, now_ms: 0 };
         let decide = move |current: Option<&Monster>| {
             context.now_ms = clock.now_ms();
@@ -112,7 +121,7 @@ impl Monsters {
                 Err(refused) => (Decision::Leave(Err(refused)), None),
             }
         };
-        match self.writer.apply(&key, self.by(), decide).await? {
+        match self.writer.apply(&key, mark, self.by(), decide).await? {
             Written::Answer(answer) => answer.map(Written::Answer),
             Written::Guarded(guard) => Ok(Written::Guarded(guard)),
         }

@@ -151,7 +151,8 @@ impl Monsters {
                 self.use_skill_for(tenant, id, skill, body.gm, answers).await?;
             }
             "MOVE" => {
-                let to = Move { x: body.x, y: body.y, stance: body.stance, fh: body.fh };
+                let Body { x, y, stance, fh, life, .. } = body;
+                let to = Move { x, y, stance, fh, life };
                 self.movement_for(tenant.id, id, to, answers).await?;
             }
             "DESTROY" => drop(self.destroy_by(tenant.id, id, 0, false, answers).await?),

@@ -61,7 +61,9 @@ impl Monsters {
         }
         if attack.damages.is_empty() {
             let monster = self.get(tenant, id).await?;
-            return Ok(Blow { hp: monster.hp, dead: !monster.alive(), ..Blow::default() });
+            monster.meant(attack.life)?;
+            let Monster { hp, life, .. } = monster;
+            return Ok(Blow { hp, life, dead: hp == 0, ..Blow::default() });
         }
         self.hit(tenant.id, id, Hit { attack, ..Hit::default() }, None).await
     }
@@ -73,11 +75,8 @@ impl Monsters {
         hit: Hit,
         answers: Option<&Pending>,
     ) -> Result<Blow> {
-        let names_life = hit.attack.life.is_some();
         match self.try_hit(tenant, id, hit, answers).await? {
             Written::Answer(blow) => Ok(blow),
-            // The life it was aimed at is over.
-            Written::Guarded(_) if names_life => Err(MonsterError::NotFound),
             Written::Guarded(_) => Err(MonsterError::Contended),
         }
     }
@@ -141,12 +140,7 @@ impl Context {
             return Err(MonsterError::Skill(SkillCheck::Boss));
         }
         let attack = &hit.attack;
-        let (lives, id) = (&self.keys.lives, monster.unique_id.to_string());
-        let step = match attack.life {
-            None => step,
-            Some(0 | 1) => step.while_no_field(lives, id),
-            Some(life) => step.while_field(lives, id, (life - 1).to_string()),
-        };
+        monster.meant(attack.life)?;
         let blow = strike(monster, attack, self.stamp());
         if blow.dead {
             return Err(MonsterError::Dead);

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use field::Tenant;
-use kernel::{Cmd, Effects as _, Step, reply};
+use kernel::{Effects as _, Step};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
@@ -91,22 +90,5 @@ impl Monsters {
         }
         self.deaths.0.last.lock().retain(|_, died| *died > count);
         Ok(cleared)
-    }
-
-    /// The lives of these monsters: how often each id was given out, counted from 1.
-    pub async fn lives(&self, tenant: &Tenant, ids: &[u32]) -> Result<Vec<u64>> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let keys = self.of(tenant.id)?;
-        let mut ask = Cmd::new();
-        ask.arg("HMGET").arg(&keys.lives).arg(ids);
-        let answer = self.store.call(&ask, self.by()).await?;
-        let counts = reply::list(&answer).unwrap_or_default();
-        let life = |at: usize| {
-            let count = counts.get(at).and_then(reply::int).unwrap_or(0);
-            u64::try_from(count).unwrap_or(0) + 1
-        };
-        Ok((0..ids.len()).map(life).collect())
     }
 }

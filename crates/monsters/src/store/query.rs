@@ -3,6 +3,7 @@
 
 use field::{Field, Point, Rect, Tenant};
 use kernel::{Cmd, Fault, Value, reply};
+use uuid::Uuid;
 
 use super::Monsters;
 use crate::error::{MonsterError, Result};
@@ -26,25 +27,28 @@ impl Monsters {
         Ok(self.fetch(tenant.id, id).await?.1)
     }
 
-    /// The text and the monster in it.
-    pub(crate) async fn fetch(&self, tenant: uuid::Uuid, id: u32) -> Result<(String, Monster)> {
-        let key = self.keys.monster(tenant, id)?;
-        let answer = self.store.call(kernel::Cmd::new().arg("GET").arg(&key), self.by()).await;
-        let answer = match answer {
+    /// The text and the monster in it. The life is read first: one that is over by then refuses what is meant for it,
+    /// and never leads it to an heir.
+    pub(crate) async fn fetch(&self, tenant: Uuid, id: u32) -> Result<(String, Monster)> {
+        let (key, keys) = (self.keys.monster(tenant, id)?, self.of(tenant)?);
+        let (mut life, mut get) = (Cmd::new(), Cmd::new());
+        life.arg("HGET").arg(&keys.lives).arg(id);
+        get.arg("GET").arg(&key);
+        let mut answers = self.store.pipeline(&[life, get], self.by()).await?.into_iter();
+        let mut next = || answers.next().unwrap_or(Ok(Value::Nil));
+        let life = next()?;
+        match next() {
             Err(Fault::Refused { code, .. }) if code == "WRONGTYPE" => {
                 let detail = "holds no text".to_owned();
-                return Err(Fault::Corrupt { key: key.into(), detail }.into());
+                Err(Fault::Corrupt { key: key.into(), detail }.into())
             }
-            answer => answer?,
-        };
-        match answer {
-            Value::Nil => Err(MonsterError::NotFound),
-            Value::BulkString(bytes) => {
-                let monster = Monster::read(key.as_str(), &bytes)?;
-                let text = String::from_utf8(bytes).unwrap_or_default();
-                Ok((text, monster))
+            Err(fault) => Err(fault.into()),
+            Ok(Value::Nil) => Err(MonsterError::NotFound),
+            Ok(Value::BulkString(bytes)) => {
+                let monster = Monster::read(key.as_str(), &bytes)?.in_life(reply::bytes(&life));
+                Ok((String::from_utf8(bytes).unwrap_or_default(), monster))
             }
-            other => Err(reply::unexpected(&key, "text", &other).into()),
+            Ok(other) => Err(reply::unexpected(&key, "text", &other).into()),
         }
     }
 
@@ -67,28 +71,48 @@ impl Monsters {
     }
 
     /// Monsters by id. What is not there is left out.
-    pub(crate) async fn load(&self, tenant: uuid::Uuid, ids: &[u32]) -> Result<Listed> {
+    pub(crate) async fn load(&self, tenant: Uuid, ids: &[u32]) -> Result<Listed> {
         let mut listed = Listed::default();
-        for ids in ids.chunks(PER_CALL) {
-            let mut get = Cmd::new();
-            get.arg("MGET");
-            for id in ids {
-                get.arg(self.keys.monster(tenant, *id)?);
-            }
-            let answer = self.store.call(&get, self.by()).await?;
-            let values = reply::list(&answer)
-                .filter(|values| values.len() == ids.len())
-                .ok_or_else(|| reply::unexpected("MGET", "as many values", &answer))?;
-            for (id, value) in ids.iter().zip(values) {
-                let Some(bytes) = reply::bytes(value) else { continue };
-                match Monster::read("", bytes) {
-                    Ok(monster) => listed.monsters.push(monster),
-                    Err(Fault::Corrupt { detail, .. }) => listed.ruined.push((*id, detail)),
-                    Err(fault) => return Err(fault.into()),
+        for (id, read) in ids.iter().zip(self.read_all(tenant, ids).await?) {
+            match read {
+                Ok(monster) => listed.monsters.push(monster),
+                Err(MonsterError::Fault(Fault::Corrupt { detail, .. })) => {
+                    listed.ruined.push((*id, detail));
                 }
+                Err(MonsterError::NotFound) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(listed)
+    }
+
+    /// Monsters by id, each with its own answer.
+    pub(super) async fn read_all(&self, tenant: Uuid, ids: &[u32]) -> Result<Vec<Result<Monster>>> {
+        let keys = self.of(tenant)?;
+        let mut all = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(PER_CALL) {
+            let (mut lives, mut get) = (Cmd::new(), Cmd::new());
+            lives.arg("HMGET").arg(&keys.lives).arg(ids);
+            get.arg("MGET");
+            for id in ids {
+                get.arg(format!("{}{id}", keys.monsters));
+            }
+            let answers = self.store.pipeline(&[lives, get], self.by()).await?;
+            let [lives, texts] = answers.try_into().unwrap_or([Ok(Value::Nil), Ok(Value::Nil)]);
+            let (lives, texts) = (lives?, texts?);
+            let lives = reply::list(&lives).unwrap_or_default();
+            let texts = reply::list(&texts)
+                .filter(|values| values.len() == ids.len())
+                .ok_or_else(|| reply::unexpected("MGET", "as many values", &texts))?;
+            for (at, (id, text)) in ids.iter().zip(texts).enumerate() {
+                let read = reply::bytes(text)
+                    .ok_or(MonsterError::NotFound)
+                    .and_then(|text| Ok(Monster::read(&format!("{}{id}", keys.monsters), text)?));
+                let life = lives.get(at).and_then(reply::bytes);
+                all.push(read.map(|monster| monster.in_life(life)));
+            }
+        }
+        Ok(all)
     }
 
     /// How many timers of all tenants run.

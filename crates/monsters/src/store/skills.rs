@@ -26,6 +26,8 @@ pub struct Used {
     pub delay_ms: u64,
     /// Mp left.
     pub mp: u32,
+    /// The life of the monster that used it.
+    pub life: u64,
 }
 
 /// The payload of a delayed skill.
@@ -202,7 +204,7 @@ impl Context {
         }
         let worked = cast.gm || (cast.is_lucky && !stands(monster, skill.id));
         let delay_ms = if cast.gm { 0 } else { template.map_or(0, |t| t.skill_delay_ms()) };
-        let used = Used { worked, delay_ms, mp: monster.mp };
+        let used = Used { worked, delay_ms, mp: monster.mp, life: monster.life };
         if !worked {
             return Ok(Decision::Write(step, (used, None)));
         }

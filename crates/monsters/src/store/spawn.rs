@@ -1,7 +1,6 @@
 //! Monsters come into a field: id, value, index entry, controller, drop timer and event in one script. Unknown
 //! templates and a full id space write nothing.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use field::{Field, Point, Tenant};
@@ -12,6 +11,12 @@ use super::{Monsters, TenantKeys};
 use crate::error::{MonsterError, Result};
 use crate::model::{DropTimer, Monster};
 use crate::{events, scripts};
+
+/// Arguments of the script before those of the monsters, and how many each of them has.
+const FACTS: usize = 4;
+const PARTS: usize = 9;
+/// Which of them is the drop timer.
+const DROP_TIMER: usize = 5;
 
 /// A monster that is to come into a field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -110,20 +115,23 @@ impl Monsters {
             Drawn::Busy => return Err(MonsterError::IdSpaceBusy),
             Drawn::Born(born) => born,
         };
-        for (monster, [id, control]) in unborn.iter_mut().zip(born) {
+        for (monster, Born { id, control, life }) in unborn.iter_mut().zip(born) {
             monster.unique_id = id;
             monster.control_character_id = control;
+            monster.life = life;
             let (key, text) = (self.keys.monster(tenant.id, id)?, monster.text());
-            self.writer.remember(key, text.into_bytes(), monster.clone());
+            let count = (life > 1).then(|| (life - 1).to_string().into_bytes());
+            let marked = (keys.of.mark(id), count);
+            self.writer.remember(key, text.into_bytes(), marked, monster.clone());
         }
-        if args.iter().skip(4).skip(4).step_by(8).any(|timer| !timer.is_empty()) {
+        if args[FACTS..].chunks(PARTS).any(|parts| !parts[DROP_TIMER].is_empty()) {
             self.wake();
         }
         Ok(Ended::Born(unborn))
     }
 
     async fn run_spawn(&self, keys: &SpawnKeys, args: &[String]) -> Result<Drawn> {
-        let (facts, parts) = args.split_at(4);
+        let (facts, parts) = args.split_at(FACTS);
         let prefixes = [&keys.of.monsters, &keys.of.drop_timers, &keys.of.cooldowns];
         let args = facts.iter().chain(prefixes).chain(parts);
         let args: Vec<&[u8]> = args.map(String::as_bytes).collect();
@@ -134,14 +142,10 @@ impl Monsters {
             Some(b"busy") => return Ok(Drawn::Busy),
             _ => {}
         }
-        let number =
-            |value: &kernel::Value| reply::int(value).and_then(|number| u32::try_from(number).ok());
-        let pair = |one: &[kernel::Value]| Some([number(&one[0])?, number(&one[1])?]);
         let born = reply::list(&answer)
-            .and_then(|items| items.chunks_exact(3).map(pair).collect::<Option<Vec<_>>>());
-        let born =
-            born.ok_or_else(|| reply::unexpected("spawn", "ids and controllers", &answer))?;
-        Ok(Drawn::Born(born))
+            .and_then(|items| items.chunks_exact(3).map(Born::read).collect::<Option<Vec<_>>>());
+        let wrong = || reply::unexpected("spawn", "ids, controllers and lives", &answer);
+        Ok(Drawn::Born(born.ok_or_else(wrong)?))
     }
 }
 
@@ -150,8 +154,22 @@ enum Drawn {
     Full,
     Lost,
     Busy,
-    /// Ids and controllers.
-    Born(Vec<[u32; 2]>),
+    Born(Vec<Born>),
+}
+
+/// The store's choices for a monster.
+struct Born {
+    id: u32,
+    control: u32,
+    life: u64,
+}
+
+impl Born {
+    fn read(items: &[kernel::Value]) -> Option<Self> {
+        let number = |at: usize| u64::try_from(reply::int(&items[at])?).ok();
+        let small = |at: usize| u32::try_from(number(at)?).ok();
+        Some(Born { id: small(0)?, control: small(1)?, life: number(2)? })
+    }
 }
 
 /// The keys of the script.
@@ -183,16 +201,13 @@ impl SpawnKeys {
     }
 }
 
-/// The event in two parts, between which the id stands.
-fn created(monster: &Monster) -> [String; 2] {
-    let head = events::head(monster);
-    let mark = "\"uniqueId\":0,";
-    let (before, after) = head.split_once(mark).expect("every message names the monster");
-    let mut opening = before.to_owned();
-    opening.push_str("\"uniqueId\":");
-    let mut closing = String::from(",");
-    let _ = write!(closing, "{after}CREATED\",\"body\":{{\"actorId\":0}}}}");
-    [opening, closing]
+/// The event in three parts, between which the id and the life stand.
+fn created(unborn: &Monster) -> [String; 3] {
+    let text = events::created(unborn);
+    let expect = "every message names the monster and its life";
+    let (before, rest) = text.split_once("\"uniqueId\":0,").expect(expect);
+    let (between, after) = rest.split_once("\"life\":1,").expect(expect);
+    [format!("{before}\"uniqueId\":"), format!(",{between}\"life\":"), format!(",{after}")]
 }
 
 /// The drop timer in two parts and when it is due; three empty texts where there is none.

@@ -12,9 +12,27 @@ use crate::error::Result;
 use crate::events;
 use crate::model::{Effect, Monster};
 
+/// An effect that was applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Applied {
+    /// The id of the effect.
+    pub effect_id: Uuid,
+    /// The life of the monster that has it.
+    pub life: u64,
+}
+
+/// Effects that were taken away.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cancelled {
+    /// Each of them.
+    pub effects: Vec<Effect>,
+    /// The life of the monster that had them.
+    pub life: u64,
+}
+
 impl Monsters {
-    /// Applies an effect and gives its id. Refuses what the monster is immune to.
-    pub async fn apply_status(&self, tenant: &Tenant, id: u32, new: &NewEffect) -> Result<Uuid> {
+    /// Applies an effect. Refuses what the monster is immune to.
+    pub async fn apply_status(&self, tenant: &Tenant, id: u32, new: &NewEffect) -> Result<Applied> {
         self.apply_for(tenant.id, id, new, None).await
     }
 
@@ -24,12 +42,13 @@ impl Monsters {
         id: u32,
         new: &NewEffect,
         answers: Option<&Pending>,
-    ) -> Result<Uuid> {
+    ) -> Result<Applied> {
         effects::validate(new)?;
         self.ensure_scope(tenant).await?;
         let (effect_id, new) = (self.effect_id(), new.clone());
         let rule = move |context: &Context, step: Step, monster: &mut Monster| {
-            Ok(Decision::Write(context.apply(step, monster, &new, effect_id)?, effect_id))
+            let applied = Applied { effect_id, life: monster.life };
+            Ok(Decision::Write(context.apply(step, monster, &new, effect_id)?, applied))
         };
         let applied = self.alter(tenant, id, answers, rule).await?;
         self.wake();
@@ -43,7 +62,7 @@ impl Monsters {
         id: u32,
         types: &[String],
         class: Option<bool>,
-    ) -> Result<Vec<Effect>> {
+    ) -> Result<Cancelled> {
         self.cancel_for(tenant.id, id, types, class, None).await
     }
 
@@ -54,14 +73,15 @@ impl Monsters {
         types: &[String],
         class: Option<bool>,
         answers: Option<&Pending>,
-    ) -> Result<Vec<Effect>> {
+    ) -> Result<Cancelled> {
         let types = types.to_vec();
         let rule = move |context: &Context, mut step: Step, monster: &mut Monster| {
-            let gone = effects::cancel(monster, &types, class)?;
-            if gone.is_empty() {
+            let effects = effects::cancel(monster, &types, class)?;
+            let gone = Cancelled { effects, life: monster.life };
+            if gone.effects.is_empty() {
                 return Ok(Decision::Leave(gone));
             }
-            for effect in &gone {
+            for effect in &gone.effects {
                 step = context.cancelled(step, monster, effect);
             }
             Ok(Decision::Write(context.look_again(step, monster), gone))
@@ -97,7 +117,7 @@ impl Monsters {
         let mut gone = 0;
         for id in self.ids(tenant, field).await? {
             match self.cancel_status(tenant, id, types, None).await {
-                Ok(effects) => gone += effects.len(),
+                Ok(cancelled) => gone += cancelled.effects.len(),
                 Err(error) if error.may_pass() => return Err(error),
                 Err(error) => tracing::debug!(id, %error, "effects were not taken away"),
             }

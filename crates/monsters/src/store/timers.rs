@@ -8,7 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::timers::Scopes;
-use kernel::{Decision, Effects as _, Op, Step, Timer, TimerKeys, Timers, Verdict, Written};
+use kernel::{
+    Cmd, Decision, Effects as _, Fault, Op, Refused, Step, Stepped, Timer, TimerKeys, Timers,
+    Value, Verdict, Written,
+};
 use uuid::Uuid;
 
 use super::change::Context;
@@ -18,12 +21,14 @@ use super::{Monsters, TenantKeys};
 use crate::effects;
 use crate::error::{MonsterError, Result};
 use crate::events;
-use crate::model::Monster;
+use crate::model::{Monster, check_drop_timer, check_monster};
 
 /// Recovery comes this often, and only to who was not hurt for as long.
 pub(crate) const RECOVER_MS: i64 = 10_000;
 /// Damage entries that are idle for longer than ten seconds shrink this often.
 const DECAY_MS: u64 = 1_500;
+/// A timer of what cannot be read is put off for so long.
+const UNREAD_MS: u64 = 60_000;
 /// The log of monsters that cannot be read.
 static UNREAD: kernel::LogOnce = kernel::LogOnce::new();
 const IDLE_MS: i64 = 10_000;
@@ -32,6 +37,9 @@ pub(crate) const GRACE_MS: u64 = 2_000;
 /// How long a timer stays with a server that does not answer for it: a friendly monster's drop is late by less
 /// than a second after a kill.
 const LEASE: Duration = Duration::from_millis(800);
+
+/// Tells why a text cannot be read.
+type CheckText = fn(&[u8]) -> std::result::Result<(), String>;
 
 /// The outcome of a timer's work on a monster: the step, and when to come again.
 type Turn = fn(&Context, Step, &mut Monster) -> (Step, Option<u64>);
@@ -93,22 +101,44 @@ impl Monsters {
         };
         let done = match (done, id) {
             (Err(MonsterError::NotFound), Some(id)) => self.let_go(timer, tenant, id, None).await,
+            (Err(MonsterError::Fault(Fault::Corrupt { key, detail })), Some(id)) => {
+                if UNREAD.is_news(&key, &detail) {
+                    tracing::warn!(key, detail, "a timer's monster cannot be read");
+                }
+                self.put_off(timer, tenant, id, &key).await
+            }
             (done, _) => done,
         };
         match done {
             Ok(verdict) => verdict,
-            // Looked at again when somebody mends it: a broken text must not keep the loop busy.
-            Err(MonsterError::Fault(kernel::Fault::Corrupt { key, detail })) => {
-                if UNREAD.is_news(&key, &detail) {
-                    tracing::warn!(key, detail, "a timer's monster cannot be read");
-                }
-                Verdict::Again(self.clock.now_ms() + 60_000)
-            }
             Err(error) => {
                 tracing::debug!(member = timer.member, %error, "a timer waits");
                 Verdict::Failed
             }
         }
+    }
+
+    /// Puts off the timer of what cannot be read: a broken text must not keep the loop busy. The step compares the
+    /// text, so that one that was mended meanwhile is looked at again at once.
+    async fn put_off(&self, timer: &Timer, tenant: Uuid, id: u32, broken: &str) -> Result<Verdict> {
+        let is_drop_timer = broken.starts_with(&self.of(tenant)?.drop_timers);
+        let (key, check): (_, CheckText) = if is_drop_timer {
+            (self.keys.drop_timer(tenant, id)?, check_drop_timer)
+        } else {
+            (self.keys.monster(tenant, id)?, check_monster)
+        };
+        let step = match self.store.call(Cmd::new().arg("GET").arg(&key), self.by()).await {
+            Ok(Value::BulkString(text)) if check(&text).is_err() => Step::new(&key).expect(text),
+            Err(Fault::Refused { code, .. }) if code == "WRONGTYPE" => Step::new(&key),
+            answer => return answer.map(|_| Verdict::Failed).map_err(Into::into),
+        };
+        let step = timer.rearm(step, self.clock.now_ms() + UNREAD_MS, &timer.payload);
+        Ok(match self.store.step(&step, self.by()).await? {
+            // Mended or gone meanwhile.
+            Stepped::Refused(Refused { guard: 0, .. }) => Verdict::Failed,
+            // Put off, or not ours any more.
+            _ => Verdict::Finished,
+        })
     }
 
     /// Changes a monster and its timer in one step.

@@ -96,7 +96,7 @@ on_every_store!(moves_and_effects_beside_forty_five_attackers_are_not_refused, |
         })
         .collect();
     for n in 0..100_i16 {
-        let to = Move { x: n, y: 1, stance: 2, fh: None };
+        let to = Move { x: n, y: 1, stance: 2, ..Move::default() };
         let moved = world.monsters.movement(&world.tenant, id, to).await.unwrap();
         assert_eq!(moved.at.x, n);
         let venom = crate::status::effect(&[("VENOM", 3)], 60_000);
@@ -122,7 +122,7 @@ on_every_store!(lists_that_nobody_touched_keep_the_bytes_of_another_program, |st
             .replace("\"damageEntries\":[]", &format!("\"damageEntries\":{empty}"))
             .replace("\"statusEffects\":[]", &format!("\"statusEffects\":{empty}"));
         world.ask(&["SET", &world.key(id), &theirs]).await;
-        let to = Move { x: 3, y: 4, stance: 5, fh: None };
+        let to = Move { x: 3, y: 4, stance: 5, ..Move::default() };
         world.monsters.movement(&world.tenant, id, to).await.unwrap();
         world.monsters.drain_mp(&world.tenant, id, 7, 1, 20).await.unwrap();
         let moved = theirs.replace("\"x\":0,\"y\":0", "\"x\":3,\"y\":4");

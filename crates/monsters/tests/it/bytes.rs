@@ -61,7 +61,7 @@ on_every_store!(a_text_of_another_spelling_is_read_and_keeps_every_other_byte, |
         .replace("\"hp\": 100", "\"hp\": 69")
         .replace("\"damageEntries\":{}", &format!("\"damageEntries\":{entries}"));
     assert_eq!(world.stored(id).await, hit);
-    let to = Move { x: 1, y: 2, stance: 3, fh: None };
+    let to = Move { x: 1, y: 2, stance: 3, ..Move::default() };
     world.monsters.movement(&world.tenant, id, to).await.unwrap();
     let moved = hit.replace("\"x\":-3,\"y\":4,\"stance\":2", "\"x\":1,\"y\":2,\"stance\":3");
     assert_eq!(world.stored(id).await, moved);

@@ -36,7 +36,7 @@ on_every_store!(a_damaged_event_has_its_documented_shape, |store| {
     let id = world.spawn(4).await;
     world
         .monsters
-        .movement(&world.tenant, id, Move { x: -7, y: 8, stance: 2, fh: None })
+        .movement(&world.tenant, id, Move { x: -7, y: 8, stance: 2, ..Move::default() })
         .await
         .unwrap();
     world.hit(id, 7, 30).await;
@@ -84,7 +84,7 @@ on_every_store!(another_servers_hits_are_seen_and_summed, |store| {
     two.hit(id, 8, 20).await;
     one.hit(id, 7, 5).await;
     two.monsters
-        .movement(&two.tenant, id, Move { x: 4, y: 4, stance: 1, fh: Some(3) })
+        .movement(&two.tenant, id, Move { x: 4, y: 4, stance: 1, fh: Some(3), ..Move::default() })
         .await
         .unwrap();
     let blow = one.hit(id, 9, 1).await;

@@ -5,6 +5,7 @@
 extern crate worldkeep_monsters as monsters; // as the rest of the workspace calls it
 
 mod beside;
+mod bulk;
 mod bytes;
 mod cluster;
 mod commands;

@@ -80,7 +80,8 @@ on_every_store!(a_spawn_is_told_once_and_stands_in_its_field_alone, |store| {
     assert_eq!(
         events[0].2.to_string(),
         serde_json::json!({"worldId":0,"channelId":0,"mapId":40000,"instance":NIL,
-            "uniqueId":1_000_000_000,"monsterId":9_300_018,"type":"CREATED","body":{"actorId":0}})
+            "uniqueId":1_000_000_000,"monsterId":9_300_018,"type":"CREATED","body":{"actorId":0},
+            "life":1,"x":-5,"y":6})
         .to_string()
     );
     let elsewhere = field::Field { map_id: 1, ..world.field };

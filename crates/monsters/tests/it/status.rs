@@ -19,7 +19,7 @@ pub(crate) fn effect(statuses: &[(&str, i32)], duration_ms: i64) -> NewEffect {
 }
 
 async fn apply(world: &World, id: u32, new: &NewEffect) -> Result<Uuid, MonsterError> {
-    world.monsters.apply_status(&world.tenant, id, new).await
+    world.monsters.apply_status(&world.tenant, id, new).await.map(|applied| applied.effect_id)
 }
 
 #[test]
@@ -120,9 +120,9 @@ on_every_store!(effects_of_one_kind_replace_each_other_and_venom_stacks_to_three
     assert_eq!(told.iter().filter(|kind| *kind == "STATUS_APPLIED").count(), 8);
     let gone =
         world.monsters.cancel_status(&world.tenant, id, &["VENOM".into()], None).await.unwrap();
-    assert_eq!(gone.len(), 3);
+    assert_eq!(gone.effects.len(), 3);
     let all = world.monsters.cancel_status(&world.tenant, id, &[], None).await.unwrap();
-    assert_eq!(all.len(), 2);
+    assert_eq!(all.effects.len(), 2);
     assert!(world.stored(id).await.ends_with("\"statusEffects\":[]}"));
     assert_eq!(world.int(&["EXISTS", &world.own("due"), &world.own("due:data")]).await, 0);
 });
@@ -143,13 +143,14 @@ on_every_store!(a_cancel_with_a_class_stops_at_a_reflect_of_that_class, |store| 
             .cancel_status(&world.tenant, id, &["SPEED".into()], Some(false))
             .await
             .unwrap()
+            .effects
             .is_empty()
     );
     let gone = world
         .monsters
         .cancel_status(&world.tenant, id, &["MAGIC_COUNTER".into()], Some(true))
         .await;
-    assert_eq!(gone.unwrap().len(), 1);
+    assert_eq!(gone.unwrap().effects.len(), 1);
 });
 
 on_every_store!(ticks_do_not_drift_and_late_looks_make_up_for_all_of_them, |store| {

@@ -196,3 +196,42 @@ on_every_store!(
         assert_eq!(told.iter().filter(|kind| *kind == "STATUS_EXPIRED").count(), many as usize);
     }
 );
+
+on_every_store!(
+    a_skill_of_a_monster_that_cannot_be_read_is_put_off_by_a_step_on_its_text,
+    |store| {
+        // The timer was put off without a look at the monster: one mended meanwhile waited a minute for nothing.
+        let recorder = testkit::Recorder::new(Arc::clone(&store));
+        let world = World::new(&(Arc::clone(&recorder) as Arc<dyn kernel::Store>));
+        let id = world.spawn(9).await;
+        world.monsters.use_skill(&world.tenant, id, 100, 1, false).await.unwrap();
+        let (key, good) = (world.key(id), world.stored(id).await);
+        world.ask(&["SET", &key, "{broken"]).await;
+        world.clock.advance(Duration::from_millis(701));
+        recorder.take_scripts();
+        assert_eq!(world.serve().await, 1);
+        let sent = recorder.take_scripts();
+        let step = sent.iter().find(|call| call.name == "swap").expect("it is put off by a step");
+        assert_eq!(
+            (&step.keys[0], step.args[1].as_str(), step.args[3].as_str()),
+            (&key, "text", "{broken")
+        );
+        assert!(sent.iter().all(|call| call.name != "timers_done"), "{sent:?}");
+        let least = (world.now() + 59_999).to_string();
+        assert_eq!(world.int(&["ZCOUNT", &world.own("due"), &least, "+inf"]).await, 1);
+        // Mended, it gets what it waited for.
+        world.ask(&["SET", &key, &good]).await;
+        world.pass(60_000).await;
+        assert!(world.get(id).await.is_under("POWER_UP"));
+        assert_eq!(world.int(&["ZCARD", &world.own("due")]).await, 1, "the effect's end is left");
+        // A key of another type is put off too.
+        world.monsters.use_skill(&world.tenant, id, 100, 1, true).await.unwrap();
+        world.ask(&["DEL", &key]).await;
+        world.ask(&["LPUSH", &key, "x"]).await;
+        world.pass(600_000).await;
+        assert_eq!(
+            world.int(&["ZCOUNT", &world.own("due"), "-inf", &world.now().to_string()]).await,
+            0
+        );
+    }
+);

@@ -74,6 +74,8 @@ impl Source for Look {
             keys.vote_deadline(&code),
             keys.online(&code),
             keys.last(&code),
+            keys.rules(&code),
+            keys.next(&code),
         ];
         // An id that cannot be part of a key names no room.
         let Ok(built) = built.into_iter().collect::<std::result::Result<Vec<Key>, _>>() else {

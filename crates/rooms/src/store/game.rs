@@ -29,6 +29,9 @@ struct StartVote<'a> {
     k: usize,
     senders_selectable: Vec<Selectable<'a>>,
     version: u64,
+    /// When the vote ends by itself, by the rules of the room.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends_at_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_player_ids: Option<&'a [String]>,
 }
@@ -174,10 +177,17 @@ impl Desk<'_> {
         let body = json!({ "round_id": place.round_id, "item_id": place.item_id,
             "expected": ballot.expected_player_ids.len(), "version": version });
         let step = self.game_step("REEL_OPENED", body, &game)?;
-        let mut step = self
-            .while_seats(step)?
-            .del(&self.key(keys.votes(self.code, &place.round_id, &place.item_id))?)
-            .del(&self.key(keys.vote_deadline(self.code))?);
+        let mut step = self.while_seats(step)?.del(&self.key(keys.votes(
+            self.code,
+            &place.round_id,
+            &place.item_id,
+        ))?);
+        let deadline = self.key(keys.vote_deadline(self.code))?;
+        let ends_at_ms = self.room.rules.vote_ms.map(|ms| self.now_ms + ms);
+        step = match ends_at_ms {
+            None => step.del(&deadline),
+            Some(at_ms) => self.arm(step.set(&deadline, &at_ms.to_string()), place, at_ms),
+        };
         for (to, expected) in
             [(Audience::Masters, Some(&ballot.expected_player_ids[..])), (Audience::Plays, None)]
         {
@@ -188,6 +198,7 @@ impl Desk<'_> {
                 k: item.k,
                 senders_selectable: self.room.selectable(),
                 version,
+                ends_at_ms,
                 expected_player_ids: expected,
             };
             step.told.push(&to, "START_VOTE", &start);

@@ -49,7 +49,7 @@ impl Desk<'_> {
         self.take(player, device)
     }
 
-    fn taken(&self, player_id: &str) -> Done {
+    pub(super) fn taken(&self, player_id: &str) -> Done {
         let seated = Seated { code: self.code, player_id, reason: None };
         Done {
             seat: Seat::Taken(player_id.to_owned()),
@@ -57,7 +57,7 @@ impl Desk<'_> {
         }
     }
 
-    fn not_taken(&self, player_id: &str, reason: &str) -> Done {
+    pub(super) fn not_taken(&self, player_id: &str, reason: &str) -> Done {
         let seated = Seated { code: self.code, player_id, reason: Some(reason) };
         Done::reply(Reply::new("TAKE_PLAYER_FAIL", &seated))
     }
@@ -119,7 +119,7 @@ impl Desk<'_> {
         sha(self.room.seen.players.as_deref().unwrap_or_default())
     }
 
-    fn players_text(&self) -> &str {
+    pub(super) fn players_text(&self) -> &str {
         self.room.seen.players.as_deref().unwrap_or_default()
     }
 
@@ -129,7 +129,7 @@ impl Desk<'_> {
     }
 
     /// Tells everybody how a player looks now.
-    fn tell_player(
+    pub(super) fn tell_player(
         &self,
         step: &mut RoomStep,
         to: &Audience<'_>,
@@ -251,7 +251,12 @@ impl Desk<'_> {
     }
 
     /// Nobody else has that name, whatever its case.
-    fn name_is_free(&self, name: &str, player: Option<usize>, sender: Option<usize>) -> Result<()> {
+    pub(super) fn name_is_free(
+        &self,
+        name: &str,
+        player: Option<usize>,
+        sender: Option<usize>,
+    ) -> Result<()> {
         let folded = ids::fold_name(name);
         let room = self.room;
         let players = room.players.iter().enumerate().filter(|(n, _)| Some(*n) != player);
@@ -267,8 +272,10 @@ impl Desk<'_> {
         self.in_phase(&[Phase::Lobby])?;
         let own = self.own_player(named)?;
         let index = self.player_index(own)?;
-        if image.is_some_and(|url| !ids::is_avatar(url, self.rooms.sizes.avatar_chars)) {
-            return Err(Refused::new(word::INVALID_AVATAR).into());
+        let most = self.rooms.sizes.avatar_chars;
+        if let Some(reason) = image.and_then(|url| ids::avatar_fault(url, most)) {
+            let details = json!({ "reason": reason, "most_chars": most });
+            return Err(Refused::with(word::INVALID_AVATAR, details).into());
         }
         let raw = serde_json::value::to_raw_value(&image).expect("a string is always JSON");
         let keys = self.rooms.keys;
@@ -327,18 +334,7 @@ impl Desk<'_> {
     pub(super) fn add(&self, name: &str) -> Result<Decision> {
         self.in_phase(&[Phase::Lobby])?;
         let name = ids::read_name(name).ok_or(Refused::new(word::INVALID_NAME))?;
-        self.name_is_free(&name, None, None)?;
-        if self.room.players.len() >= self.rooms.sizes.players {
-            return Err(Refused::new(word::ROOM_FULL).into());
-        }
-        let player = Player {
-            player_id: ids::draw_player_id(),
-            sender_id: None,
-            is_sender_bound: false,
-            active: true,
-            name,
-            avatar_url: None,
-        };
+        let player = self.new_player(name)?;
         let keys = self.rooms.keys;
         let players = self.key(keys.players(self.code))?;
         let scores = self.key(keys.scores(self.code))?;

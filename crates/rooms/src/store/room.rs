@@ -14,7 +14,7 @@ use crate::error::{Refused, Result, word};
 use crate::events::Fact;
 use crate::ids;
 use crate::keys::def;
-use crate::model::{Meta, Phase, Sender};
+use crate::model::{Meta, Phase, Rules, Sender};
 use crate::push::{Audience, Reply, line};
 use crate::scripts::{CREATE, SUMMARY};
 use crate::seen::{Parts, Room, bad_id, corrupt};
@@ -26,8 +26,8 @@ const DRAWS: usize = 10;
 /// After the room is gone its clients hear of it at the latest so much later, sweep or not.
 const SWEEP_WAIT: Duration = Duration::from_secs(1);
 /// Everything but the list of open sockets.
-const JOINING: Parts = Parts("pc");
-const STATE: Parts = Parts("spcorvdfwl");
+const JOINING: Parts = Parts("pcx");
+const STATE: Parts = Parts("spcorvdfwlux");
 
 /// A new room. The key is told here and never again.
 #[derive(Debug, Clone, Serialize)]
@@ -91,19 +91,23 @@ impl Rooms {
     pub async fn create(&self, setup: &Setup) -> Result<Created> {
         let now_ms = self.clock.now_ms();
         let plan = setup.plan(&self.sizes, now_ms)?;
-        let key = ids::draw_master_key();
+        self.make(&plan, ids::draw_master_key(), now_ms).await
+    }
+
+    /// Writes a planned room under a free code.
+    pub(super) async fn make(&self, plan: &Plan<'_>, key: String, now_ms: u64) -> Result<Created> {
         let hash = ids::hash_master_key(&key);
         for _ in 0..DRAWS {
             let meta = first_meta(&ids::draw_code(), hash.clone(), now_ms);
-            if self.write_room(&meta, &plan).await? {
-                return Ok(created(meta, key, &plan));
+            if self.write_room(&meta, plan).await? {
+                return Ok(created(meta, key, plan));
             }
         }
         Err(Refused::new(word::NO_FREE_CODE).into())
     }
 
     /// Writes all documents, unless the code is in use.
-    pub(crate) async fn write_room(&self, meta: &Meta, plan: &Plan) -> Result<bool> {
+    pub(crate) async fn write_room(&self, meta: &Meta, plan: &Plan<'_>) -> Result<bool> {
         let (code, keys) = (meta.code.as_str(), self.keys);
         let mut names = vec![
             keys.meta(code),
@@ -112,6 +116,7 @@ impl Rooms {
             keys.scores(code),
             keys.game(code),
             keys.claims(code),
+            keys.rules(code),
         ];
         names.extend(plan.rounds.iter().map(|round| keys.round(code, &round.round_id)));
         let mut names =
@@ -129,11 +134,16 @@ impl Rooms {
             text(&plan.senders),
             text(&plan.players),
             text(&plan.game),
+            if plan.rules == Rules::default() { String::new() } else { text(&plan.rules) },
             plan.rounds.len().to_string(),
         ];
         args.extend(plan.rounds.iter().map(text));
         args.push(plan.players.len().to_string());
         args.extend(plan.players.iter().map(|player| player.player_id.clone()));
+        args.push(plan.claims.len().to_string());
+        args.extend(
+            plan.claims.iter().flat_map(|(player, device)| [player.clone(), device.clone()]),
+        );
         args.extend([fact.kind.into(), fact.at_ms.to_string(), code.into(), fact.body_text()]);
         let names: Vec<&[u8]> = names.iter().map(Key::as_bytes).collect();
         let args: Vec<&[u8]> = args.iter().map(String::as_bytes).collect();
@@ -160,6 +170,8 @@ impl Rooms {
             players_visible: Vec<PlayerView<'a>>,
             my_player_id: Option<&'a str>,
             expires_at: u64,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            next_code: Option<&'a str>,
         }
         let seen = self.look(code, JOINING, caller).await?;
         let room = Room::read(self.keys, code, &seen, JOINING, self.clock.now_ms())?;
@@ -170,6 +182,7 @@ impl Rooms {
             players_visible: room.players_visible(),
             my_player_id: mine,
             expires_at: room.meta.expires_at,
+            next_code: seen.next.as_deref(),
         };
         Ok(Entered {
             reply: Reply::new("JOIN_OK", &joined),
@@ -312,6 +325,8 @@ impl Rooms {
             keys.scores(code),
             keys.game(code),
             keys.vote_deadline(code),
+            keys.rules(code),
+            keys.next(code),
         ];
         for round in &room.game.round_order {
             all.push(keys.round(code, round));
@@ -373,13 +388,16 @@ impl Rooms {
     }
 }
 
-fn created(meta: Meta, master_key: String, plan: &Plan) -> Created {
+fn created(meta: Meta, master_key: String, plan: &Plan<'_>) -> Created {
     let raw = |json: String| serde_json::value::RawValue::from_string(json).expect("it is JSON");
     let players: Vec<PlayerView<'_>> = plan
         .players
         .iter()
         .filter(|player| player.active)
-        .map(|player| PlayerView::new(player, false))
+        .map(|player| {
+            let taken = plan.claims.iter().any(|(held, _)| *held == player.player_id);
+            PlayerView::new(player, taken)
+        })
         .collect();
     let senders: Vec<&Sender> = plan.senders.iter().filter(|sender| sender.active).collect();
     Created {

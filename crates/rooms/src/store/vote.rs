@@ -8,13 +8,14 @@ use serde_json::json;
 
 use super::game::text;
 use super::{Caller, Decision, Desk, Done, Rooms};
-use crate::command::RoundItem;
+use crate::command::{Command, RoundItem};
 use crate::error::{Refused, Result, RoomError, word};
 use crate::events::Fact;
 use crate::model::{Phase, Status, Vote};
 use crate::push::{Audience, Reply, line};
 use crate::scripts::VOTE;
-use crate::seen::{Parts, corrupt};
+use crate::seen::{Parts, Room, corrupt};
+use crate::step::RoomStep;
 
 /// The look that closes a vote.
 const CLOSING: Parts = Parts("rvf");
@@ -212,12 +213,20 @@ impl Desk<'_> {
             None => step.while_absent(&deadline),
         }
         .set(&deadline, &wanted.to_string());
-        if self.rooms.events_in_step().is_some() {
-            let member = timer_name(self.code, place, wanted);
-            step = step.beside(self.rooms.timer_keys().arm(&member, wanted, ""));
-        }
+        step = self.arm(step, place, wanted);
         step.told.push(&Audience::All, "VOTE_FORCE_CLOSE_STARTED", &forced(wanted));
         Ok(Decision::Step(Box::new(step), Done::default()))
+    }
+}
+
+impl Desk<'_> {
+    /// The timer of a vote's end, where it can be part of the step; else it was armed before.
+    pub(super) fn arm(&self, step: RoomStep, place: &RoundItem, at_ms: u64) -> RoomStep {
+        if self.rooms.events_in_step().is_none() {
+            return step;
+        }
+        let member = timer_name(self.code, place, at_ms);
+        step.beside(self.rooms.timer_keys().arm(&member, at_ms, ""))
     }
 }
 
@@ -227,6 +236,28 @@ fn timer_name(code: &str, place: &RoundItem, at_ms: u64) -> String {
 }
 
 impl Rooms {
+    /// The vote that a command gives an end to, where its timer must be armed before the step.
+    pub(super) async fn will_close<'a>(
+        &self,
+        code: &str,
+        caller: &Caller<'_>,
+        command: &'a Command,
+    ) -> Result<Option<(&'a RoundItem, u64)>> {
+        if self.events_in_step().is_some() {
+            return Ok(None);
+        }
+        match command {
+            Command::ForceCloseVote { place, delay_ms } => Ok(Some((place, *delay_ms))),
+            Command::ReelOpened(place) => {
+                let parts = Parts("u");
+                let seen = self.look(code, parts, caller).await?;
+                let room = Room::read(self.keys, code, &seen, parts, self.clock.now_ms())?;
+                Ok(room.rules.vote_ms.map(|delay_ms| (place, delay_ms)))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Arms the timer before the step, where the two cannot be one. The step may still refuse; then the timer
     /// finds nothing to do.
     pub(super) async fn arm_ahead(
@@ -235,9 +266,6 @@ impl Rooms {
         place: &RoundItem,
         delay_ms: u64,
     ) -> std::result::Result<(), Fault> {
-        if self.events_in_step().is_some() {
-            return Ok(());
-        }
         // A little late rather than early: the step's own deadline is what counts, and it is looked at.
         let at_ms = self.clock.now_ms() + delay_ms;
         let ops = self.timer_keys().arm(&timer_name(code, place, at_ms), at_ms, "");

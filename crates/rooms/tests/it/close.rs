@@ -24,7 +24,7 @@ on_every_store!(a_closed_room_leaves_no_key, |store| {
     assert_eq!(party.master("ROOM_CLOSED", json!({})).await, "ok");
     let left = format!("room:{}:*", party.code);
     assert_eq!(ask(&*store, &["KEYS", &left]).await, kernel::Value::Array(vec![]));
-    for own in ["online", "last"] {
+    for own in ["online", "last", "rules", "next"] {
         assert_eq!(int(&*store, &["EXISTS", &format!("wk:rooms:{}:{own}", party.code)]).await, 0);
     }
     assert_eq!(int(&*store, &["EXISTS", &format!("room:{}X:meta", party.code)]).await, 1);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use galaxy::{
     AccountError, Accounts, DatabaseAddress, FleetError, Fleets, Online, SnapshotError, Snapshots,
 };
-use kernel::{Event, Kind, Refuses as _};
+use kernel::{Event, Kind, Refuses as _, Status};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -18,29 +18,37 @@ use super::{errors, notices};
 use crate::app::App;
 use crate::caller::Player;
 use crate::reply::{self, Refusal};
+use crate::settings::Settings;
 
 /// How long sockets may take to say goodbye at the stop.
 const GOODBYE: Duration = Duration::from_secs(3);
 
-/// The address of the database: by its URL, in the data directory, or with the embedded engine's own data.
-fn place(app: &App) -> Result<DatabaseAddress, String> {
-    if let Some(url) = app.settings.galaxy.database_url.as_deref() {
-        return Ok(DatabaseAddress::choose(Some(url), None));
+/// The address of a store's database: by its URL, in the data directory, or with the embedded engine's own data.
+pub fn database_place(settings: &Settings, status: &Status) -> DatabaseAddress {
+    if let Some(url) = settings.galaxy.database_url.as_deref() {
+        return DatabaseAddress::choose(Some(url), None);
     }
-    let status = app.store().status();
-    let dir = match (app.settings.server.data.as_deref(), status.kind) {
+    let dir = match (settings.server.data.as_deref(), status.kind) {
         (Some(dir), _) => Some(PathBuf::from(dir)),
-        (None, Kind::Embedded) => Some(PathBuf::from(status.address)),
+        (None, Kind::Embedded) => Some(PathBuf::from(&status.address)),
         // Each store has accounts of its own.
         (None, _) => user_dir().map(|dir| dir.join(folder(&status.address))),
     };
     let dir = dir.filter(|dir| dir.as_os_str() != "memory");
-    if let Some(dir) = &dir {
+    DatabaseAddress::choose(None, dir.as_deref())
+}
+
+/// The same, where its directory exists.
+fn place(app: &App) -> Result<DatabaseAddress, String> {
+    let place = database_place(&app.settings, &app.store().status());
+    if let DatabaseAddress::File(file) = &place
+        && let Some(dir) = file.parent()
+    {
         std::fs::create_dir_all(dir).map_err(|error| {
             format!("cannot make {}: {error}; name another with --data", dir.display())
         })?;
     }
-    Ok(DatabaseAddress::choose(None, dir.as_deref()))
+    Ok(place)
 }
 
 /// The address of a store as the name of a directory.

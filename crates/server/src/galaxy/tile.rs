@@ -2,10 +2,13 @@
 
 use galaxy::{ALARM_AFTER, WorldView, text};
 
+use crate::app::App;
 use crate::galaxy::{errors, gateway};
+use crate::history::{Sample, Unit};
 use crate::modules::State;
 use crate::overview::{Look, Tile};
 use crate::reply::Refusal;
+use crate::said::Said;
 
 /// Energy of the bodies that changed by so much is wrong.
 const DRIFT_BAD: f64 = 1e-3;
@@ -16,52 +19,71 @@ pub(super) async fn tile(app: State) -> Result<Tile, Refusal> {
     let seen = match gateway::of(&app).look(&app).await {
         Ok(seen) => seen,
         Err(refusal) if refusal.def.code == errors::NO_WORLD.code => {
-            return Ok(made(0, "There is no world yet: worldkeep galaxy init".into(), Vec::new()));
+            return Ok(made(0, Said::new("galaxy.none"), Vec::new()));
         }
         Err(refusal) if refusal.def.code == errors::WORLD_LOST.code => {
-            let link = "/galaxy".to_owned();
             let sentence = refusal.message.clone();
-            let look = Look { level: "bad", module: "galaxy".into(), sentence, link };
-            return Ok(made(0, "The store has lost the world.".into(), vec![look]));
+            let look = Look::new("bad", "galaxy", Said::new("galaxy.lost"), "/galaxy");
+            let look = Look { sentence, ..look };
+            return Ok(made(0, Said::new("galaxy.lost"), vec![look]));
         }
         Err(refusal) => return Err(refusal),
     };
-    Ok(made(seen.ships.len() as u64, sentence(&seen), looks(&seen)))
+    Ok(made(seen.ships.len() as u64, line(&seen), looks(&seen)))
 }
 
-fn made(number: u64, sentence: String, looks: Vec<Look>) -> Tile {
+/// The tick of this server, while it leads: others do not know how long one takes.
+#[allow(clippy::cast_precision_loss)]
+pub(super) fn samples(app: &App) -> Vec<Sample> {
+    let gateway = gateway::of(app);
+    let seen = gateway.engine.seen();
+    let seen = seen.borrow();
+    if !seen.leads {
+        return Vec::new();
+    }
+    vec![
+        Sample::server("galaxy", "tick", Unit::Ms, seen.numbers.took.as_secs_f64() * 1000.0),
+        Sample::store("galaxy", "ships", Unit::Count, seen.ships.len() as f64),
+    ]
+}
+
+fn made(number: u64, said: Said, looks: Vec<Look>) -> Tile {
     let unit = if number == 1 { "ship flies" } else { "ships fly" };
-    Tile { module: "galaxy", number, unit: unit.into(), sentence, link: "/galaxy".into(), looks }
+    let (unit, link, sentence) = (unit.into(), "/galaxy".into(), said.sentence());
+    Tile { module: "galaxy", number, unit, sentence, said, counted: None, link, looks }
 }
 
-fn sentence(seen: &WorldView) -> String {
-    let state = if seen.pace.paused { "paused" } else { "ticking" };
+fn line(seen: &WorldView) -> Said {
+    let code = if seen.pace.paused { "galaxy.paused" } else { "galaxy.ticking" };
     let time = text::time(seen.time_ns);
     let time = time.split('.').next().unwrap_or_default().trim_end_matches('Z');
-    format!("{state} at {} Hz, tick {}, {time}Z", seen.pace.rate, seen.tick)
+    let rate = seen.pace.rate.to_string();
+    Said::new(code).with("rate", rate).with("tick", seen.tick).with("time", time)
 }
 
 fn looks(seen: &WorldView) -> Vec<Look> {
     let mut looks = Vec::new();
-    let mut add = |level: &'static str, sentence: String| {
-        looks.push(Look { level, module: "galaxy".into(), sentence, link: "/galaxy".into() });
+    let mut add = |level: &'static str, said: Said| {
+        looks.push(Look::new(level, "galaxy", said, "/galaxy"));
     };
     let numbers = &seen.numbers;
     if seen.pace.paused {
-        add("warn", "The game is paused.".into());
+        add("warn", Said::new("galaxy.look.paused"));
     }
     if numbers.behind > 10 {
-        add("warn", format!("{} ticks are due and not done.", numbers.behind));
+        add("warn", Said::new("galaxy.look.behind").with("n", numbers.behind));
     }
     if numbers.energy_drift > DRIFT_BAD {
-        add("bad", format!("The energy of the bodies is off by {:.0e}.", numbers.energy_drift));
+        let drift = format!("{:.0e}", numbers.energy_drift);
+        add("bad", Said::new("galaxy.look.energy").with("drift", drift));
     }
     if numbers.snapshots_failed >= ALARM_AFTER {
-        let failed = numbers.snapshots_failed;
-        add("bad", format!("{failed} snapshots in a row could not be kept; the log says why."));
+        add("bad", Said::new("galaxy.look.snapshots").with("n", numbers.snapshots_failed));
     }
     if seen.pace.sync && seen.drift_s.abs() > LATE_S {
-        add("warn", format!("Game time is {:.0} s behind UTC.", seen.drift_s));
+        #[allow(clippy::cast_possible_truncation)] // A world that is late by more is stopped.
+        let behind = (seen.drift_s * 1000.0) as i64;
+        add("warn", Said::new("galaxy.look.late").with("behind_ms", behind));
     }
     looks
 }
@@ -82,6 +104,6 @@ mod tests {
         seen.numbers.snapshots_failed = 3;
         let alarm = looks(&seen).into_iter().find(|look| look.level == "bad").unwrap();
         assert!(alarm.sentence.starts_with("3 snapshots"), "{}", alarm.sentence);
-        assert_eq!(sentence(&seen), "paused at 1 Hz, tick 0, 1970-01-01T00:00:00Z");
+        assert_eq!(line(&seen).sentence(), "paused at 1 Hz, tick 0, 1970-01-01T00:00:00Z");
     }
 }

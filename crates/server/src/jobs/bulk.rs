@@ -3,7 +3,7 @@
 
 use axum::Json;
 use futures_util::StreamExt as _;
-use jobs::{Error, Jobs, ListQuery};
+use jobs::{Error, Jobs, ListQuery, Order, Page, Status};
 use serde::{Deserialize, Serialize};
 
 use super::handle::{Here, refuse};
@@ -26,6 +26,24 @@ pub(crate) enum Action {
     RunNow,
     Bury,
     Remove,
+    /// Nothing: good for a count of what a filter finds.
+    Any,
+}
+
+impl Action {
+    /// Whether a job in this state can be acted on; one whose state nobody can tell is tried.
+    fn fits(self, status: Option<&str>) -> bool {
+        let Some(status) = status.and_then(|word| word.parse().ok()) else { return true };
+        match self {
+            Action::Cancel | Action::Bury => {
+                matches!(status, Status::Waiting | Status::Active | Status::Delayed)
+            }
+            Action::Retry => matches!(status, Status::Dead | Status::Failed | Status::Completed),
+            Action::RunNow => matches!(status, Status::Delayed | Status::Cron),
+            Action::Remove => status != Status::Active,
+            Action::Any => true,
+        }
+    }
 }
 
 /// Which jobs, and what to do with them.
@@ -33,7 +51,7 @@ pub(crate) enum Action {
 #[serde(deny_unknown_fields)]
 pub(crate) struct BulkBody {
     action: Action,
-    /// These; else all that the filter finds.
+    /// These; else all that the filter finds and whose state allows the action.
     ids: Option<Vec<String>>,
     status: Option<String>,
     r#type: Option<String>,
@@ -65,6 +83,10 @@ pub(crate) async fn bulk(
 ) -> Result<Json<BulkAnswer>, Refusal> {
     let count = body.count;
     let action = body.action;
+    if action == Action::Any && !count {
+        let sentence = "any only counts; name what to do";
+        return Err(Refusal::new(reply::BAD_FIELD, sentence).field("action"));
+    }
     let (ids, more) = ids(&here, body).await?;
     if count {
         return Ok(Json(BulkAnswer { count: ids.len() as u64, more, ..BulkAnswer::default() }));
@@ -91,6 +113,7 @@ async fn act(jobs: Jobs, action: Action, id: String) -> Result<(), Error> {
         Action::RunNow => jobs.run_now(&id).await.map(drop),
         Action::Bury => jobs.bury(&id).await.map(drop),
         Action::Remove => jobs.remove(&id).await.map(drop),
+        Action::Any => Ok(()),
     }
 }
 
@@ -108,17 +131,21 @@ async fn ids(here: &Here, body: BulkBody) -> Result<(Vec<String>, bool), Refusal
         let sentence = "name ids, or a filter: status, type or text";
         return Err(Refusal::new(reply::BAD_FIELD, sentence).field("ids"));
     }
+    let action = body.action;
     let mut query = ListQuery {
         status: status_of(body.status.as_deref())?,
         kind: body.r#type,
         text: body.text.filter(|text| !text.is_empty()),
         limit: 500,
         cursor: None,
+        // Every job that is there, whether or not a list shows it.
+        order: Order::Place,
     };
     let mut ids = Vec::new();
     loop {
-        let (found, cursor) = find(here, query.clone()).await?;
-        ids.extend(found.into_iter().map(|one| one.id));
+        let Page { items, cursor, .. } = find(here, query.clone()).await?;
+        let fitting = items.into_iter().filter(|one| action.fits(one.status.as_deref()));
+        ids.extend(fitting.map(|one| one.id));
         if ids.len() >= MOST || cursor.is_none() {
             let more = ids.len() > MOST || cursor.is_some();
             ids.truncate(MOST);

@@ -57,6 +57,6 @@ impl Columns {
     }
 }
 
-fn rank(sorted: &[u32], percent: usize) -> Option<u32> {
+pub(super) fn rank(sorted: &[u32], percent: usize) -> Option<u32> {
     sorted.get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1))).copied()
 }

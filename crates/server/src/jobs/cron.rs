@@ -5,7 +5,7 @@ use axum::extract::{Path, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jobs::cron::{Cron, Firing};
-use jobs::{Definition, Error, Fired, NewJob, refusal};
+use jobs::{Definition, Error, Fired, NewJob, Overlap, refusal};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -37,6 +37,8 @@ pub(crate) struct CronItem {
     next: Option<Firing>,
     /// `cron`, or the state of the firing under way.
     status: String,
+    /// The treatment of a firing while the one before is not over: `skip` or `queue`.
+    overlap: &'static str,
     /// The last result, as far as it may be seen.
     #[schema(value_type = Option<Object>)]
     last_result: Option<Box<RawValue>>,
@@ -75,6 +77,7 @@ fn item(view: &View, now_ms: u64, found: &Definition, result: Option<&str>) -> C
         next_at: found.next_at,
         next,
         status: found.status.map_or("cron", |status| status.word()).to_owned(),
+        overlap: Overlap::of(&found.job).word(),
         last_result: result.map(|text| view.result(text)),
         job: view.job(found.job.text()),
     }
@@ -133,7 +136,8 @@ pub(crate) async fn get(here: Here, Path(id): Path<String>) -> Result<Json<CronI
     Ok(Json(found(&here, &id).await?))
 }
 
-/// Makes or replaces a recurring job. The body is a job with `schedule.cron`.
+/// Makes or replaces a recurring job. The body is a job with `schedule.cron`; with `x.overlap` `queue` firings queue up
+/// while the one before is not over, with `skip` (usual) they are dropped.
 #[utoipa::path(put, path = "/api/cron/{id}", tag = "jobs",
     params(("id" = String, Path, description = "its id"), NsQuery), request_body = JobBody,
     responses((status = 201, description = "made", body = CronItem), (status = 200, description = "replaced", body = CronItem),

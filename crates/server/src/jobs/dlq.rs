@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, Request};
 use axum::response::{IntoResponse, Response};
-use jobs::{Error, ListQuery, Pick, Status, refusal};
+use jobs::{Error, ListQuery, Order, Pick, Status, refusal};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -83,6 +83,7 @@ pub(crate) async fn list(
         kind: query.kind,
         cursor: query.cursor,
         limit,
+        order: Order::Place,
         text: None,
     };
     let page = here.jobs.list(&wanted).await.map_err(refuse)?;

@@ -2,7 +2,7 @@
 //! workers that do not keep the rules.
 
 use axum::Json;
-use jobs::{Jobs, ListQuery, Status};
+use jobs::{Jobs, ListQuery, Order, Status};
 use kernel::Fault;
 use kernel::check::{Options, check};
 use kernel::keyspace::Classifier;
@@ -111,7 +111,8 @@ async fn structures(
 }
 
 async fn walk(jobs: &Jobs, status: Status) -> Result<Vec<jobs::JobView>, Refusal> {
-    let mut query = ListQuery { status: Some(status), limit: 500, ..ListQuery::default() };
+    let order = Order::Place;
+    let mut query = ListQuery { status: Some(status), limit: 500, order, ..ListQuery::default() };
     let mut all = Vec::new();
     loop {
         let page = jobs.list(&query).await.map_err(refuse)?;

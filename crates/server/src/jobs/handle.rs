@@ -85,6 +85,7 @@ pub(crate) fn options(settings: &Settings) -> Options {
     options.max_recoveries = settings.max_recoveries;
     options.cron_instances = settings.cron_instances;
     options.cron_catchup = settings.cron_catchup;
+    options.cron_failed = settings.cron_failed;
     options
 }
 
@@ -128,7 +129,7 @@ pub(crate) fn refuse(error: Error) -> Refusal {
             Refusal::from(reply::BAD_CURSOR).field("cursor")
         }
         Error::TooLarge { field, .. } => with(reply::TOO_LARGE).field(*field),
-        Error::WorkerInUse(_) => with(reply::CONFLICT),
+        Error::WorkerInUse { .. } => with(reply::CONFLICT),
         other => Refusal::of(other),
     }
 }

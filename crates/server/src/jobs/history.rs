@@ -84,6 +84,8 @@ pub(crate) struct History {
     seconds: VecDeque<Second>,
     types: BTreeMap<String, TypeTally>,
     open: HashMap<String, Open>,
+    /// The last sizes, and when they were right.
+    now: Option<(u64, Sizes)>,
 }
 
 /// Events we count, as their streams spell them.
@@ -127,9 +129,33 @@ impl History {
 
     /// How many there are now.
     pub(crate) fn sample(&mut self, now_ms: u64, sizes: Sizes) {
+        self.now = Some((now_ms, sizes));
         if let Some(second) = self.second(now_ms) {
             second.sizes = Some(sizes);
         }
+    }
+
+    /// Nobody uses the queue: its sizes are what they were.
+    pub(crate) fn unchanged(&mut self, now_ms: u64) {
+        if let Some((at, _)) = &mut self.now {
+            *at = now_ms;
+        }
+    }
+
+    /// The sizes, unless the last look is older than that.
+    pub(crate) fn sizes(&self, not_before_ms: u64) -> Option<Sizes> {
+        self.now.filter(|(at, _)| *at >= not_before_ms).map(|(_, sizes)| sizes)
+    }
+
+    /// How long jobs of the last `seconds` waited for a worker: the time that 95 of 100 kept. `None` when none began.
+    pub(crate) fn waits_p95_ms(&self, now_ms: u64, seconds: u64) -> Option<u32> {
+        let last = now_ms / 1000;
+        let recent = (last.saturating_sub(seconds)..last)
+            .filter_map(|at| self.seconds.get(usize::try_from(at.checked_sub(self.first)?).ok()?));
+        let mut waits: Vec<u32> =
+            recent.flat_map(|second| second.latency.iter().copied()).collect();
+        waits.sort_unstable();
+        super::columns::rank(&waits, 95)
     }
 
     /// The number of events that came and went before they could be read.
@@ -227,6 +253,21 @@ impl History {
         }
     }
 
+    /// Jobs that were heard of and have not ended, whose id holds these words.
+    pub(crate) fn ids_like(&self, words: &str, most: usize) -> Vec<String> {
+        let mut like: Vec<_> = self.open.keys().filter(|id| id.contains(words)).cloned().collect();
+        like.sort_unstable();
+        like.truncate(most);
+        like
+    }
+
+    /// Types that were heard of, whose name holds these words.
+    pub(crate) fn types_like(&self, words: &str, most: usize) -> Vec<String> {
+        let words = words.to_lowercase();
+        let holds = |kind: &&String| kind.to_lowercase().contains(&words);
+        self.types.keys().filter(holds).take(most).cloned().collect()
+    }
+
     /// One type, as far as it was seen.
     pub(crate) fn of_type(&self, kind: &str) -> Option<&TypeTally> {
         self.types.get(kind)
@@ -295,6 +336,7 @@ mod tests {
             kind: kind.into(),
             id: id.into(),
             body: RawValue::from_string(body.into()).unwrap(),
+            place: kernel::events::KnownPlace::default(),
         }
     }
 

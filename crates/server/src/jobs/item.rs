@@ -115,7 +115,7 @@ impl Facts {
                 match percent(found) {
                     Some(percent) => format!("{percent} % on {on}{asked}"),
                     None => match found.claimed_at {
-                        Some(at) => format!("runs on {on} for {}{asked}", time(now_ms - at)),
+                        Some(at) => format!("runs on {on} for {}{asked}", jobs::span(now_ms - at)),
                         None => format!("runs on {on}{asked}"),
                     },
                 }
@@ -132,7 +132,7 @@ impl Facts {
                 |at| format!("fires {}", until(at - now_ms)),
             ),
             "completed" => match &self.result {
-                Some(result) => format!("took {}", time(result.processing_time)),
+                Some(result) => format!("took {}", jobs::span(result.processing_time)),
                 None => "completed".into(),
             },
             _ => error.unwrap_or_else(|| self.status.clone()),
@@ -176,16 +176,5 @@ fn line(message: &str) -> String {
 }
 
 fn until(ms: i64) -> String {
-    if ms <= 0 { "now".into() } else { format!("in {}", time(ms)) }
-}
-
-/// Milliseconds for people.
-pub(crate) fn time(ms: i64) -> String {
-    match ms {
-        ..1_000 => format!("{} ms", ms.max(0)),
-        1_000..120_000 => format!("{} s", ms / 1000),
-        120_000..7_200_000 => format!("{} min", ms / 60_000),
-        7_200_000..172_800_000 => format!("{} h", ms / 3_600_000),
-        _ => format!("{} d", ms / 86_400_000),
-    }
+    if ms <= 0 { "now".into() } else { format!("in {}", jobs::span(ms)) }
 }

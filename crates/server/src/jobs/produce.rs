@@ -61,7 +61,13 @@ pub(crate) struct JobBody {
     /// `key`, `windowMs`, `onConflict`.
     #[schema(value_type = Option<Object>)]
     unique: Option<Value>,
-    /// `timeoutMs`, `expiresAt`, `traceparent`, `batch`, `exclude`, `limiter`, `group`, `sequence`, `onDependencyFailed`.
+    /// `key`, `waitMs`: runs once, that long after the last job with this key.
+    #[schema(value_type = Option<Object>)]
+    debounce: Option<Value>,
+    /// `key`, `windowMs`: all but the first job with this key in the window are refused.
+    #[schema(value_type = Option<Object>)]
+    throttle: Option<Value>,
+    /// `timeoutMs`, `expiresAt`, `traceparent`, `batch`, `exclude`, `limiter`, `group`, `sequence`, `onDependencyFailed`, `overlap`.
     #[schema(value_type = Option<Object>)]
     x: Option<Value>,
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
-use jobs::{Limit, ListQuery, Queue, Status};
+use jobs::{Limit, ListQuery, Order, Queue, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -261,8 +261,13 @@ async fn counted(here: &Here, kind: &str) -> Result<u64, Refusal> {
     let mut count = 0;
     for status in [Status::Waiting, Status::Delayed] {
         let kind = Some(kind.to_owned());
-        let mut query =
-            ListQuery { status: Some(status), kind, limit: 500, ..ListQuery::default() };
+        let mut query = ListQuery {
+            status: Some(status),
+            kind,
+            limit: 500,
+            order: Order::Place,
+            ..ListQuery::default()
+        };
         loop {
             let page = here.jobs.list(&query).await.map_err(refuse)?;
             count += page.items.len() as u64;

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use jobs::{Error, JobView, ListQuery, Status};
+use jobs::{Error, JobView, ListQuery, Order, Page, Status};
 use kernel::events::Envelope;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -28,7 +28,7 @@ const WAIT_MS: u64 = 25_000;
 pub(crate) struct JobsQuery {
     #[allow(dead_code)]
     ns: Option<String>,
-    /// `waiting active delayed cron dead completed failed`; all when absent, in no order.
+    /// `waiting active delayed cron dead completed failed`; all when absent.
     status: Option<String>,
     /// Only of this type.
     #[serde(rename = "type")]
@@ -36,18 +36,32 @@ pub(crate) struct JobsQuery {
     kind: Option<String>,
     /// Only those whose id or stored text holds this; the id alone for tokens without the right `payloads`.
     text: Option<String>,
+    /// `newest` (usual), by dispatch; or `place`: waiting as they will run, delayed and cron by time, dead as they died,
+    /// all others in no order.
+    order: Option<String>,
     /// 1 to 500, default 50.
     limit: Option<u32>,
     cursor: Option<String>,
 }
 
-/// A page; it may be short and still have a cursor.
+/// A page. It looks at a bounded number of jobs, so with a filter it may be short and still have a cursor.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct JobPage {
     items: Vec<JobItem>,
     cursor: Option<String>,
+    /// How many jobs were looked at for this page.
+    looked_at: usize,
     /// Unix milliseconds of this answer.
     at: u64,
+}
+
+fn order_of(word: Option<&str>) -> Result<Order, Refusal> {
+    match word {
+        None | Some("newest") => Ok(Order::Newest),
+        Some("place") => Ok(Order::Place),
+        Some(_) => Err(Refusal::new(reply::BAD_FIELD, "order is newest or place").field("order")),
+    }
 }
 
 pub(crate) fn status_of(word: Option<&str>) -> Result<Option<Status>, Refusal> {
@@ -60,23 +74,19 @@ pub(crate) fn status_of(word: Option<&str>) -> Result<Option<Status>, Refusal> {
 }
 
 /// A page of jobs as far as this caller may find them: what it cannot see it cannot search.
-pub(crate) async fn find(
-    here: &Here,
-    query: ListQuery,
-) -> Result<(Vec<JobView>, Option<String>), Refusal> {
+pub(crate) async fn find(here: &Here, query: ListQuery) -> Result<Page<JobView>, Refusal> {
     let text = query.text.clone();
     let query = if here.view.payloads { query } else { ListQuery { text: None, ..query } };
-    let page = here.jobs.list(&query).await.map_err(refuse)?;
-    let mut items = page.items;
+    let mut page = here.jobs.list(&query).await.map_err(refuse)?;
     if let Some(text) = text {
-        items.retain(|found| {
+        page.items.retain(|found| {
             found.id.contains(&text) || here.view.job(found.job.get()).get().contains(&text)
         });
     }
-    Ok((items, page.cursor))
+    Ok(page)
 }
 
-/// Lists jobs. States with an order are listed in it: waiting by place, delayed and cron by time, dead newest first.
+/// Lists jobs, the newest first, or by their places.
 #[utoipa::path(get, path = "/api/jobs", tag = "jobs", params(JobsQuery),
     responses((status = 200, body = JobPage), (status = 400)))]
 pub(crate) async fn list(
@@ -89,11 +99,12 @@ pub(crate) async fn list(
         text: query.text.filter(|text| !text.is_empty()),
         cursor: query.cursor,
         limit: page_limit(query.limit)?,
+        order: order_of(query.order.as_deref())?,
     };
-    let (found, cursor) = find(&here, wanted).await?;
+    let Page { items, cursor, looked_at } = find(&here, wanted).await?;
     let at = here.app.now_ms();
-    let items = found.iter().map(|one| Facts::of(one).item(one, &here.view, at)).collect();
-    Ok(Json(JobPage { items, cursor, at }))
+    let items = items.iter().map(|one| Facts::of(one).item(one, &here.view, at)).collect();
+    Ok(Json(JobPage { items, cursor, looked_at, at }))
 }
 
 /// One job with all that belongs to it.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use jobs::Jobs;
-use kernel::events::{Envelope, Seq};
+use kernel::events::{Envelope, KnownPlace, Seq};
 use kernel::{Deadline, Fault, Message, Topic};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::handle::Queues;
 use super::history::{Fact, History, Sizes};
 use crate::app::App;
+use crate::history::{Sample, Unit};
 use crate::hub::News;
 use crate::modules::State;
 use crate::wire;
@@ -167,12 +168,40 @@ async fn watch(app: &App, jobs: &Jobs) {
             let (why, ns) = (refusal.message, jobs.namespace());
             tracing::debug!(why, ns, "looking at the queue");
         }
+        if unused {
+            Histories::of(app, jobs).history.lock().unchanged(app.now_ms());
+        }
         rest = if unused { (rest * 2).min(QUIET) } else { EVERY };
         tokio::select! {
             () = tokio::time::sleep(rest) => {}
             () = used, if unused => rest = EVERY,
         }
     }
+}
+
+/// Queues for the charts. A queue that could not be looked at for a while gives nothing.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn samples(app: &App) -> Vec<Sample> {
+    let now = app.now_ms();
+    let not_before = now.saturating_sub(u64::try_from(QUIET.as_millis()).unwrap_or(0) + 2_000);
+    let mut found = Vec::new();
+    for jobs in Queues::of(app).iter() {
+        let place = Histories::of(app, jobs);
+        let history = place.history.lock();
+        let mut add = |name: &'static str, unit: Unit, value: f64| {
+            found.push(Sample::store("jobs", name, unit, value).scope(jobs.namespace()));
+        };
+        if let Some(sizes) = history.sizes(not_before) {
+            add("waiting", Unit::Count, sizes.waiting as f64);
+            add("active", Unit::Count, sizes.active as f64);
+            add("delayed", Unit::Count, sizes.delayed as f64);
+            add("dead", Unit::Count, sizes.dead as f64);
+        }
+        if let Some(ms) = history.waits_p95_ms(now, 5) {
+            add("wait_p95", Unit::Ms, f64::from(ms));
+        }
+    }
+    found
 }
 
 async fn look(app: &App, jobs: &Jobs) -> Result<(), crate::reply::Refusal> {
@@ -289,6 +318,7 @@ fn news(app: &App, queues: &Queues, channel: String, payload: &[u8]) -> Option<N
         kind: "progress".into(),
         id: id.to_owned(),
         body: RawValue::from_string(body.to_string()).ok()?,
+        place: KnownPlace::default(),
     };
     Some(News::passing(channel, event))
 }

@@ -1,10 +1,11 @@
 //! Settings of the jobs.
 
-use jobs::{Catchup, bounds};
+use jobs::{Catchup, CronFailed, bounds};
 
 use crate::settings::{settings, words};
 
 words!(Catchup { "none" = None, "one" = One, "all" = All });
+words!(CronFailed { "letter" = Letter, "alarm" = Alarm });
 
 settings! {
     /// Settings of the job queues.
@@ -37,6 +38,8 @@ settings! {
         cron_instances: bool = "false", "whether each firing of a recurring job is a job of its own";
         cron_catchup: Catchup = "one",
             "what becomes of firings that were missed while no scheduler ran: none, one for all of them, or all (the last 100)";
+        cron_failed: CronFailed = "letter",
+            "what tells of a firing of a recurring job that failed for good: a dead letter, or an alarm until one completes; it fires on in any case";
         scheduler: bool = "true", "whether this server runs cron, delayed jobs and recovery of its namespaces";
         redact: Vec<String> = "", "names of JSON members that are shown to nobody, such as password,token";
     }

@@ -33,6 +33,8 @@ pub(crate) struct Numbers {
     pub(crate) oldest_waiting_ms: Option<u64>,
     /// Paused types; `*` is all.
     pub(crate) paused: Vec<String>,
+    /// Recurring jobs whose last firing failed for good, as far as that is no dead letter (jobs.cron_failed).
+    pub(crate) cron_failed: Vec<String>,
     /// The leader of the scheduling: `id`, `host`, `pid`, `since`.
     #[schema(value_type = Option<Object>)]
     pub(crate) leader: Option<Value>,
@@ -64,14 +66,19 @@ pub(crate) async fn numbers(app: &App, jobs: &Jobs) -> Result<Numbers, Refusal> 
         wire::cmd(&["GET", keys.scheduler_lock(ns).map_err(bad)?.as_str()]),
         wire::cmd(&["GET", keys.metrics_processed(ns).map_err(bad)?.as_str()]),
         wire::cmd(&["GET", keys.metrics_failed(ns).map_err(bad)?.as_str()]),
+        wire::cmd(&["HKEYS", keys.cron_failed(ns).map_err(bad)?.as_str()]),
     ];
     let replies = app.store().pipeline(&cmds, Deadline::after(wire::CALL)).await?;
     let replies = replies.into_iter().collect::<Result<Vec<_>, _>>()?;
     let count =
         |at: usize| wire::int(&replies[at]).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
-    let mut paused: Vec<String> =
-        wire::items(&replies[2]).into_iter().filter_map(wire::text).collect();
-    paused.sort_unstable();
+    let names = |at: usize| {
+        let mut all: Vec<String> =
+            wire::items(&replies[at]).into_iter().filter_map(wire::text).collect();
+        all.sort_unstable();
+        all
+    };
+    let (paused, cron_failed) = (names(2), names(7));
     // A foreign scheduler takes the lock and tells nothing more of itself.
     let told = wire::text(&replies[3]).and_then(|text| serde_json::from_str(&text).ok());
     let held = wire::text(&replies[4]).map(|id| serde_json::json!({ "id": id }));
@@ -93,6 +100,7 @@ pub(crate) async fn numbers(app: &App, jobs: &Jobs) -> Result<Numbers, Refusal> 
         parked: count(0),
         oldest_waiting_ms,
         paused,
+        cron_failed,
         leader: held.map(|held| told.unwrap_or(held)),
         processed: count(5),
         failed: count(6),

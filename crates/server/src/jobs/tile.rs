@@ -3,11 +3,11 @@
 use futures_util::future::BoxFuture;
 
 use super::handle::Queues;
-use super::item::time;
 use super::stats::{Numbers, numbers};
 use crate::modules::State;
 use crate::overview::{Look, Tile};
 use crate::reply::Refusal;
+use crate::said::Said;
 
 /// A head older than this deserves a look.
 const OLD_MS: u64 = 60_000;
@@ -19,60 +19,59 @@ pub(crate) fn tile(app: State) -> BoxFuture<'static, Result<Tile, Refusal>> {
             all.push(numbers(&app, jobs).await?);
         }
         let scheduler = app.settings.jobs.scheduler;
+        let said = line(&all);
         Ok(Tile {
             module: "jobs",
             number: all.iter().map(|one| one.waiting).sum(),
             unit: "jobs waiting".into(),
-            sentence: sentence(&all),
+            sentence: said.sentence(),
+            said,
+            counted: None,
             link: "/jobs".into(),
             looks: all.iter().flat_map(|one| looks(one, all.len() > 1, scheduler)).collect(),
         })
     })
 }
 
-fn sentence(all: &[Numbers]) -> String {
+fn line(all: &[Numbers]) -> Said {
     let active: u64 = all.iter().map(|one| one.active).sum();
     let rate: f64 = all.iter().map(|one| one.completed_per_second).sum();
     let workers: u64 = all.iter().map(|one| one.workers).sum();
-    let workers = match workers {
-        0 => "no worker".to_owned(),
-        1 => "1 worker".to_owned(),
-        n => format!("{n} workers"),
-    };
-    format!("{active} running, {rate:.1} per second, {workers}")
+    let code = if workers == 0 { "jobs.tile.noworker" } else { "jobs.tile" };
+    Said::new(code).with("active", active).tenths("rate", rate).with("n", workers)
 }
 
 fn looks(one: &Numbers, several: bool, scheduler: bool) -> Vec<Look> {
     let mut looks = Vec::new();
-    let place = if several { format!(" in {}", one.namespace) } else { String::new() };
     let ns = if several { format!("?ns={}", one.namespace) } else { String::new() };
-    let mut add = |level: &'static str, sentence: String, page: &str| {
-        looks.push(Look { level, module: "jobs".into(), sentence, link: format!("{page}{ns}") });
+    let said = |code| {
+        let said = Said::new(code);
+        if several { said.with("ns", one.namespace.as_str()) } else { said }
+    };
+    let mut add = |level: &'static str, said: Said, page: &str| {
+        looks.push(Look::new(level, "jobs", said, format!("{page}{ns}")));
     };
     if one.waiting > 0 && one.workers == 0 {
-        add(
-            "bad",
-            format!("{} jobs wait{place} and no worker is alive.", one.waiting),
-            "/jobs/workers",
-        );
+        add("bad", said("jobs.noworker").with("n", one.waiting), "/jobs/workers");
     }
     if one.leader.is_none() && scheduler && (one.cron > 0 || one.active > 0) {
-        add("bad", format!("No scheduler holds the lead{place}; cron waits."), "/jobs/cron");
+        add("bad", said("jobs.noleader"), "/jobs/cron");
     }
     if let Some(age) = one.oldest_waiting_ms.filter(|age| *age > OLD_MS && one.workers > 0) {
-        let age = time(i64::try_from(age).unwrap_or(i64::MAX));
-        add("warn", format!("The job at the head{place} waits for {age}."), "/jobs");
+        add("warn", said("jobs.old").with("age_ms", age), "/jobs");
     }
-    match one.dead {
-        0 => {}
-        1 => add("warn", format!("One job{place} is a dead letter."), "/jobs/dead"),
-        n => add("warn", format!("{n} jobs{place} are dead letters."), "/jobs/dead"),
+    if one.dead > 0 {
+        add("warn", said("jobs.dead").with("n", one.dead), "/jobs/dead");
     }
-    if !one.paused.is_empty() {
-        let all = one.paused.iter().any(|kind| kind == "*");
-        let what = if all { "Every type".to_owned() } else { one.paused.join(", ") };
-        let verb = if one.paused.len() == 1 || all { "is" } else { "are" };
-        add("warn", format!("{what} {verb} paused{place}."), "/jobs/types");
+    if let Some(id) = one.cron_failed.first() {
+        let failed = said("jobs.cronfailed").with("n", one.cron_failed.len());
+        add("bad", failed.with("id", id.as_str()), "/jobs/cron");
+    }
+    if one.paused.iter().any(|kind| kind == "*") {
+        add("warn", said("jobs.allpaused"), "/jobs/types");
+    } else if !one.paused.is_empty() {
+        let (n, types) = (one.paused.len(), one.paused.join(", "));
+        add("warn", said("jobs.paused").with("n", n).with("types", types), "/jobs/types");
     }
     looks
 }
@@ -96,7 +95,7 @@ mod tests {
             looks(&Numbers { waiting: 5, oldest_waiting_ms: Some(10), ..numbers() }, false, true)
                 .is_empty()
         );
-        assert_eq!(sentence(&[numbers()]), "0 running, 0.0 per second, 2 workers");
+        assert_eq!(line(&[numbers()]).sentence(), "0 running, 0.0 per second, 2 workers");
     }
 
     #[test]
@@ -108,11 +107,13 @@ mod tests {
             cron: 1,
             dead: 2,
             paused: vec!["email".into()],
+            cron_failed: vec!["digest".into()],
             ..numbers()
         };
         let told: Vec<_> = looks(&sick, true, true).into_iter().map(|look| look.sentence).collect();
         assert_eq!(told[0], "3 jobs wait in bridge and no worker is alive.");
         assert!(told.contains(&"email is paused in bridge.".to_owned()), "{told:?}");
-        assert_eq!(told.len(), 4);
+        assert!(told.contains(&"The last firing of digest in bridge failed for good.".to_owned()));
+        assert_eq!(told.len(), 5);
     }
 }

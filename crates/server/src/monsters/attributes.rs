@@ -31,10 +31,8 @@ pub(crate) struct MonsterAttributes {
     mp: u32,
     damage_entries: Vec<EntryAttributes>,
     status_effects: Vec<EffectAttributes>,
-    /// How often its id was given out: with the id it names this monster and no heir. The first life goes without
-    /// saying.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    life: Option<u64>,
+    /// How often its id was given out, from 1: with the id it names this monster and no heir.
+    life: u64,
 }
 
 /// Damage of one character, all its hits together.
@@ -57,8 +55,8 @@ pub(crate) struct EffectAttributes {
 }
 
 impl MonsterAttributes {
-    /// A monster in one of its id's lives.
-    pub(crate) fn of(from: &Monster, life: u64) -> Self {
+    /// A monster as it is.
+    pub(crate) fn of(from: &Monster) -> Self {
         let entry = |(character_id, damage)| EntryAttributes { character_id, damage };
         MonsterAttributes {
             world_id: from.field.world_id,
@@ -87,8 +85,26 @@ impl MonsterAttributes {
                     expires_at: effect.expires_at_ms,
                 })
                 .collect(),
-            life: (life > 1).then_some(life),
+            life: from.life,
         }
+    }
+}
+
+/// The new position of a monster.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct MovedAttributes {
+    x: i16,
+    y: i16,
+    fh: i16,
+    stance: u8,
+    /// The life of the monster that moved.
+    life: u64,
+}
+
+impl From<&Monster> for MovedAttributes {
+    fn from(monster: &Monster) -> Self {
+        let Monster { at, fh, stance, life, .. } = *monster;
+        MovedAttributes { x: at.x, y: at.y, fh, stance, life }
     }
 }
 
@@ -103,6 +119,8 @@ pub(crate) struct BlowAttributes {
     lines: Vec<LineAttributes>,
     /// The damage that came back to the attacker.
     reflected: Option<ReflectedAttributes>,
+    /// The life of the monster that took it.
+    life: u64,
 }
 
 /// One hit.
@@ -134,6 +152,7 @@ impl From<Blow> for BlowAttributes {
             reflected: blow
                 .reflected
                 .map(|back| ReflectedAttributes { damage: back.damage, kind: back.kind }),
+            life: blow.life,
         }
     }
 }
@@ -143,12 +162,16 @@ impl From<Blow> for BlowAttributes {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AppliedAttributes {
     pub(crate) effect_id: String,
+    /// The life of the monster that has it.
+    pub(crate) life: u64,
 }
 
 /// How many effects were taken away.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct CancelledAttributes {
     pub(crate) cancelled: usize,
+    /// The life of the monster that had them.
+    pub(crate) life: u64,
 }
 
 /// How a skill went.
@@ -161,6 +184,17 @@ pub(crate) struct UsedAttributes {
     pub(crate) delay_ms: u64,
     /// Mp left.
     pub(crate) mp: u32,
+    /// The life of the monster that used it.
+    pub(crate) life: u64,
+}
+
+/// A body about many monsters, for the API's description.
+#[derive(utoipa::ToSchema)]
+#[allow(dead_code)] // read by its derive
+pub(crate) struct NewItems {
+    /// At most 1000 items, each as the `data` of a call about one. `id` names a monster that is there already.
+    #[schema(value_type = Vec<Object>)]
+    data: Vec<serde_json::Value>,
 }
 
 /// A body for a new monster, for the API's description.
@@ -202,6 +236,8 @@ pub(crate) struct NewMovement {
     y: i16,
     stance: u8,
     fh: Option<i16>,
+    /// The life it is meant for: an heir of the id is not moved, and the answer is 404.
+    life: Option<u32>,
 }
 
 /// A body for an effect.
@@ -275,8 +311,13 @@ pub(crate) fn attack(given: &Attributes) -> Result<Attack, Refusal> {
         damages,
         attack_type: given.number("attackType")?.unwrap_or(0),
         from,
-        life: given.number::<u32>("life")?.map(u64::from),
+        life: life(given)?,
     })
+}
+
+/// Reads the life that something is meant for.
+fn life(given: &Attributes) -> Result<Option<u64>, Refusal> {
+    Ok(given.number::<u32>("life")?.map(u64::from))
 }
 
 /// Reads a movement.
@@ -286,6 +327,7 @@ pub(crate) fn movement(given: &Attributes) -> Result<Move, Refusal> {
         y: given.need("y")?,
         stance: given.need("stance")?,
         fh: given.number("fh")?,
+        life: life(given)?,
     })
 }
 

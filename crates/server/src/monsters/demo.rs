@@ -108,7 +108,7 @@ async fn populate(monsters: &Monsters, living: &[Monster]) -> Result<()> {
 async fn stroll(monsters: &Monsters, monster: &Monster) -> Result<()> {
     let step: i16 = rand::rng().random_range(-60..=60);
     let x = monster.at.x.saturating_add(step).clamp(-700, 700);
-    let to = Move { x, y: monster.at.y, stance: if step < 0 { 3 } else { 2 }, fh: None };
+    let to = Move { x, y: monster.at.y, stance: if step < 0 { 3 } else { 2 }, ..Move::default() };
     monsters.movement(&tenant(), monster.unique_id, to).await.map(|_| ())
 }
 

@@ -6,20 +6,21 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use field::{Field, Point, Tenant};
-use monsters::{Monster, Monsters};
+use field::Point;
+use monsters::{Monster, MonsterError, Used};
 use serde::Serialize;
 
 use super::attributes::{
-    self, AppliedAttributes, BlowAttributes, CancelledAttributes, MonsterAttributes, NewAttack,
-    NewMonster, NewMovement, NewPresence, NewSkill, NewStatus, UsedAttributes,
+    self, AppliedAttributes, BlowAttributes, CancelledAttributes, MonsterAttributes,
+    MovedAttributes, NewAttack, NewItems, NewMonster, NewMovement, NewPresence, NewSkill,
+    NewStatus, UsedAttributes,
 };
 use super::handle;
 use crate::extract::Body;
 use crate::modules;
 use crate::reply::{self, Refusal};
-use crate::worlds::attributes::Attributes;
-use crate::worlds::document::{self, Many, One, Resource, TeardownAttributes};
+use crate::worlds::attributes::{Attributes, Items};
+use crate::worlds::document::{self, Bulk, Many, One, Resource, TeardownAttributes};
 use crate::worlds::paging::Paging;
 use crate::worlds::{At, FieldPath, Id, Of, PageQuery, TenantHeaders};
 
@@ -29,34 +30,9 @@ static RUINED: kernel::LogOnce = kernel::LogOnce::new();
 /// A list of types is no longer.
 const MOST_TYPES: usize = 64;
 
-fn resource(monster: &Monster, life: u64) -> Resource<MonsterAttributes> {
+fn resource(monster: &Monster) -> Resource<MonsterAttributes> {
     let id = monster.unique_id.to_string();
-    Resource { kind: KIND, id, attributes: MonsterAttributes::of(monster, life) }
-}
-
-/// The lives of a field's monsters. They are read before the monsters: a life that is over by then refuses hits, and
-/// never leads them to an heir.
-async fn lives_in(
-    monsters: &Monsters,
-    tenant: &Tenant,
-    field: Field,
-) -> Result<HashMap<u32, u64>, Refusal> {
-    let ids = monsters.ids(tenant, field).await?;
-    let lives = monsters.lives(tenant, &ids).await?;
-    Ok(ids.into_iter().zip(lives).collect())
-}
-
-/// The life of one monster, likewise.
-async fn life_of(monsters: &Monsters, tenant: &Tenant, id: u32) -> Result<u64, Refusal> {
-    Ok(monsters.lives(tenant, &[id]).await?.first().copied().unwrap_or(1))
-}
-
-fn resources(page: Vec<Monster>, lives: &HashMap<u32, u64>) -> Vec<Resource<MonsterAttributes>> {
-    let life = |monster: &Monster| lives.get(&monster.unique_id).copied().unwrap_or(1);
-    page.into_iter()
-        .map(|monster| (life(&monster), monster))
-        .map(|(l, m)| resource(&m, l))
-        .collect()
+    Resource { kind: KIND, id, attributes: MonsterAttributes::of(monster) }
 }
 
 /// One monster, and what it waits for.
@@ -90,12 +66,11 @@ pub(crate) async fn show(
     Id(id): Id,
 ) -> Result<Response, Refusal> {
     let monsters = handle(&app)?;
-    let life = life_of(&monsters, &tenant, id).await?;
     let monster = monsters.get(&tenant, id).await?;
     let waits = monsters.cooldowns(&tenant, &monster).await?;
     let cooldowns =
         waits.into_iter().map(|(skill_id, remaining_ms)| Wait { skill_id, remaining_ms }).collect();
-    let answer = MonsterAnswer { data: resource(&monster, life), meta: Waits { cooldowns } };
+    let answer = MonsterAnswer { data: resource(&monster), meta: Waits { cooldowns } };
     Ok(document::answer(StatusCode::OK, &answer))
 }
 
@@ -140,10 +115,8 @@ pub(crate) async fn movement(
     given: Attributes,
 ) -> Result<Response, Refusal> {
     let to = attributes::movement(&given.of("movement")?)?;
-    let monsters = handle(&app)?;
-    let life = life_of(&monsters, &tenant, id).await?;
-    let monster = monsters.movement(&tenant, id, to).await?;
-    Ok(document::one(KIND, id, MonsterAttributes::of(&monster, life)))
+    let monster = handle(&app)?.movement(&tenant, id, to).await?;
+    Ok(document::one(KIND, id, MonsterAttributes::of(&monster)))
 }
 
 /// Applies a status effect.
@@ -158,8 +131,9 @@ pub(crate) async fn apply(
     given: Attributes,
 ) -> Result<Response, Refusal> {
     let effect = attributes::effect(&given.of("status")?)?;
-    let effect_id = handle(&app)?.apply_status(&tenant, id, &effect).await?.to_string();
-    Ok(document::result(StatusCode::CREATED, "status", AppliedAttributes { effect_id }))
+    let applied = handle(&app)?.apply_status(&tenant, id, &effect).await?;
+    let (effect_id, life) = (applied.effect_id.to_string(), applied.life);
+    Ok(document::result(StatusCode::CREATED, "status", AppliedAttributes { effect_id, life }))
 }
 
 /// Takes effects away: those that contain any of `types`, or all.
@@ -180,7 +154,8 @@ pub(crate) async fn cancel(
         return Err(Refusal::new(reply::BAD_FIELD, "types names more than 64").field("types"));
     }
     let gone = handle(&app)?.cancel_status(&tenant, id, &types, None).await?;
-    Ok(document::one("status", id, CancelledAttributes { cancelled: gone.len() }))
+    let shown = CancelledAttributes { cancelled: gone.effects.len(), life: gone.life };
+    Ok(document::one("status", id, shown))
 }
 
 /// A monster uses a skill.
@@ -198,7 +173,8 @@ pub(crate) async fn skill(
     let (skill, level) = (given.need("skillId")?, given.need("skillLevel")?);
     let gm = given.flag("gm")?.unwrap_or(false);
     let used = handle(&app)?.use_skill(&tenant, id, skill, level, gm).await?;
-    let shown = UsedAttributes { worked: used.worked, delay_ms: used.delay_ms, mp: used.mp };
+    let Used { worked, delay_ms, mp, life } = used;
+    let shown = UsedAttributes { worked, delay_ms, mp, life };
     Ok(document::one("skills", id, shown))
 }
 
@@ -221,9 +197,7 @@ pub(crate) async fn list(
     At(field): At,
     paging: Paging,
 ) -> Result<Response, Refusal> {
-    let monsters = handle(&app)?;
-    let lives = lives_in(&monsters, &tenant, field).await?;
-    let mut listed = monsters.list(&tenant, field).await?;
+    let mut listed = handle(&app)?.list(&tenant, field).await?;
     for (id, what) in &listed.ruined {
         if RUINED.is_news(&format!("{} {id}", tenant.id), what) {
             tracing::warn!(id, what, "a monster cannot be read");
@@ -234,7 +208,7 @@ pub(crate) async fn list(
         listed.monsters.retain(|monster| monster.monster_id == wanted);
     }
     let (total, page) = paging.cut(listed.monsters);
-    Ok(paging.answer(total, resources(page, &lives)))
+    Ok(paging.answer(total, page.iter().map(resource).collect()))
 }
 
 /// Monsters in a box, nearest to its centre first. Corners come in any order, edges are inside.
@@ -259,11 +233,9 @@ pub(crate) async fn in_rect(
         Some(text) => field::number::<u32>("max", text)? as usize,
         None => usize::MAX,
     };
-    let monsters = handle(&app)?;
-    let lives = lives_in(&monsters, &tenant, field).await?;
-    let found = monsters.in_rect(&tenant, field, corners, max).await?;
+    let found = handle(&app)?.in_rect(&tenant, field, corners, max).await?;
     let (total, page) = paging.cut(found);
-    Ok(paging.answer(total, resources(page, &lives)))
+    Ok(paging.answer(total, page.iter().map(resource).collect()))
 }
 
 /// Spawns a monster; hp, mp, stance and controller come from its template and the field.
@@ -278,11 +250,104 @@ pub(crate) async fn spawn(
     given: Attributes,
 ) -> Result<Response, Refusal> {
     let spawn = attributes::new(&given.of(KIND)?)?;
-    let monsters = handle(&app)?;
-    let monster = monsters.spawn(&tenant, field, &spawn).await?;
+    let monster = handle(&app)?.spawn(&tenant, field, &spawn).await?;
     let (place, id) = (format!("/api/{KIND}"), monster.unique_id);
-    let life = life_of(&monsters, &tenant, id).await?;
-    Ok(document::created(&place, KIND, id, MonsterAttributes::of(&monster, life)))
+    Ok(document::created(&place, KIND, id, MonsterAttributes::of(&monster)))
+}
+
+/// Spawns many monsters of a field in one call. Each item is as the body of a spawn, and has its own answer.
+#[utoipa::path(post, path = "/api/worlds/{world}/channels/{channel}/maps/{map}/instances/{instance}/monsters/bulk",
+    tag = "monsters", params(FieldPath, TenantHeaders), request_body(content = NewItems),
+    responses((status = 200, body = Bulk<MonsterAttributes>), (status = 400)))]
+pub(crate) async fn spawn_many(
+    State(app): State<modules::State>,
+    Of(tenant): Of,
+    At(field): At,
+    Items(items): Items,
+) -> Result<Response, Refusal> {
+    let read = |item: Result<Attributes, Refusal>| attributes::new(&item?.of(KIND)?);
+    let bulk = Given::read(items, read);
+    let born = handle(&app)?.spawn_many(&tenant, field, &bulk.good).await?;
+    Ok(bulk.answer(born, |monster| resource(&monster)))
+}
+
+/// Moves many monsters in one call. Each item has the `id` of a monster and the attributes of a movement, and its own
+/// answer; moves of one monster take effect in their order.
+#[utoipa::path(post, path = "/api/monsters/bulk/movement", tag = "monsters", params(TenantHeaders),
+    request_body(content = NewItems),
+    responses((status = 200, body = Bulk<MovedAttributes>), (status = 400)))]
+pub(crate) async fn move_many(
+    State(app): State<modules::State>,
+    Of(tenant): Of,
+    Items(items): Items,
+) -> Result<Response, Refusal> {
+    let read = |item: Result<Attributes, Refusal>| {
+        let item = item?.of("movement")?;
+        Ok((item.id()?, attributes::movement(&item)?))
+    };
+    let bulk = Given::read(items, read);
+    let moved = handle(&app)?.move_all(&tenant, &bulk.good).await?;
+    Ok(bulk.answer(moved, |monster| {
+        let (kind, id) = ("movement", monster.unique_id.to_string());
+        Resource { kind, id, attributes: MovedAttributes::from(&monster) }
+    }))
+}
+
+/// Reads many monsters in one call. Each item is `{"id": …}` and has its own answer.
+#[utoipa::path(post, path = "/api/monsters/bulk/read", tag = "monsters", params(TenantHeaders),
+    request_body(content = NewItems),
+    responses((status = 200, body = Bulk<MonsterAttributes>), (status = 400)))]
+pub(crate) async fn read_many(
+    State(app): State<modules::State>,
+    Of(tenant): Of,
+    Items(items): Items,
+) -> Result<Response, Refusal> {
+    let bulk = Given::read(items, |item| item?.of(KIND)?.id());
+    let read = handle(&app)?.get_all(&tenant, &bulk.good).await?;
+    Ok(bulk.answer(read, |monster| resource(&monster)))
+}
+
+/// The items of a call about many: those that can be asked for, and what is wrong with each of the others.
+struct Given<T> {
+    good: Vec<T>,
+    /// For each item, what is wrong with it.
+    wrong: Vec<Option<Refusal>>,
+}
+
+impl<T> Given<T> {
+    fn read(
+        items: Vec<Result<Attributes, Refusal>>,
+        read: impl Fn(Result<Attributes, Refusal>) -> Result<T, Refusal>,
+    ) -> Self {
+        let mut given = Given { good: Vec::with_capacity(items.len()), wrong: Vec::new() };
+        for item in items {
+            given.wrong.push(match read(item) {
+                Ok(good) => {
+                    given.good.push(good);
+                    None
+                }
+                Err(wrong) => Some(wrong),
+            });
+        }
+        given
+    }
+
+    /// Puts the answers to the good ones in their places.
+    fn answer<A: Serialize>(
+        self,
+        answers: Vec<Result<Monster, MonsterError>>,
+        show: impl Fn(Monster) -> Resource<A>,
+    ) -> Response {
+        let mut answers = answers.into_iter();
+        let each = self.wrong.into_iter().map(|wrong| match wrong {
+            Some(wrong) => Err(wrong),
+            None => match answers.next() {
+                Some(answer) => answer.map(&show).map_err(Refusal::from),
+                None => Err(reply::INTERNAL.into()),
+            },
+        });
+        document::bulk(each.collect())
+    }
 }
 
 /// Takes away every monster of a field.

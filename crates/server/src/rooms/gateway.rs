@@ -13,7 +13,7 @@ use rooms::{Audience, MASTER, Rooms, Sizes};
 use tokio::sync::{mpsc, watch};
 
 use super::rates::Rates;
-use super::room_sockets::{Entered, RoomSockets};
+use super::room_sockets::{Entered, RoomMessage, RoomSockets};
 use crate::app::App;
 use crate::socket::{End, Outbox, Utf8Bytes};
 
@@ -94,11 +94,21 @@ impl Gateway {
         (all.len(), all.iter().map(|room| room.len()).sum())
     }
 
+    /// Codes on this server that begin so.
+    pub(super) fn codes_like(&self, start: &str, most: usize) -> Vec<String> {
+        let known = self.by_code.lock();
+        let mut like: Vec<_> =
+            known.keys().filter(|code| code.starts_with(start)).cloned().collect();
+        like.sort_unstable();
+        like.truncate(most);
+        like
+    }
+
     fn all(&self) -> Vec<Arc<RoomSockets>> {
         self.by_code.lock().values().cloned().collect()
     }
 
-    fn room(&self, code: &str) -> Option<Arc<RoomSockets>> {
+    pub(super) fn room(&self, code: &str) -> Option<Arc<RoomSockets>> {
         self.by_code.lock().get(code).cloned()
     }
 
@@ -191,6 +201,7 @@ impl Gateway {
             {
                 self.set_player(&room, &Arc::from(device), None);
             }
+            let message = RoomMessage::new(message, code);
             room.queue(&to, &own, &message, &mut queued);
             if to == Audience::Closing {
                 metrics::counter!("worldkeep_rooms_closed_total").increment(1);
@@ -213,7 +224,8 @@ impl Gateway {
             let text = super::inbound::error_text(Some(&room.code), &refused, None);
             metrics::counter!("worldkeep_rooms_expired_total").increment(1);
             // Whoever is told the end takes this along.
-            room.queue(&Audience::All, &[], &text.into(), &mut Vec::new());
+            let message = RoomMessage::new(text.into(), &room.code);
+            room.queue(&Audience::All, &[], &message, &mut Vec::new());
             self.end(&room, End(code::EXPIRED, "the room has expired"));
         }
     }

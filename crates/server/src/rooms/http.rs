@@ -17,23 +17,21 @@ use super::gateway;
 use super::rates::too_fast;
 use crate::access::Role;
 use crate::app::App;
-use crate::caller::Caller;
+use crate::caller::{Caller, IsHttps};
 use crate::extract::{Query, pack_cursor, page_limit, unpack_cursor};
 use crate::reply::{self, Refusal};
 
-/// The address where phones reach this server: as set, or as whoever asks reached it.
-pub(super) fn base_url(app: &App, headers: &HeaderMap) -> String {
-    if let Some(url) = app.settings.rooms.public_url.as_deref() {
+/// The address where phones reach this server: as set, by the party's listener, or as whoever asks reached it.
+pub(super) fn base_url(app: &App, https: IsHttps, headers: &HeaderMap) -> String {
+    let known = app.settings.rooms.public_url.as_deref();
+    if let Some(url) = known.or(app.party_url.get().map(String::as_str)) {
         return url.trim_end_matches('/').to_owned();
     }
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let plain =
         |host: &&str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
     let host = host.filter(plain).map(str::to_owned);
-    let scheme = match headers.get("x-forwarded-proto").map(HeaderValue::as_bytes) {
-        Some(b"https") => "https",
-        _ => "http",
-    };
+    let scheme = if https.0 { "https" } else { "http" };
     let own = || app.settings.server.http.as_deref().unwrap_or("127.0.0.1:7070").to_owned();
     format!("{scheme}://{}", host.unwrap_or_else(own))
 }
@@ -47,12 +45,12 @@ fn master_key(headers: &HeaderMap) -> Option<String> {
 }
 
 /// The code of a path; what cannot be one is no room.
-fn code_of(text: &str) -> Result<String, Refusal> {
+pub(super) fn code_of(text: &str) -> Result<String, Refusal> {
     ids::read_code(text).ok_or_else(|| refusal(Refused::not_found()))
 }
 
 /// Asks for a room by its code, at the rate an address may guess.
-async fn known<T>(
+pub(super) async fn known<T>(
     app: &App,
     caller: &Caller,
     look: impl Future<Output = rooms::Result<T>>,
@@ -141,48 +139,88 @@ pub(crate) async fn list(
 
 /// Makes a room. The answer holds the master key, which is told nowhere else.
 #[utoipa::path(post, path = "/api/rooms", tag = "rooms",
-    request_body(content = Object, description = "`{senders, rounds, round_order?}` as in docs/rooms.md"),
+    request_body(content = Object, description = "`{senders, rounds, round_order?, rules?}` as in docs/rooms.md"),
     responses((status = 201, description = "`{code, master_key, phase, expires_at, join_url, players_visible, senders_visible}`"),
         (status = 400), (status = 413), (status = 429)))]
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
     caller: Caller,
+    https: IsHttps,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
+    let setup = read_setup(&app, body).await?;
+    spend_room(&app, &caller)?;
+    let created = gateway::of(&app).rooms.create(&setup).await.map_err(failed)?;
+    Ok(made(&app, https, &headers, created))
+}
+
+/// Makes the room in which the same people play on, with their names, photos and seats, and tells their phones.
+#[utoipa::path(post, path = "/api/rooms/{code}/next", tag = "rooms", params(("code" = String, Path, description = "the room's code")),
+    request_body(content = Object, description = "`{senders, rounds, round_order?, rules?, seats?}` as in docs/rooms.md"),
+    responses((status = 201, description = "as of `POST /api/rooms`; the key stays the same"),
+        (status = 400), (status = 403), (status = 404), (status = 409), (status = 410), (status = 413), (status = 429)))]
+pub(crate) async fn next(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    https: IsHttps,
+    headers: HeaderMap,
+    Path(code): Path<String>,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let code = code_of(&code)?;
+    let setup = read_setup(&app, body).await?;
+    let key = master_key(&headers).ok_or_else(|| refusal(Refused::new(word::BAD_MASTER_KEY)))?;
+    spend_room(&app, &caller)?;
+    let gateway = gateway::of(&app);
+    let created = known(&app, &caller, gateway.rooms.next(&code, &key, &setup)).await?;
+    Ok(made(&app, https, &headers, created))
+}
+
+async fn read_setup(app: &App, body: Body) -> Result<Setup, Refusal> {
     let most = app.settings.rooms.body_bytes;
     let bytes = to_bytes(body, most).await.map_err(|_| Refusal::from(reply::TOO_LARGE))?;
     let text = std::str::from_utf8(&bytes).map_err(|_| Refusal::from(reply::BAD_JSON))?;
     if serde_json::from_str::<&serde_json::value::RawValue>(text).is_err() {
         return Err(refusal(Refused::new(word::INVALID_JSON)));
     }
-    let setup = Setup::read(text).map_err(refusal)?;
-    let gateway = gateway::of(&app);
-    if caller.role.is_none() {
-        let spent = gateway.rates.created.take(caller.address, app.clock.monotonic());
-        spent.map_err(|wait| refusal(too_fast(word::TOO_MANY_ROOMS, wait)))?;
+    Setup::read(text).map_err(refusal)
+}
+
+/// One of the rooms that an address may make.
+fn spend_room(app: &App, caller: &Caller) -> Result<(), Refusal> {
+    if caller.role.is_some() {
+        return Ok(());
     }
-    let mut created = gateway.rooms.create(&setup).await.map_err(failed)?;
+    let spent = gateway::of(app).rates.created.take(caller.address, app.clock.monotonic());
+    spent.map_err(|wait| refusal(too_fast(word::TOO_MANY_ROOMS, wait)))
+}
+
+fn made(app: &App, https: IsHttps, headers: &HeaderMap, mut created: rooms::Created) -> Response {
     metrics::counter!("worldkeep_rooms_created_total").increment(1);
-    created.join_url = Some(format!("{}/r/{}", base_url(&app, &headers), created.code));
-    Ok((StatusCode::CREATED, Json(created)).into_response())
+    created.join_url = Some(format!("{}/r/{}", base_url(app, https, headers), created.code));
+    (StatusCode::CREATED, Json(created)).into_response()
 }
 
 /// One room in a line.
 #[utoipa::path(get, path = "/api/rooms/{code}", tag = "rooms", params(("code" = String, Path, description = "the room's code")),
-    responses((status = 200, description = "`{code, phase, expires_at, players_active, players_free}`"),
+    responses((status = 200, description = "`{code, phase, expires_at, players_active, players_free, join_url}`"),
         (status = 404), (status = 410)))]
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
     caller: Caller,
+    https: IsHttps,
+    headers: HeaderMap,
     Path(code): Path<String>,
 ) -> Result<Json<serde_json::Value>, Refusal> {
     let code = code_of(&code)?;
     let gateway = gateway::of(&app);
     let room = known(&app, &caller, gateway.rooms.show(&code)).await?;
+    let join_url = format!("{}/r/{code}", base_url(&app, https, &headers));
     let mut line = json!({
         "code": room.code, "phase": room.phase, "expires_at": room.expires_at,
         "players_active": room.players_active, "players_free": room.players_free,
+        "join_url": join_url,
     });
     if caller.role.is_some() {
         line["created_at"] = room.created_at.into();
@@ -212,9 +250,27 @@ pub(crate) async fn close(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// How a state is wanted.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StateQuery {
+    /// `links` instead of data URLs: `/api/rooms/{code}/photos/{hash}`, which never change.
+    #[param(value_type = Option<String>)]
+    photos: Option<PhotosAs>,
+}
+
+/// How photos come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum PhotosAs {
+    Data,
+    Links,
+}
+
 /// The state as the caller may see it: the payload of `STATE_SYNC_RESPONSE`.
 #[utoipa::path(get, path = "/api/rooms/{code}/state", tag = "rooms",
-    params(("code" = String, Path, description = "the room's code"),
+    params(StateQuery, ("code" = String, Path, description = "the room's code"),
         ("X-Device-Id" = Option<String>, Header, description = "the device, to see its own player and vote")),
     responses((status = 200, description = "as on the socket"), (status = 404), (status = 410)))]
 pub(crate) async fn state(
@@ -222,6 +278,7 @@ pub(crate) async fn state(
     caller: Caller,
     headers: HeaderMap,
     Path(code): Path<String>,
+    Query(query): Query<StateQuery>,
 ) -> Result<Response, Refusal> {
     let code = code_of(&code)?;
     let device = headers.get("x-device-id").and_then(|value| value.to_str().ok());
@@ -233,7 +290,10 @@ pub(crate) async fn state(
     let guest = Guest { device, proof, expires_at: None };
     let gateway = gateway::of(&app);
     let entered = known(&app, &caller, gateway.rooms.sync(&code, &guest)).await?;
-    let text = String::from(Box::<str>::from(entered.reply.payload));
+    let mut text = String::from(Box::<str>::from(entered.reply.payload));
+    if query.photos == Some(PhotosAs::Links) {
+        text = rooms::with_links(&text, &code).into_owned();
+    }
     let json = HeaderValue::from_static("application/json");
     Ok(([(header::CONTENT_TYPE, json)], text).into_response())
 }
@@ -244,13 +304,14 @@ pub(crate) async fn state(
 pub(crate) async fn qr(
     State(app): State<Arc<App>>,
     caller: Caller,
+    https: IsHttps,
     headers: HeaderMap,
     Path(code): Path<String>,
 ) -> Result<Response, Refusal> {
     let code = code_of(&code)?;
     let gateway = gateway::of(&app);
     known(&app, &caller, gateway.rooms.show(&code)).await?;
-    let link = format!("{}/r/{code}", base_url(&app, &headers));
+    let link = format!("{}/r/{code}", base_url(&app, https, &headers));
     let svg = super::qr::svg(&link).ok_or_else(|| Refusal::from(reply::INTERNAL))?;
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("image/svg+xml")),

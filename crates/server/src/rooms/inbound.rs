@@ -22,7 +22,9 @@ use crate::socket::{End, Outbox};
 /// A wrong key is answered so much later.
 const WRONG_KEY_WAIT: Duration = Duration::from_millis(500);
 /// How long a socket waits for the bus before it is bound without.
-const BUS_WAIT: Duration = Duration::from_secs(2);
+const BUS_WAIT: Duration = Duration::from_millis(300);
+// Whoever holds a phone hears within three seconds that the store is away.
+const _: () = assert!(BUS_WAIT.as_millis() + rooms::PATIENCE.as_millis() < 3_000);
 
 /// Answers the messages of one socket.
 pub(super) struct Inbound {
@@ -42,6 +44,8 @@ struct Bound {
     room: Arc<RoomSockets>,
     device: Option<Arc<str>>,
     master: bool,
+    /// Whether it asked for photos as links.
+    links: bool,
 }
 
 /// The answer, and whether the socket ends with that.
@@ -201,7 +205,7 @@ impl Inbound {
         let device: Option<Arc<str>> = ask.device_id.as_deref().map(Arc::from);
         let room = self.join_sockets(&created.code, device.as_ref())?;
         room.ends(created.expires_at);
-        self.bind(room, device, true);
+        self.bind(room, device, true, ask.photo_links);
         Ok(Answer::one(Reply::new("ROOM_CREATED", &created).text(ask.id.as_deref())))
     }
 
@@ -236,8 +240,8 @@ impl Inbound {
         if let Some(device) = &device {
             self.gateway.set_player(&room, device, player_id.as_deref());
         }
-        self.bind(room, device, master);
-        Ok(Answer::one(reply.text(ask.id.as_deref())))
+        self.bind(room, device, master, ask.photo_links);
+        Ok(self.spoken([reply], ask.id.as_deref()))
     }
 
     /// A code of no room counts; whoever asks for too many is turned away.
@@ -275,7 +279,15 @@ impl Inbound {
     }
 
     /// The socket belongs to this room from now on, and to no other.
-    fn bind(&mut self, room: Arc<RoomSockets>, device: Option<Arc<str>>, master: bool) {
+    fn bind(
+        &mut self,
+        room: Arc<RoomSockets>,
+        device: Option<Arc<str>>,
+        master: bool,
+        links: Option<bool>,
+    ) {
+        let links = links.unwrap_or(self.bound.as_ref().is_some_and(|bound| bound.links));
+        room.set_links(self.number, links);
         if let Some(before) = self.bound.take()
             && !Arc::ptr_eq(&before.room, &room)
         {
@@ -285,7 +297,20 @@ impl Inbound {
             room.set_device(self.number, Arc::clone(device));
         }
         self.gateway.set_master(&room, self.number, master);
-        self.bound = Some(Bound { room, device, master });
+        self.bound = Some(Bound { room, device, master, links });
+    }
+
+    /// Answers as this socket wants them: photos as links, or as they are stored.
+    fn spoken(&self, replies: impl IntoIterator<Item = Reply>, id: Option<&str>) -> Answer {
+        let linked = self.bound.as_ref().filter(|bound| bound.links);
+        let text = |reply: Reply| {
+            let text = reply.text(id);
+            match linked {
+                Some(bound) => rooms::with_links(&text, &bound.room.code).into_owned(),
+                None => text,
+            }
+        };
+        Answer { texts: replies.into_iter().map(text).collect(), end: None }
     }
 
     async fn act(&mut self, ask: &Ask, command: &Command) -> Result<Answer, RoomError> {
@@ -327,8 +352,7 @@ impl Inbound {
                 Seat::Left => self.gateway.set_player(&room, device, None),
             }
         }
-        let id = ask.id.as_deref();
-        Ok(Answer { texts: done.replies.iter().map(|reply| reply.text(id)).collect(), end: None })
+        Ok(self.spoken(done.replies, ask.id.as_deref()))
     }
 
     /// The right key makes any socket a Master, before its command is told to Masters.
@@ -355,7 +379,9 @@ impl Inbound {
         let rates = &self.gateway.rates;
         let (rate, word) = match command {
             Command::UpdateAvatar { .. } => (&rates.avatars, word::TOO_MANY_AVATARS),
-            Command::RenamePlayer { .. } => (&rates.renames, word::TOO_MANY_RENAMES),
+            Command::RenamePlayer { .. } | Command::JoinLate { .. } => {
+                (&rates.renames, word::TOO_MANY_RENAMES)
+            }
             _ => return Ok(()),
         };
         let key = device.unwrap_or_default().to_owned();
@@ -369,7 +395,7 @@ impl Inbound {
         let expires_at = Some(bound.room.expires_at());
         let caller = Caller { device: bound.device.as_deref(), proof, expires_at };
         match self.gateway.rooms.sync(&bound.room.code, &caller).await {
-            Ok(entered) => Answer::one(entered.reply.text(None)),
+            Ok(entered) => self.spoken([entered.reply], None),
             Err(error) => {
                 let end = End(code::AWAY, "the room could not be read, come again");
                 Answer::ending(self.error(&error.refused(), None), end)

@@ -29,9 +29,48 @@ pub(super) fn svg(text: &str) -> Option<String> {
     ))
 }
 
+/// The same for a terminal: two modules in a character, light ones drawn, so that a dark terminal shows it right.
+/// `colours` says it in black and white whatever the terminal's own colours are.
+pub fn terminal(text: &str, colours: bool) -> Option<String> {
+    let code = QrCode::with_error_correction_level(text, EcLevel::L).ok()?;
+    let width = code.width();
+    let modules = code.to_colors();
+    let margin = 2; // what scanners need on a screen
+    let is_dark = |x: usize, y: usize| {
+        let inside = |n: usize| n.checked_sub(margin).filter(|n| *n < width);
+        let at = inside(x).zip(inside(y));
+        at.is_some_and(|(x, y)| modules[y * width + x] == Color::Dark)
+    };
+    let whole = width + 2 * margin;
+    let (on, off) = if colours { ("\x1b[97;40m", "\x1b[0m") } else { ("", "") };
+    let row = |y: usize| {
+        let cell = |x: usize| match (is_dark(x, y), y + 1 >= whole || is_dark(x, y + 1)) {
+            (false, false) => '█',
+            (false, true) => '▀',
+            (true, false) => '▄',
+            (true, true) => ' ',
+        };
+        format!("{on}{}{off}\n", (0..whole).map(cell).collect::<String>())
+    };
+    Some((0..whole).step_by(2).map(row).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_becomes_lines_for_a_terminal() {
+        let text = terminal("http://192.168.1.20:7071/play", false).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let width = lines[0].chars().count();
+        assert!(lines.iter().all(|line| line.chars().count() == width), "{text}");
+        assert_eq!(lines.len(), width.div_ceil(2), "two rows of modules in a line");
+        assert!(lines[0].chars().all(|c| c == '█'), "the margin is light: {text}");
+        // The finder pattern's dark corner begins behind the margin.
+        assert!(lines[1].starts_with("██ ▄▄▄▄▄ "), "{text}");
+        assert!(terminal("x", true).unwrap().starts_with("\x1b[97;40m"));
+    }
 
     #[test]
     fn a_link_becomes_a_picture_with_a_quiet_zone() {

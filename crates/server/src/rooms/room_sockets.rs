@@ -2,6 +2,7 @@
 //! shared text: queueing it for a socket copies a pointer and never waits. A phone that stays behind is closed and comes
 //! back with a fresh state.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use rooms::{Audience, MASTER};
 
+use super::photos::Photos;
 use crate::socket::{End, FanOut, Outbox, Utf8Bytes};
 
 /// In a room of more sockets the first have their message before the last are looked at.
@@ -21,6 +23,24 @@ pub(super) struct RoomSockets {
     expires_at: AtomicU64,
     members: Mutex<Members>,
     fan_out: Arc<FanOut>,
+    pub(super) photos: Photos,
+}
+
+/// A message for the sockets of a room.
+pub(super) struct RoomMessage {
+    text: Utf8Bytes,
+    /// The same with photos as links, where it has any.
+    linked: Option<Utf8Bytes>,
+}
+
+impl RoomMessage {
+    pub(super) fn new(text: Utf8Bytes, code: &str) -> Self {
+        let linked = match rooms::with_links(&text, code) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(linked) => Some(linked.into()),
+        };
+        RoomMessage { text, linked }
+    }
 }
 
 #[derive(Default)]
@@ -36,6 +56,8 @@ struct Member {
     outbox: Outbox,
     device: Option<Arc<str>>,
     master: bool,
+    /// Whether it asked for photos as links.
+    links: bool,
 }
 
 /// The outcome for a socket that came.
@@ -50,7 +72,13 @@ pub(super) enum Entered {
 impl RoomSockets {
     pub(super) fn new(code: &str) -> Self {
         let (code, expires_at) = (code.to_owned(), AtomicU64::new(u64::MAX));
-        RoomSockets { code, expires_at, members: Mutex::default(), fan_out: Arc::default() }
+        RoomSockets {
+            code,
+            expires_at,
+            members: Mutex::default(),
+            fan_out: Arc::default(),
+            photos: Photos::default(),
+        }
     }
 
     pub(super) fn expires_at(&self) -> u64 {
@@ -80,7 +108,8 @@ impl RoomSockets {
         if most > 0 && members.sockets.len() >= most {
             return Entered::Full;
         }
-        members.sockets.insert(socket, Member { outbox: outbox.clone(), device, master: false });
+        let member = Member { outbox: outbox.clone(), device, master: false, links: false };
+        members.sockets.insert(socket, member);
         Entered::Yes
     }
 
@@ -100,6 +129,13 @@ impl RoomSockets {
         let mut members = self.members.lock();
         let member = members.sockets.get_mut(&socket);
         member.is_some_and(|member| std::mem::replace(&mut member.master, master) != master)
+    }
+
+    /// The socket takes photos as links from now on, or as data URLs.
+    pub(super) fn set_links(&self, socket: u64, links: bool) {
+        if let Some(member) = self.members.lock().sockets.get_mut(&socket) {
+            member.links = links;
+        }
     }
 
     /// The socket is bound with this device from now on.
@@ -135,7 +171,7 @@ impl RoomSockets {
         &self,
         to: &Audience<'_>,
         own: &[&str],
-        message: &Utf8Bytes,
+        message: &RoomMessage,
         queued: &mut Vec<Outbox>,
     ) {
         for member in self.members.lock().sockets.values() {
@@ -148,7 +184,8 @@ impl RoomSockets {
                 Audience::Own(one) => !member.master && device == Some(*one),
                 Audience::Rest => !member.master && device.is_none_or(|one| !own.contains(&one)),
             };
-            if wanted && member.outbox.queue(message.clone()) {
+            let text = message.linked.as_ref().filter(|_| member.links).unwrap_or(&message.text);
+            if wanted && member.outbox.queue(text.clone()) {
                 queued.push(member.outbox.clone());
                 if queued.len() == AT_ONCE {
                     self.write(std::mem::take(queued));

@@ -7,6 +7,8 @@ settings! {
     pub struct RoomsSettings, names, "rooms." {
         public_url: Option<String> = "",
             "where phones reach this server, such as https://party.example; empty means the address the Master uses";
+        party: Option<String> = "",
+            "address of the party's own listener, which serves the game alone; `auto` chooses one of the local network, empty is off";
         senders: usize = "64", "senders of a room at most";
         rounds: usize = "200", "rounds of a room at most";
         items_per_round: usize = "64", "items of a round at most";

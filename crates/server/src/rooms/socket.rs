@@ -13,7 +13,7 @@ use super::gateway::{self, code};
 use super::http::base_url;
 use super::inbound::{Answer, Inbound};
 use crate::app::App;
-use crate::caller::Caller;
+use crate::caller::{Caller, IsHttps};
 use crate::reply::{self, Refusal};
 use crate::socket::{End, Incoming, Outbox, OutboxWriter, QueueLimits, Socket, Upgrade};
 
@@ -26,6 +26,7 @@ const SILENCE: Duration = Duration::from_mins(1);
 pub(crate) async fn open(
     State(app): State<Arc<App>>,
     caller: Caller,
+    https: IsHttps,
     headers: HeaderMap,
     upgrade: Result<Upgrade, Refusal>,
 ) -> Result<Response, Refusal> {
@@ -35,7 +36,7 @@ pub(crate) async fn open(
     spent.map_err(|wait| Refusal::from(reply::TOO_MANY_SOCKETS).retry_after(wait.as_secs() + 1))?;
     let held = gateway.rates.open_sockets.take(caller.address);
     let held = held.ok_or_else(|| Refusal::from(reply::TOO_MANY_SOCKETS).retry_after(5))?;
-    let base = base_url(&app, &headers);
+    let base = base_url(&app, https, &headers);
     let limits = QueueLimits {
         messages: app.settings.rooms.queue_messages,
         bytes: app.settings.rooms.queue_bytes,

@@ -12,7 +12,7 @@ use axum::extract::State;
 use axum::response::Response;
 use futures_util::FutureExt as _;
 use kernel::Deadline;
-use kernel::events::{Envelope, Filter, Record, Seq};
+use kernel::events::{Envelope, EventBox, Filter, Record, Seq};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::broadcast;
@@ -20,7 +20,7 @@ use tokio::sync::broadcast;
 use crate::app::App;
 use crate::caller::{self, Caller, Who};
 use crate::extract::{Query, page_limit};
-use crate::hub::{News, Places};
+use crate::hub::{News, Places, WantsMoves};
 use crate::limits::Malformed;
 use crate::reply::{self, Refusal};
 use crate::socket::{End, Incoming, Outbox, QueueLimits, Socket, Upgrade};
@@ -47,7 +47,9 @@ pub(crate) struct SocketQuery {
     ticket: Option<String>,
 }
 
-/// Live events over a WebSocket. Send `{"type":"subscribe","modules":[…],"scopes":[…],"types":[…],"where":{…},"after":{…}}`.
+/// Live events over a WebSocket. Send `{"type":"subscribe","modules":[…],"scopes":[…],"types":[…],"where":{…},"boxes":[…],"after":{…}}`.
+/// A box is `{"worldId","channelId","mapId","instance"?,"x1","y1","x2","y2"}`: only what happens inside one of them is sent,
+/// with the moves of monsters (`MOVED`) that begin or end inside.
 #[utoipa::path(get, path = "/ws/events", tag = "store", params(SocketQuery),
     responses((status = 101, description = "WebSocket"), (status = 401), (status = 403), (status = 426), (status = 429)))]
 pub(crate) async fn socket(
@@ -120,6 +122,8 @@ enum Ask {
         #[serde(default, rename = "where")]
         wanted: BTreeMap<String, serde_json::Value>,
         #[serde(default)]
+        boxes: Vec<EventBox>,
+        #[serde(default)]
         after: BTreeMap<String, Seq>,
     },
     Ping {},
@@ -136,13 +140,15 @@ struct Subscriber {
     delivered: Places,
     heard: Instant,
     malformed: Malformed,
+    /// Held while the filter wants moves.
+    moves: Option<WantsMoves>,
 }
 
 impl Subscriber {
     fn new(app: Arc<App>, caller: Caller, out: Outbox) -> Self {
         let (filter, live, delivered) = (None, None, Places::new());
         let (heard, malformed) = (Instant::now(), Malformed::default());
-        Subscriber { app, caller, out, filter, live, delivered, heard, malformed }
+        Subscriber { app, caller, out, filter, live, delivered, heard, malformed, moves: None }
     }
 
     async fn listen(&mut self, socket: &Socket) -> End {
@@ -179,8 +185,8 @@ impl Subscriber {
         match message {
             Incoming::Text(text) => match serde_json::from_str::<Ask>(&text) {
                 Ok(Ask::Ping {}) => self.say(&json!({ "type": "pong" })).await,
-                Ok(Ask::Subscribe { modules, scopes, types, wanted, after }) => {
-                    let filter = Filter { modules, scopes, types, wanted };
+                Ok(Ask::Subscribe { modules, scopes, types, wanted, boxes, after }) => {
+                    let filter = Filter { modules, scopes, types, wanted, boxes };
                     self.subscribe(filter, after).await
                 }
                 Err(error) => self.complain(&format!("the message does not fit: {error}")).await,
@@ -208,11 +214,18 @@ impl Subscriber {
         if after.len() > MAX_AFTER {
             return self.complain("`after` names too many streams").await;
         }
+        if filter.boxes.len() > EventBox::MOST {
+            let most = EventBox::MOST;
+            return self.complain(&format!("`boxes` has more than {most}")).await;
+        }
         let known =
             |name: &String| crate::modules::MODULES.iter().any(|module| module.name == name);
         if let Some(stranger) = filter.modules.iter().find(|name| !known(name)) {
             return self.complain(&format!("there is no module `{stranger}`")).await;
         }
+        let moves = filter.wants_passing(monsters::MOVED) && self.app.runs("monsters");
+        self.moves =
+            if moves { Some(self.app.hub.want_moves(Duration::from_secs(5)).await) } else { None };
         // Listen first, then catch up: what happens meanwhile is in both, and told once.
         let Some((live, places)) = self.app.hub.listen(Duration::from_secs(5)).await else {
             let message = "the store does not answer; subscribe again later";
@@ -279,7 +292,7 @@ impl Subscriber {
         let Some(filter) = &self.filter else { return Ok(()) };
         match &news.event {
             Some(event) => {
-                if news.passing && !filter.types.contains(&event.kind) {
+                if news.passing && !filter.wants_passing(&event.kind) {
                     return Ok(());
                 }
                 let seen = self.delivered.get(&news.stream).is_some_and(|last| event.seq <= *last);
@@ -399,6 +412,10 @@ pub(crate) struct EventsQuery {
     cursor: Option<String>,
     /// Only of this id: a job, a room, an object.
     id: Option<String>,
+    /// Only what happened in this box of a field: `world:channel:map@x1,y1,x2,y2`, or with the instance behind the map.
+    #[serde(rename = "box")]
+    #[param(rename = "box")]
+    inside: Option<String>,
     /// A `seq`, `0` for the beginning: only newer ones, oldest first. Asking again with the answer's `cursor` as
     /// `after` follows a stream without a socket.
     after: Option<String>,
@@ -428,7 +445,12 @@ pub(crate) async fn latest(
         }
         None => None,
     };
+    let boxes = query.inside.iter().map(|text| {
+        text.parse().map_err(|says: String| Refusal::new(reply::BAD_FIELD, says).field("box"))
+    });
+    let boxes = boxes.collect::<Result<Vec<EventBox>, Refusal>>()?;
     let filter = Filter {
+        boxes,
         modules: query.module.into_iter().collect(),
         scopes: query.scope.into_iter().collect(),
         types: query.kind.into_iter().collect(),
@@ -443,7 +465,7 @@ pub(crate) async fn latest(
     let streams = streams(&app, &caller, &filter).await?;
     let end = before.map_or_else(|| "+".to_owned(), |seq| format!("({seq}"));
     // With a filter, look a little further back than the page.
-    let all = filter.types.is_empty() && query.id.is_none();
+    let all = filter.types.is_empty() && filter.boxes.is_empty() && query.id.is_none();
     let depth = if all { limit } else { (limit * 10).min(5000) };
     let count = depth.to_string();
     let cmds: Vec<_> = streams

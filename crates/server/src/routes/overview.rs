@@ -28,6 +28,8 @@ pub(crate) struct Overview {
     at: u64,
     version: &'static str,
     started_at: u64,
+    /// Whether the demo world runs here.
+    demo: bool,
     store: StoreStatus,
     /// Modules that run here, in the order of the dashboard.
     modules: Vec<ModuleLine>,
@@ -72,6 +74,7 @@ pub(crate) async fn overview(State(app): State<Arc<App>>, caller: Caller) -> Jso
         at: app.now_ms(),
         version: env!("CARGO_PKG_VERSION"),
         started_at: app.started_at,
+        demo: app.demo() && !app.modules.is_empty(),
         store: store.into(),
         modules: crate::modules::MODULES
             .iter()
@@ -107,7 +110,7 @@ fn in_short(store: &kernel::Status) -> kernel::Status {
 }
 
 fn look(level: &'static str, module: &str, sentence: String) -> Look {
-    Look { level, module: module.to_owned(), sentence, link: "/health".into() }
+    Look { level, module: module.to_owned(), sentence, said: None, link: "/health".into() }
 }
 
 /// The store in a short sentence.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum_extra::extract::cookie::{Cookie, CookieJar, SameSite};
 use serde::{Deserialize, Serialize};
 
 use crate::access::Role;
 use crate::app::App;
-use crate::caller::{self, Caller, Who};
+use crate::caller::{self, Caller, IsHttps, Who};
 use crate::extract::Body;
 use crate::reply::{self, Refusal};
 use crate::sessions;
@@ -42,11 +42,14 @@ pub(crate) struct Me {
     csrf: Option<String>,
     /// Unix milliseconds at which the token ends.
     expires_at: Option<u64>,
+    /// Whether the party game is played here: the login offers it to guests.
+    party: bool,
 }
 
-impl From<Caller> for Me {
-    fn from(caller: Caller) -> Self {
+impl Me {
+    fn new(app: &App, caller: Caller) -> Self {
         Me {
+            party: app.runs("rooms"),
             kind: match caller.who {
                 Who::Nobody | Who::Foreign => "nobody",
                 Who::Loopback => "loopback",
@@ -70,7 +73,7 @@ impl From<Caller> for Me {
 pub(crate) async fn open(
     State(app): State<Arc<App>>,
     caller: Caller,
-    headers: HeaderMap,
+    IsHttps(https): IsHttps,
     jar: CookieJar,
     Body(login): Body<Login>,
 ) -> Result<Response, Refusal> {
@@ -87,21 +90,16 @@ pub(crate) async fn open(
         .path("/")
         .http_only(true)
         .same_site(SameSite::Strict)
-        .secure(is_https(&headers));
+        .secure(https);
     let me = Caller { who: Who::Session(hash), csrf, ..holder };
-    Ok((jar.add(cookie), Json(Me::from(me))).into_response())
-}
-
-/// Whether the browser sees us over TLS, by what the proxy says. A lie only makes the cookie stricter.
-fn is_https(headers: &HeaderMap) -> bool {
-    headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok()) == Some("https")
+    Ok((jar.add(cookie), Json(Me::new(&app, me))).into_response())
 }
 
 /// The account of the caller.
 #[utoipa::path(get, path = "/api/session", tag = "access", security(()),
     responses((status = 200, body = Me)))]
-pub(crate) async fn show(caller: Caller) -> Json<Me> {
-    Json(Me::from(caller))
+pub(crate) async fn show(State(app): State<Arc<App>>, caller: Caller) -> Json<Me> {
+    Json(Me::new(&app, caller))
 }
 
 /// Logs out.

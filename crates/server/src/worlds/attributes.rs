@@ -1,5 +1,6 @@
 //! JSON:API bodies as they come in: `{"data":{"type":"reactors","attributes":{…}}}`. Each attribute is read by
-//! name, so that what is missing, of the wrong kind or out of range is told with its pointer.
+//! name, so that what is missing, of the wrong kind or out of range is told with its pointer. A call about many has a
+//! list of such items as its `data`.
 
 use axum::extract::{FromRequest, Request};
 use field::Limits;
@@ -12,7 +13,31 @@ use crate::reply::{self, Refusal};
 #[derive(Debug, Default)]
 pub(crate) struct Attributes {
     kind: Option<String>,
+    id: Option<Value>,
     all: Map<String, Value>,
+}
+
+/// The items of a call about many. One that has no shape is told in its place.
+pub(crate) struct Items(pub(crate) Vec<Result<Attributes, Refusal>>);
+
+/// A call is about no more.
+pub(crate) const MOST_ITEMS: usize = monsters::MOST_AT_ONCE;
+
+impl<S: Send + Sync> FromRequest<S> for Items {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+        let Body(mut body) = Body::<Value>::from_request(request, state).await?;
+        let refuse = |says: String| Refusal::new(reply::BAD_FIELD, says).field("/data");
+        let Some(Value::Array(items)) = body.get_mut("data").map(Value::take) else {
+            let says = "the body must be {\"data\":[{\"type\":…,\"attributes\":{…}},…]}";
+            return Err(refuse(says.to_owned()));
+        };
+        if items.len() > MOST_ITEMS {
+            return Err(refuse(format!("data has more than {MOST_ITEMS} items")));
+        }
+        Ok(Items(items.into_iter().map(Attributes::item).collect()))
+    }
 }
 
 impl<S: Send + Sync> FromRequest<S> for Attributes {
@@ -24,7 +49,7 @@ impl<S: Send + Sync> FromRequest<S> for Attributes {
     }
 }
 
-fn pointer(name: &str) -> String {
+pub(crate) fn pointer(name: &str) -> String {
     format!("/data/attributes/{name}")
 }
 
@@ -35,11 +60,17 @@ pub(crate) fn refuse(name: &str, says: &str) -> Refusal {
 impl Attributes {
     /// From a whole body.
     pub(crate) fn read(mut body: Value) -> Result<Self, Refusal> {
+        Attributes::item(body.get_mut("data").map(Value::take).unwrap_or_default())
+    }
+
+    /// From what stands in `data`.
+    fn item(mut data: Value) -> Result<Self, Refusal> {
         let shape = || {
             let says = "the body must be {\"data\":{\"type\":…,\"attributes\":{…}}}";
             Refusal::new(reply::BAD_FIELD, says).field("/data/attributes")
         };
-        let data = body.get_mut("data").and_then(Value::as_object_mut).ok_or_else(shape)?;
+        let data = data.as_object_mut().ok_or_else(shape)?;
+        let id = data.remove("id");
         let kind = match data.remove("type") {
             None => None,
             Some(Value::String(kind)) => Some(kind),
@@ -48,15 +79,15 @@ impl Attributes {
             }
         };
         match data.remove("attributes") {
-            Some(Value::Object(all)) => Ok(Attributes { kind, all }),
-            None => Ok(Attributes { kind, all: Map::new() }),
+            Some(Value::Object(all)) => Ok(Attributes { kind, id, all }),
+            None => Ok(Attributes { kind, id, all: Map::new() }),
             Some(_) => Err(shape()),
         }
     }
 
     /// From a command's body, which is the attributes themselves.
     pub(crate) fn bare(all: Map<String, Value>) -> Self {
-        Attributes { kind: None, all }
+        Attributes { kind: None, id: None, all }
     }
 
     /// Refuses a body of another type. `type` may be left out.
@@ -68,6 +99,17 @@ impl Attributes {
             }
             _ => Ok(self),
         }
+    }
+
+    /// The id of an item, as text or as a number.
+    pub(crate) fn id(&self) -> Result<u32, Refusal> {
+        let id = match &self.id {
+            Some(Value::String(text)) => text.parse().ok(),
+            Some(Value::Number(number)) => number.as_u64().and_then(|id| u32::try_from(id).ok()),
+            _ => None,
+        };
+        let says = "id must be there, as a whole number from 0 to 4294967295";
+        id.ok_or_else(|| Refusal::new(reply::BAD_FIELD, says).field("/data/id"))
     }
 
     fn get(&self, name: &str) -> Option<&Value> {

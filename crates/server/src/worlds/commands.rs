@@ -1,10 +1,10 @@
 //! Commands of other services, from `wk:<module>:<tenant>:commands`: entries with `tenant` (region and version
-//! as JSON), `type` and `body`, read by the consumer group `worldkeep`. One server at a time reads a module's
-//! commands, by a lease. It takes over what others held, does all of it, oldest first, and only then reads what is
-//! new: the commands of a tenant take effect in their order, also over crashes. A command for one entity is
-//! acknowledged and deleted inside the step it causes, so that a crash repeats none and loses none. One that cannot
-//! be understood or done is acknowledged, counted and reported; only one that the store could not take is tried again,
-//! and holds back those behind it.
+//! as JSON), `type` and `body`, read by the consumer group `worldkeep`. One server at a time reads the commands of a
+//! tenant, by a lease of the tenant's own, so that no tenant waits for another. It takes over what others held, does
+//! all of it, oldest first, and only then reads what is new: the commands of a tenant take effect in their order, also
+//! over crashes. A command for one entity is acknowledged and deleted inside the step it causes, so that a crash repeats
+//! none and loses none. One that cannot be understood or done is acknowledged, counted and reported; only one that the
+//! store could not take is tried again, and holds back those behind it.
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use field::Tenant;
 use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use kernel::keyspace::{KeyDef, Layout};
 use kernel::{Cmd, Deadline, Fault, Lease, LogOnce, Pending, Value, reply};
 use serde::Deserialize;
@@ -30,14 +31,12 @@ pub(crate) const GROUP: &str = "worldkeep";
 const BATCH: &str = "64";
 /// Another server reads on after this time when the reading one is killed.
 const LEASE: Duration = Duration::from_secs(3);
-/// New tenants and new streams are looked for this often.
+/// New tenants and new streams are looked for this often, and so is one that cannot be read.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long it rests at most while no service has ever sent a command.
 const QUIET: Duration = Duration::from_secs(5);
 /// How long to rest when there was nothing to do: from just after news to long after them.
 const REST: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
-/// How many tenants are served side by side.
-const SIDE_BY_SIDE: usize = 16;
 
 /// One command.
 #[derive(Debug)]
@@ -73,20 +72,16 @@ pub(crate) struct Source {
     pub(crate) stream: &'static KeyDef,
 }
 
-/// A stream that exists and has the group.
-#[derive(Clone)]
+/// The stream of one tenant.
 struct Stream {
     tenant: Uuid,
     key: String,
-    /// Whether this server may hold commands that are not done yet. They come before what is new.
-    holds: bool,
 }
 
 struct Reader {
     app: State,
     source: Source,
     layout: Layout,
-    streams: Vec<Stream>,
 }
 
 /// Serves a module's commands until the stop.
@@ -96,20 +91,34 @@ where
     F: Future<Output = Ended>,
 {
     let layout = app.keyspace.layout;
-    let reader = || Reader { app: app.clone(), source, layout, streams: Vec::new() };
-    let mut rest = REST.0;
-    // Without a command there is nothing to lead.
-    while !reader().finds_any().await {
-        rest = (rest * 2).min(QUIET);
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = tokio::time::sleep(rest) => {}
+    let reader = Reader { app, source, layout };
+    let (mut known, mut served) = (HashSet::new(), FuturesUnordered::new());
+    let mut rest = Duration::ZERO;
+    loop {
+        let look = async {
+            tokio::time::sleep(rest).await;
+            reader.others(&known).await
+        };
+        let found = tokio::select! {
+            () = stop.cancelled() => break,
+            found = look => found,
+            // A tenant is served until the stop.
+            Some(()) = served.next() => continue,
+        };
+        match found {
+            Ok(found) => {
+                for stream in found {
+                    known.insert(stream.tenant);
+                    served.push(reader.serve_tenant(stream, &handle, &stop));
+                }
+            }
+            Err(fault) => tracing::debug!(%fault, module = source.module, "looking for commands"),
         }
+        // Without a command there is nothing to lead.
+        let quiet = known.is_empty();
+        rest = if quiet { (rest * 2).clamp(REST.0, QUIET) } else { LOOK_EVERY };
     }
-    let name = format!("{}-commands", source.module);
-    let lease = Lease::new(app.shared_store(), app.clock.clone(), &name, LEASE);
-    lease.lead(|| reader().read_on(&handle), stop.cancelled()).await;
-    reader().leave().await;
+    while served.next().await.is_some() {}
 }
 
 fn soon() -> Deadline {
@@ -121,51 +130,65 @@ fn words(words: &[&str]) -> Cmd {
 }
 
 impl Reader {
-    async fn finds_any(self) -> bool {
-        self.others().await.is_ok_and(|streams| !streams.is_empty())
-    }
-
-    /// Reads and does commands as long as this server leads.
-    async fn read_on<H, F>(mut self, handle: &H)
+    /// Leads a tenant's commands whenever this server can.
+    async fn serve_tenant<H, F>(&self, stream: Stream, handle: &H, stop: &CancellationToken)
     where
         H: Fn(Command) -> F,
         F: Future<Output = Ended>,
     {
-        let (mut looked, mut rest) = (None::<tokio::time::Instant>, REST.0);
+        let name = format!("{}-commands-{}", self.source.module, stream.tenant);
+        let lease = Lease::new(self.app.shared_store(), self.app.clock.clone(), &name, LEASE);
+        lease.lead(|| self.read_on(&stream, handle), stop.cancelled()).await;
+        self.leave(&stream.key).await;
+    }
+
+    /// Reads and does commands as long as this server leads: first what others held, then what it holds itself, then
+    /// what is new.
+    async fn read_on<H, F>(&self, stream: &Stream, handle: &H)
+    where
+        H: Fn(Command) -> F,
+        F: Future<Output = Ended>,
+    {
+        let (mut took_over, mut holds, mut rest) = (false, true, REST.0);
         loop {
-            let mut outcome = Ok(0);
-            if looked.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
-                outcome = self.look().await.map(|()| 0);
-                looked = Some(tokio::time::Instant::now());
-            }
-            if outcome.is_ok() {
-                outcome = self.round(handle).await;
-            }
+            let outcome = if took_over {
+                self.round(stream, &mut holds, handle).await
+            } else {
+                self.take_over(&stream.key).await.map(|()| 1)
+            };
             rest = match outcome {
                 Ok(0) => (rest * 2).min(REST.1),
-                Ok(_) => REST.0,
+                Ok(_) => {
+                    took_over = true;
+                    REST.0
+                }
                 Err(fault) => {
-                    let module = self.source.module;
-                    tracing::debug!(%fault, module, "commands wait for the store");
-                    looked = None;
-                    REST.1
+                    (took_over, holds) = (false, true);
+                    let key = stream.key.as_str();
+                    // The stream or its group is gone, or the key is no stream: it is looked at now and then.
+                    let refused = matches!(fault, Fault::Refused { .. });
+                    if refused && UNREAD.is_news(key, &fault) {
+                        tracing::warn!(key, %fault, "commands cannot be read");
+                    } else {
+                        tracing::debug!(key, %fault, "commands wait for the store");
+                    }
+                    if refused { LOOK_EVERY } else { REST.1 }
                 }
             };
             tokio::time::sleep(rest).await;
         }
     }
 
-    /// The streams there are beside those that this server reads.
-    async fn others(&self) -> Result<Vec<Stream>, Fault> {
+    /// The streams there are beside those of the tenants that are known.
+    async fn others(&self, known: &HashSet<Uuid>) -> Result<Vec<Stream>, Fault> {
         let Ok(set) = self.source.scopes.render(self.layout, &[]) else { return Ok(Vec::new()) };
         let answer = self.app.store().call(&words(&["SMEMBERS", set.as_str()]), soon()).await?;
         let tenants = reply::list(&answer).unwrap_or_default().iter().filter_map(reply::text);
-        let known: HashSet<Uuid> = self.streams.iter().map(|stream| stream.tenant).collect();
         let mut all: Vec<Stream> = tenants
             .filter_map(|tenant| {
                 let key = self.source.stream.render(self.layout, &[("tenant_id", tenant)]).ok()?;
                 let tenant = Uuid::parse_str(tenant).ok()?;
-                Some(Stream { tenant, key: key.as_str().to_owned(), holds: true })
+                Some(Stream { tenant, key: key.as_str().to_owned() })
             })
             .filter(|stream| !known.contains(&stream.tenant))
             .collect();
@@ -173,22 +196,6 @@ impl Reader {
         let mut there = self.app.store().pipeline(&asks, soon()).await?.into_iter();
         all.retain(|_| matches!(there.next(), Some(Ok(answer)) if reply::int(&answer) == Some(1)));
         Ok(all)
-    }
-
-    /// Finds new streams, and takes over what others held of them.
-    async fn look(&mut self) -> Result<(), Fault> {
-        for stream in self.others().await? {
-            match self.take_over(&stream.key).await {
-                Ok(()) => self.streams.push(stream),
-                Err(fault @ Fault::Refused { .. }) => {
-                    if UNREAD.is_news(&stream.key, &fault) {
-                        tracing::warn!(key = stream.key, %fault, "commands cannot be read");
-                    }
-                }
-                Err(fault) => return Err(fault),
-            }
-        }
-        Ok(())
     }
 
     /// Takes what other servers held: nobody else reads. They leave the group.
@@ -224,48 +231,24 @@ impl Reader {
     }
 
     /// Reads what this server holds, or else what is new, and does it. Tells how many commands were done.
-    async fn round<H, F>(&mut self, handle: &H) -> Result<usize, Fault>
+    async fn round<H, F>(
+        &self,
+        stream: &Stream,
+        holds: &mut bool,
+        handle: &H,
+    ) -> Result<usize, Fault>
     where
         H: Fn(Command) -> F,
         F: Future<Output = Ended>,
     {
-        if self.streams.is_empty() {
-            return Ok(0);
-        }
-        let me = self.app.server_id.as_str();
-        let ask = |Stream { key, holds, .. }: &Stream| {
-            let from = if *holds { "0" } else { ">" };
-            words(&["XREADGROUP", "GROUP", GROUP, me, "COUNT", BATCH, "STREAMS", key, from])
-        };
-        let asks: Vec<Cmd> = self.streams.iter().map(ask).collect();
-        let answers = self.app.store().pipeline(&asks, soon()).await?;
-        let mut work = Vec::new();
-        for (mut stream, answer) in std::mem::take(&mut self.streams).into_iter().zip(answers) {
-            match answer {
-                Ok(answer) => {
-                    let entries = entries(&answer);
-                    stream.holds &= !entries.is_empty();
-                    work.push((stream, entries));
-                }
-                // The stream or its group is gone: it is looked for again.
-                Err(Fault::Refused { .. }) => {}
-                Err(fault) => return Err(fault),
-            }
-        }
-        let this = &*self;
-        let done: Vec<(Stream, usize)> = futures_util::stream::iter(work)
-            .map(|(mut stream, entries)| async move {
-                let all = entries.len();
-                let count = this.one_tenant(&stream, entries, handle).await;
-                stream.holds |= count < all;
-                (stream, count)
-            })
-            .buffer_unordered(SIDE_BY_SIDE)
-            .collect()
-            .await;
-        let count = done.iter().map(|(_, count)| count).sum();
-        self.streams = done.into_iter().map(|(stream, _)| stream).collect();
-        Ok(count)
+        let (me, from) = (self.app.server_id.as_str(), if *holds { "0" } else { ">" });
+        let read = ["XREADGROUP", "GROUP", GROUP, me, "COUNT", BATCH, "STREAMS", &stream.key, from];
+        let entries = entries(&self.app.store().call(&words(&read), soon()).await?);
+        let all = entries.len();
+        let count = self.one_tenant(stream, entries, handle).await;
+        let was = std::mem::replace(holds, (*holds && all > 0) || count < all);
+        // Nothing was held any more: what is new is read at once.
+        Ok(if was && all == 0 { 1 } else { count })
     }
 
     /// Does a tenant's commands in order. What failed stays, and so does all behind it. Tells how many were done.
@@ -274,7 +257,7 @@ impl Reader {
         H: Fn(Command) -> F,
         F: Future<Output = Ended>,
     {
-        let (module, Stream { tenant, key, .. }) = (self.source.module, stream);
+        let (module, Stream { tenant, key }) = (self.source.module, stream);
         let mut count = 0;
         for Entry { id, fields } in entries {
             let entry = Pending { stream: key.clone(), group: GROUP.into(), entry: id.clone() };
@@ -318,17 +301,14 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes this server off the groups; commands it still holds keep it there, for another to take over.
-    async fn leave(self) {
+    /// Takes this server off the group; commands it still holds keep it there, for another to take over.
+    async fn leave(&self, key: &str) {
         let me = self.app.server_id.as_str();
-        for Stream { key, .. } in self.others().await.unwrap_or_default() {
-            let key = key.as_str();
-            let ask = words(&["XPENDING", key, GROUP, "-", "+", "1", me]);
-            let Ok(held) = self.app.store().call(&ask, soon()).await else { continue };
-            if reply::list(&held).is_some_and(<[Value]>::is_empty) {
-                let leave = words(&["XGROUP", "DELCONSUMER", key, GROUP, me]);
-                let _ = self.app.store().call(&leave, soon()).await;
-            }
+        let ask = words(&["XPENDING", key, GROUP, "-", "+", "1", me]);
+        let Ok(held) = self.app.store().call(&ask, soon()).await else { return };
+        if reply::list(&held).is_some_and(<[Value]>::is_empty) {
+            let leave = words(&["XGROUP", "DELCONSUMER", key, GROUP, me]);
+            let _ = self.app.store().call(&leave, soon()).await;
         }
     }
 }

@@ -6,6 +6,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::reply::Refusal;
+
 const MEDIA: HeaderValue = HeaderValue::from_static("application/vnd.api+json");
 
 /// One thing with its attributes.
@@ -38,6 +40,63 @@ pub(crate) struct Many<A> {
     /// `self`, `first`, `last`, and `prev` and `next` where there are such pages.
     #[schema(value_type = Object)]
     pub(crate) links: Value,
+}
+
+/// The answers of a call about many, in the order of its items. Each is the document that a call about it alone would
+/// have had: `data`, or `errors`.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct Bulk<A> {
+    /// One for each item.
+    pub(crate) data: Vec<Answered<A>>,
+    /// How many of them were refused.
+    pub(crate) meta: BulkMeta,
+}
+
+/// The answer to one item: `data` or `errors`.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct Answered<A> {
+    /// The resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Resource<A>>,
+    /// Why there is none, as in the answer of a refused call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    errors: Option<Value>,
+}
+
+/// The counts of a call about many.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct BulkMeta {
+    /// Items that were done.
+    done: usize,
+    /// Items that were refused.
+    refused: usize,
+}
+
+/// Answers each item of a call about many.
+pub(crate) fn bulk<A: Serialize>(answers: Vec<Result<Resource<A>, Refusal>>) -> Response {
+    let mut meta = BulkMeta { done: 0, refused: 0 };
+    let mut data = Vec::with_capacity(answers.len());
+    for (at, answer) in answers.into_iter().enumerate() {
+        data.push(match answer {
+            Ok(resource) => {
+                meta.done += 1;
+                Answered { data: Some(resource), errors: None }
+            }
+            Err(mut refusal) => {
+                meta.refused += 1;
+                // A pointer into the item becomes one into the whole body.
+                let place = |field: String| match field.strip_prefix("/data/") {
+                    Some(rest) => format!("/data/{at}/{rest}"),
+                    None => field,
+                };
+                refusal.field = refusal.field.map(place);
+                let told = crate::reply::json_api_error(&refusal);
+                Answered { data: None, errors: Some(json!([told])) }
+            }
+        });
+    }
+    answer(StatusCode::OK, &Bulk { data, meta })
 }
 
 /// Answers with one resource.

@@ -292,3 +292,93 @@ testkit::on_every_store!(a_stream_is_followed_without_a_socket, |store| {
     assert_eq!((seqs(&page), &page["cursor"]), (vec!["4-0".to_owned()], &"5-0".into()));
     assert_eq!(running.status("/api/events?after=x").await, 400);
 });
+
+testkit::on_every_store!(a_listener_hears_only_what_happens_in_its_box, |store| {
+    const TENANT: &str = "11111111-1111-4111-8111-111111111111";
+    const FIELD: &str =
+        "/api/worlds/0/channels/1/maps/40000/instances/00000000-0000-0000-0000-000000000000";
+    let running = start(store, &[("demo", "off")]).await;
+    let post = async |path: &str, body: Value| -> Value {
+        let request = running.ask(reqwest::Method::POST, path).header("TENANT_ID", TENANT);
+        let request = request.header("REGION", "GMS").header("MAJOR_VERSION", "83");
+        let answer = request.header("MINOR_VERSION", "1").json(&body).send().await.unwrap();
+        answer.json().await.unwrap_or_default()
+    };
+    let mut here = open(&running, "", &[]).await.unwrap();
+    let seen = json!({ "worldId": 0, "channelId": 1, "mapId": 40_000,
+        "x1": 100, "y1": 100, "x2": -100, "y2": -100 });
+    here.subscribe(json!({ "type": "subscribe", "boxes": [seen] })).await;
+    let mut named = open(&running, "", &[]).await.unwrap();
+    named.subscribe(json!({ "type": "subscribe", "types": ["MOVED", "CREATED"] })).await;
+    let mut plain = open(&running, "", &[]).await.unwrap();
+    plain.subscribe(json!({ "type": "subscribe", "modules": ["monsters"] })).await;
+    let spawn = async |x: i32| -> String {
+        let new = json!({ "data": { "attributes": { "monsterId": 9_300_018, "x": x, "y": 0 } } });
+        let made = post(&format!("{FIELD}/monsters"), new).await;
+        made["data"]["id"].as_str().unwrap().to_owned()
+    };
+    let (near, far) = (spawn(0).await, spawn(500).await);
+    let to = |id: &str, x: i32| json!({ "id": id, "attributes": { "x": x, "y": 0, "stance": 2 } });
+    // The near one goes within the box, leaves it, moves outside, and comes back. The far one stays out.
+    for x in [50, 200, 300, 100] {
+        let items = json!({ "data": [to(&near, x), to(&far, 500 + x)] });
+        assert_eq!(post("/api/monsters/bulk/movement", items).await["meta"]["done"], 2);
+    }
+    let hit = json!({ "data": { "attributes": { "characterId": 7, "damages": [1] } } });
+    post(&format!("/api/monsters/{far}/damage"), hit.clone()).await;
+    post(&format!("/api/monsters/{near}/damage"), hit).await;
+    let short = |told: &Value| {
+        let body = &told["body"];
+        (
+            told["type"].as_str().unwrap_or_default().to_owned(),
+            body["x"].clone(),
+            body["body"]["fromX"].clone(),
+        )
+    };
+    let mut heard = Vec::new();
+    let count = |heard: &[(String, Value, Value)], kind: &str| {
+        heard.iter().filter(|one| one.0 == kind).count()
+    };
+    while count(&heard, "DAMAGED") < 1 || count(&heard, "MOVED") < 3 {
+        let told = here.hear().await;
+        assert_eq!((&told["id"], &told["body"]["life"]), (&json!(near), &json!(1)), "{told}");
+        heard.push(short(&told));
+    }
+    // Moves come on a channel and the rest on a stream: each has its order, and one may overtake the other.
+    let moves: Vec<_> = heard.iter().filter(|one| one.0 == "MOVED").cloned().collect();
+    let moved = |from: i32, to: i32| ("MOVED".to_owned(), json!(to), json!(from));
+    assert_eq!(moves, [moved(0, 50), moved(50, 200), moved(300, 100)], "{heard:?}");
+    let others: Vec<_> =
+        heard.iter().map(|one| one.0.as_str()).filter(|kind| *kind != "MOVED").collect();
+    assert_eq!(others, ["CREATED", "DAMAGED"]);
+    // Whoever asks for moves by name hears all of them; whoever does not hears none.
+    let (mut all, mut created) = (0, 0);
+    while all < 8 || created < 2 {
+        let told = named.hear().await;
+        match told["type"].as_str() {
+            Some("MOVED") => all += 1,
+            Some("CREATED") => created += 1,
+            other => panic!("{other:?} was not asked for"),
+        }
+    }
+    for kind in ["CREATED", "CREATED", "DAMAGED", "DAMAGED"] {
+        assert_eq!(plain.hear().await["type"], kind);
+    }
+    let path = "/api/events?module=monsters&box=0:1:40000@-100,-100,100,100";
+    let page: Value = running.get(path).send().await.unwrap().json().await.unwrap();
+    let kinds: Vec<_> = page["items"].as_array().unwrap().iter().map(|one| &one["type"]).collect();
+    assert_eq!(kinds, ["DAMAGED", "CREATED"]);
+    let bad = running.get("/api/events?box=0:1:40000@1,2,3").send().await.unwrap();
+    assert_eq!(bad.status(), 400);
+    // A box that is none is told, and changes nothing.
+    let wrong = json!({ "worldId": 0, "channelId": 1, "mapId": 40_000, "x1": 0, "y1": 0, "x2": 99_999, "y2": 0 });
+    here.say(json!({ "type": "subscribe", "boxes": [wrong] })).await;
+    let told = here.hear().await;
+    assert!(told["message"].as_str().unwrap().contains("x2 of a box"), "{told}");
+    here.say(json!({ "type": "subscribe", "boxes": vec![seen_again(); 65] })).await;
+    assert!(here.hear().await["message"].as_str().unwrap().contains("`boxes`"));
+});
+
+fn seen_again() -> Value {
+    json!({ "worldId": 0, "channelId": 1, "mapId": 1, "x1": 0, "y1": 0, "x2": 1, "y2": 1 })
+}

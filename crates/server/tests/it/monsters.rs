@@ -226,6 +226,99 @@ testkit::on_every_store!(bad_input_is_named_and_changes_nothing, |store| {
     );
 });
 
+testkit::on_every_store!(a_garbage_counter_and_a_broken_monster_are_named_by_their_keys, |store| {
+    let running = start(store, &[("demo", "off")]).await;
+    let counter = format!("atlas:monster-ids:{ONE}:next");
+    running.store(&["SET", &counter, "many"]).await;
+    let new = json!({ "monsterId": 9_300_018, "x": 0, "y": 0 });
+    let (status, told) = post(&running, &format!("{FIELD}/monsters"), new).await;
+    let error = &told["errors"][0];
+    assert_eq!(
+        (status, &error["code"], &error["meta"]["key"]),
+        (500, &json!("CORRUPT_VALUE"), &json!(counter))
+    );
+    assert_eq!(
+        error["detail"],
+        format!("{counter} holds no whole number; `worldkeep check` shows it")
+    );
+    assert_eq!(error["meta"]["outcome"], "not_done");
+    running.store(&["DEL", &counter]).await;
+    let id = spawn(&running, 9_300_018, 0).await;
+    let key = format!("atlas:monster:{ONE}:{id}");
+    running.store(&["SET", &key, "{"]).await;
+    for (method, path) in [(Method::GET, ""), (Method::POST, "/movement")] {
+        let request = ask(&running, method, &format!("/api/monsters/{id}{path}"));
+        let to = body(json!({ "x": 1, "y": 2, "stance": 3 }));
+        let (status, told) = send(request.json(&to)).await;
+        assert_eq!((status, &told["errors"][0]["meta"]["key"]), (500, &json!(key)), "{told}");
+    }
+    // A list where a field's set should be is named by the step that would write it.
+    let map = format!("atlas:monster-map:{ONE}:0:1:40000:00000000-0000-0000-0000-000000000000");
+    running.store(&["DEL", &map]).await;
+    running.store(&["LPUSH", &map, "x"]).await;
+    let new = json!({ "monsterId": 9_300_018, "x": 0, "y": 0 });
+    let (status, told) = post(&running, &format!("{FIELD}/monsters"), new).await;
+    assert_eq!((status, &told["errors"][0]["meta"]["key"]), (500, &json!(map)), "{told}");
+});
+
+testkit::on_every_store!(many_are_spawned_moved_and_read_in_one_call, |store| {
+    let running = start(store, &[("demo", "off")]).await;
+    let bulk = async |path: &str, items: Value| {
+        send(ask(&running, Method::POST, path).json(&json!({ "data": items }))).await
+    };
+    let at =
+        |monster: u32, x: i32| json!({ "attributes": { "monsterId": monster, "x": x, "y": 0 } });
+    let items = json!([at(9_300_018, 1), at(404, 2), at(9_300_018, 40_000), 7, at(9_300_018, 5)]);
+    let (status, told) = bulk(&format!("{FIELD}/monsters/bulk"), items).await;
+    assert_eq!((status, &told["meta"]), (200, &json!({ "done": 2, "refused": 3 })), "{told}");
+    let data = told["data"].as_array().unwrap();
+    let error =
+        |at: usize| (&data[at]["errors"][0]["code"], &data[at]["errors"][0]["source"]["pointer"]);
+    assert_eq!(error(1), (&json!("UNKNOWN_TEMPLATE"), &json!("/data/1/attributes/monsterId")));
+    assert_eq!(error(2), (&json!("BAD_FIELD"), &json!("/data/2/attributes/x")));
+    assert_eq!(error(3), (&json!("BAD_FIELD"), &json!("/data/3/attributes")));
+    let ids = [0, 4].map(|at: usize| data[at]["data"]["id"].as_str().unwrap().to_owned());
+    assert_eq!(data[4]["data"]["attributes"]["x"], 5);
+    // Moves: each has its own answer, a life is looked at, and one of two on one monster comes after the other.
+    let to = |id: &str, x: i32, life: u32| {
+        json!({ "id": id, "type": "movement",
+            "attributes": { "x": x, "y": 1, "stance": 2, "life": life } })
+    };
+    let items = json!([to(&ids[0], 11, 1), to("7", 1, 1), to(&ids[1], 1, 9), to(&ids[0], 12, 1), {"attributes": {}}]);
+    let (status, told) = bulk("/api/monsters/bulk/movement", items).await;
+    let data = told["data"].as_array().unwrap();
+    assert_eq!((status, data.len(), &told["meta"]["refused"]), (200, 5, &json!(3)), "{told}");
+    assert_eq!(
+        data[3]["data"],
+        json!({ "type": "movement", "id": ids[0],
+            "attributes": { "x": 12, "y": 1, "fh": 0, "stance": 2, "life": 1 } })
+    );
+    assert_eq!(
+        (&data[1]["errors"][0]["status"], &data[2]["errors"][0]["status"]),
+        (&json!("404"), &json!("404"))
+    );
+    assert_eq!(data[4]["errors"][0]["source"]["pointer"], "/data/4/id");
+    let (status, told) =
+        bulk("/api/monsters/bulk/read", json!([{ "id": ids[1] }, { "id": 3 }, { "id": ids[0] }]))
+            .await;
+    let data = told["data"].as_array().unwrap();
+    let x = |at: usize| &data[at]["data"]["attributes"]["x"];
+    assert_eq!((status, x(0), x(2)), (200, &json!(5), &json!(12)), "{told}");
+    assert_eq!(data[1]["errors"][0]["code"], "MONSTER_NOT_FOUND");
+    // A body that is no list, or a list that is too long, is refused as a whole.
+    let many = json!(vec![json!({ "id": 1 }); 1_001]);
+    for (items, path) in
+        [(json!({}), "bulk/read"), (many, "bulk/read"), (json!(null), "bulk/movement")]
+    {
+        let (status, told) = bulk(&format!("/api/monsters/{path}"), items).await;
+        assert_eq!(
+            (status, &told["errors"][0]["source"]["pointer"]),
+            (400, &json!("/data")),
+            "{told}"
+        );
+    }
+});
+
 testkit::on_every_store!(tenants_see_only_their_own, |store| {
     let running = start(store, &[("demo", "off")]).await;
     let id = spawn(&running, 9_300_018, 0).await;
@@ -332,6 +425,73 @@ testkit::on_every_store!(commands_that_a_dead_server_held_come_before_newer_ones
     let counts = (reply::int(fact("consumers")), reply::int(fact("pending")));
     assert_eq!(counts, (Some(1), Some(0)), "the dead have left the group");
 });
+
+testkit::on_every_store!(
+    one_server_at_a_time_reads_a_tenant_and_no_tenant_waits_for_another,
+    |store| {
+        let settings = [("demo", "off"), ("worlds.on_stop", "keep")];
+        let mut first = start(Arc::clone(&store), &settings).await;
+        let call = async |words: &[&str]| {
+            let mut cmd = kernel::Cmd::new();
+            for word in words {
+                cmd.arg(*word);
+            }
+            store.call(&cmd, kernel::Deadline::after(Duration::from_secs(5))).await.unwrap()
+        };
+        let new = body(json!({ "monsterId": 9_300_018, "x": 0, "y": 0 }));
+        let mut ids = Vec::new();
+        for tenant in [ONE, TWO] {
+            let request = of(tenant, first.ask(Method::POST, &format!("{FIELD}/monsters")));
+            ids.push(send(request.json(&new)).await.1["data"]["id"].as_str().unwrap().to_owned());
+        }
+        // A server that was stopped in the middle of its work still has the first tenant's lease.
+        let lease = |tenant: &str| format!("wk:lease:monsters-commands-{tenant}");
+        call(&["SET", &lease(ONE), "stopped", "PX", "600000"]).await;
+        let stream = |tenant: &str| format!("wk:monsters:{tenant}:commands");
+        let said = r#"{"region":"GMS","majorVersion":83,"minorVersion":1}"#;
+        let hit = async |at: usize, who: u32| {
+            let (tenant, id) = ([ONE, TWO][at], &ids[at]);
+            let body = format!(r#"{{"monsterId":{id},"body":{{"characterId":{who},"damage":1}}}}"#);
+            let key = stream(tenant);
+            call(&["XADD", &key, "*", "tenant", said, "type", "DAMAGE", "body", &body]).await;
+        };
+        for who in 1..=30 {
+            hit(0, who).await;
+            hit(1, who).await;
+        }
+        let second = start(Arc::clone(&store), &settings).await;
+        let done =
+            async |tenant: &str| reply::int(&call(&["XLEN", &stream(tenant)]).await) == Some(0);
+        testkit::eventually("the other tenant's commands are done", async || done(TWO).await).await;
+        assert_eq!(
+            reply::int(&call(&["XLEN", &stream(ONE)]).await),
+            Some(30),
+            "one server has them"
+        );
+        let holder = call(&["GET", &lease(TWO)]).await;
+        assert!(reply::text(&holder).is_some(), "a lease of its own");
+        // The lease ends, and while the commands are done one of the two servers stops.
+        call(&["DEL", &lease(ONE)]).await;
+        for who in 31..=40 {
+            hit(0, who).await;
+        }
+        first.stop.cancel();
+        first.done.take().unwrap().await.unwrap().unwrap();
+        for who in 41..=60 {
+            hit(0, who).await;
+            hit(1, who - 10).await;
+        }
+        for (at, tenant, most) in [(0, ONE, 60), (1, TWO, 50)] {
+            testkit::eventually("all commands are done", async || done(tenant).await).await;
+            let path = format!("/api/monsters/{}", ids[at]);
+            let (_, shown) = send(of(tenant, second.ask(Method::GET, &path))).await;
+            let entries = shown["data"]["attributes"]["damageEntries"].as_array().unwrap();
+            let who: Vec<u64> =
+                entries.iter().map(|one| one["characterId"].as_u64().unwrap()).collect();
+            assert_eq!(who, (1..=most).collect::<Vec<_>>(), "each once, in their order");
+        }
+    }
+);
 
 testkit::on_every_store!(teardown_templates_and_the_tile_have_routes, |store| {
     let running = start(store, &[("demo", "off")]).await;

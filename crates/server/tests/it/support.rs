@@ -39,6 +39,27 @@ pub(crate) async fn start_at(
     settings: &[(&str, &str)],
     clock: Arc<dyn kernel::Clock>,
 ) -> Running {
+    start_all(store, settings, clock, None).await
+}
+
+/// With a second listener for guests of the party, at an address that is loopback but not the first one's.
+pub(crate) async fn start_party(
+    store: Arc<dyn Store>,
+    settings: &[(&str, &str)],
+) -> (Running, SocketAddr) {
+    let party = TcpListener::bind("127.0.0.2:0").await.unwrap();
+    let guests = party.local_addr().unwrap();
+    let running = start_all(store, settings, Arc::new(SystemClock::new()), Some(party)).await;
+    running.app.party_url.set(format!("http://{guests}")).unwrap();
+    (running, guests)
+}
+
+async fn start_all(
+    store: Arc<dyn Store>,
+    settings: &[(&str, &str)],
+    clock: Arc<dyn kernel::Clock>,
+    party: Option<TcpListener>,
+) -> Running {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut all = Settings::new();
     // What a test counts is its own: no demo, no scheduler that tells of its lead, no world that ticks.
@@ -54,7 +75,10 @@ pub(crate) async fn start_at(
     let addr = listener.local_addr().unwrap();
     let app = App::new(all, store, clock).unwrap();
     let stop = CancellationToken::new();
-    let done = tokio::spawn(server::serve(Arc::clone(&app), listener, stop.clone()));
+    let tls = server::tls::Identity::http(&app.settings).unwrap();
+    let listener = server::Bound { tcp: listener, tls };
+    let done =
+        tokio::spawn(server::serve_with_party(Arc::clone(&app), listener, party, stop.clone()));
     let client = reqwest::Client::builder().timeout(Duration::from_secs(10)).build().unwrap();
     Running { app, addr, stop, done: Some(done), client }
 }
@@ -67,6 +91,11 @@ pub(crate) async fn start_strict(store: Arc<dyn Store>) -> Running {
 impl Running {
     pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("http://{}{path}", self.addr))
+    }
+
+    /// Asks at another address of the same server.
+    pub(crate) fn ask_at(&self, addr: SocketAddr, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("http://{addr}{path}"))
     }
 
     pub(crate) fn get(&self, path: &str) -> RequestBuilder {

@@ -78,6 +78,8 @@ export class Echo extends HTMLElement {
   set({ cli, api } = {}) {
     this.cli = cli;
     this.api = api;
+    this.setAttribute('role', 'contentinfo');
+    this.setAttribute('aria-label', t('echo.label'));
     fill(
       this,
       cli &&

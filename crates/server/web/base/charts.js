@@ -1,6 +1,6 @@
 // Hand-made SVG charts: sparkline, line, bars, histogram. Y starts at 0, four round lines, names at the line's end,
 // a gap where data is missing, and each chart can be shown as a table. Colours come from classes only.
-import { define, fill, h, s, square } from './dom.js';
+import { define, fill, h, s, square, uid } from './dom.js';
 import { clock, num, when } from './format.js';
 import { t } from './i18n.js';
 
@@ -16,6 +16,20 @@ export function scale(max) {
   return { top: step * 4, step };
 }
 
+const MIN = 60_000;
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 240, 360].map((n) => n * MIN);
+
+/** At most `most` whole clock times between two times. */
+export function times(from, to, most) {
+  if (!(to > from)) return [];
+  const step = STEPS.find((one) => (to - from) / one <= most) || 720 * MIN;
+  // Hours are those of the clock on the wall.
+  const shift = new Date(from).getTimezoneOffset() * MIN;
+  const out = [];
+  for (let time = Math.ceil((from - shift) / step) * step + shift; time <= to; time += step) out.push(time);
+  return out;
+}
+
 /** Path pieces of a series; null values cut the line. */
 export function path(points, x, y) {
   let d = '';
@@ -26,6 +40,8 @@ export function path(points, x, y) {
       return;
     }
     d += `${pen ? 'L' : 'M'}${x(i).toFixed(1)} ${y(v).toFixed(1)}`;
+    // A value between two gaps is a point, drawn by the round end of a line without length.
+    if (!pen && points[i + 1] == null) d += 'h0';
     pen = true;
   });
   return d;
@@ -60,6 +76,7 @@ export class LineChart extends HTMLElement {
   constructor() {
     super();
     this.pos = null;
+    this.hatch = uid('hatch');
     this.size = new ResizeObserver(() => this.draw());
   }
   connectedCallback() {
@@ -139,17 +156,13 @@ export class LineChart extends HTMLElement {
         s('text', { class: 'ticktext', x: left - 8, y: yy + 4, 'text-anchor': 'end' }, format(this.scale.step * i)),
       );
     }
-    const ticks = narrow ? 3 : 5;
-    for (let i = 0; i <= ticks && at.length > 1; i += 1) {
-      const j = Math.round((i / ticks) * n);
-      kids.push(
-        s(
-          'text',
-          { class: 'ticktext', x: x(j), y: H - 4, 'text-anchor': i === 0 ? 'start' : i === ticks ? 'end' : 'middle' },
-          clock(at[j]),
-        ),
-      );
+    for (const time of times(at[0], at.at(-1), narrow ? 3 : 6)) {
+      const xx = left + ((time - at[0]) / (at.at(-1) - at[0])) * w;
+      // A text at an edge stays inside.
+      const anchor = xx - left < 16 ? 'start' : left + w - xx < 16 ? 'end' : 'middle';
+      kids.push(s('text', { class: 'ticktext', x: xx, y: H - 4, 'text-anchor': anchor }, clock(time)));
     }
+    kids.push(...this.gaps(at.length, series, x, top, hgt));
     const ends = [];
     for (const one of series) {
       const g = s('g', { class: one.module ? `m-${one.module}` : '' });
@@ -166,7 +179,35 @@ export class LineChart extends HTMLElement {
     }
     if (!narrow) kids.push(...this.names(ends, left + w));
     this.layer = s('g');
-    fill(this.svg, kids, this.layer);
+    fill(this.svg, kids.filter(Boolean), this.layer);
+  }
+
+  /** Where no series has a value: hatched, and named where there is room. */
+  gaps(n, series, x, top, hgt) {
+    const hatch = { id: this.hatch, width: 8, height: 8, patternUnits: 'userSpaceOnUse' };
+    const out = [s('defs', {}, s('pattern', hatch, s('path', { class: 'hatch', d: 'M0 8L8 0' })))];
+    const none = (i) => series.every((one) => one.points[i] == null);
+    for (let i = 0; i < n; i += 1) {
+      if (!none(i)) continue;
+      const from = i;
+      while (i + 1 < n && none(i + 1)) i += 1;
+      const [l, r] = [x(Math.max(from - 1, 0)), x(Math.min(i + 1, n - 1))];
+      const box = { x: l, y: top, width: Math.max(r - l, 2), height: hgt, fill: `url(#${this.hatch})` };
+      out.push(
+        s(
+          'g',
+          {},
+          s('rect', box),
+          r - l > 90 &&
+            s(
+              'text',
+              { class: 'ticktext', x: (l + r) / 2, y: top + hgt / 2, 'text-anchor': 'middle' },
+              t('chart.nodata'),
+            ),
+        ),
+      );
+    }
+    return out;
   }
 
   names(ends, edge) {
@@ -235,7 +276,10 @@ export class LineChart extends HTMLElement {
     return {
       head: [t('chart.time'), ...this.data.series.map((x) => x.name)],
       rows: this.data.at
-        .map((at, i) => [when(at), ...this.data.series.map((x) => (x.points[i] == null ? '–' : num(x.points[i])))])
+        .map((at, i) => [
+          when(at),
+          ...this.data.series.map((x) => (x.points[i] == null ? '–' : (this.data.format || num)(x.points[i]))),
+        ])
         .reverse(),
     };
   }

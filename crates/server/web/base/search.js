@@ -1,25 +1,26 @@
-// The search field of the head: pages, key patterns and whole keys. `/` goes there, arrows choose, Enter opens.
+// The search field of the head: pages, commands and key patterns, which this page knows, and jobs, rooms, ships, players,
+// monsters, reactors and keys, which the server finds. `/` goes there, arrows choose, Enter opens.
 
-import { nav } from '../pages/registry.js';
 import { get } from './api.js';
 import { define, fill, h, icon, square, uid } from './dom.js';
 import { t } from './i18n.js';
 import { go } from './router.js';
 
-let patterns = null; // asked once per page load, on first use
-
-/** Every known pattern, flat. */
-async function known() {
-  if (patterns) return patterns;
-  try {
-    const tree = await get('/api/keys');
-    patterns = (tree.modules || []).flatMap((m) => (m.patterns || []).map((p) => ({ ...p, module: m.module })));
-  } catch {
-    return [];
-  }
-  return patterns;
-}
-
+/** Order of the kinds in the list. */
+const KINDS = [
+  'page',
+  'command',
+  'room',
+  'job',
+  'type',
+  'ship',
+  'player',
+  'monster',
+  'reactor',
+  'key',
+  'pattern',
+  'text',
+];
 export class Search extends HTMLElement {
   connectedCallback() {
     if (this.input) return;
@@ -44,7 +45,9 @@ export class Search extends HTMLElement {
     );
     this.input.addEventListener('input', () => this.find());
     this.input.addEventListener('focus', () => this.find());
-    this.input.addEventListener('blur', () => setTimeout(() => this.show([]), 150));
+    this.input.addEventListener('blur', () =>
+      setTimeout(() => document.activeElement !== this.input && this.show([]), 150),
+    );
     this.input.addEventListener('keydown', (e) => this.onKey(e));
   }
   focus() {
@@ -53,69 +56,82 @@ export class Search extends HTMLElement {
   }
 
   async find() {
-    const q = this.input.value.trim().toLowerCase();
-    if (!q) {
+    const typed = this.input.value.trim();
+    clearTimeout(this.soon);
+    if (!typed) {
       this.show([]);
       return;
     }
-    const all = await known();
-    if (q !== this.input.value.trim().toLowerCase()) return;
-    const words = q.split(/\s+/);
-    const hit = (s) => words.every((w) => s.toLowerCase().includes(w));
-    /** @type {{label: string, href: string, end: string, glyph?: string, module?: string, mono?: boolean}[]} */
-    const found = nav
-      .filter((n) => hit(t(n.label)))
-      .map((n) => ({ glyph: n.icon, label: t(n.label), href: n.path, end: t('search.page') }));
-    const label = this.input.value.trim();
-    const href = `/keys?key=${encodeURIComponent(label)}`;
-    const whole = { glyph: 'keys', label, mono: true, href, end: t('search.key') };
-    if (label.includes(':')) found.push(whole);
-    for (const p of all.filter((x) => hit(`${x.pattern} ${x.says || ''}`)).slice(0, 7))
-      found.push({
-        module: p.module,
-        label: p.pattern,
-        mono: true,
-        href: `/keys?pattern=${encodeURIComponent(p.name)}`,
-        end: t('search.keys', { n: p.keys ?? 0 }),
-      });
-    if (!found.length) found.push(whole);
-    this.show(found.slice(0, 9));
+    // What this page knows is there at once; what the server finds comes after it.
+    const { here, there } = await import('./find.js');
+    const own = await here(typed);
+    if (typed !== this.input.value.trim()) return;
+    this.show([...own, ...there(typed, [])]);
+    this.soon = setTimeout(async () => {
+      const found = await get('/api/search', { query: { q: typed } }).catch(() => null);
+      if (!found || typed !== this.input.value.trim()) return;
+      const at = this.found[this.at];
+      this.show([...own, ...there(typed, found.hits)], found.bounded);
+      // The choice stays where it was, whatever came in between.
+      const again = this.found.findIndex((one) => one.kind === at?.kind && one.label === at?.label);
+      this.at = Math.max(0, this.moved ? again : 0);
+      this.mark();
+    }, 60);
   }
 
-  show(found) {
-    this.found = found;
+  show(found, bounded = false) {
+    this.found = found.toSorted((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
     this.at = 0;
+    this.moved = false;
     this.list.hidden = !found.length;
     this.input.setAttribute('aria-expanded', String(!!found.length));
+    const kinds = [...new Set(this.found.map((one) => one.kind))];
     fill(
       this.list,
-      found.map((f, i) =>
+      kinds.map((kind) =>
         h(
-          'a',
-          {
-            role: 'option',
-            id: `${this.list.id}-${i}`,
-            href: f.href,
-            tabindex: '-1',
-            on: {
-              pointerdown: (e) => e.preventDefault(),
-              click: () => {
-                this.input.value = '';
-                this.show([]);
-              },
-            },
-          },
-          f.module ? square(f.module) : icon(f.glyph || 'search', { class: 's' }),
-          h('span.cut', { class: f.mono ? 'mono' : '' }, f.label),
-          h('span.end', {}, f.end),
+          'div',
+          { role: 'group', 'aria-label': t(`search.kind.${kind}`) },
+          h('div.kind', { 'aria-hidden': 'true' }, t(`search.kind.${kind}`)),
+          this.found.flatMap((one, i) => (one.kind === kind ? [this.option(one, i)] : [])),
         ),
       ),
+      bounded && h('div.foot', { role: 'presentation' }, t('search.bounded')),
     );
     this.mark();
   }
 
+  option(one, i) {
+    return h(
+      'a',
+      {
+        role: 'option',
+        id: `${this.list.id}-${i}`,
+        href: one.href || '#',
+        tabindex: '-1',
+        title: one.label,
+        on: {
+          pointerdown: (e) => e.preventDefault(),
+          click: (e) => {
+            if (one.run) e.preventDefault();
+            this.input.value = '';
+            this.show([]);
+            one.run?.();
+          },
+        },
+      },
+      one.module ? square(one.module) : icon(one.glyph || 'search', { class: 's' }),
+      h('span.cut', { class: one.mono ? 'mono' : '' }, one.label),
+      h('span.end', {}, one.end || ''),
+    );
+  }
+
   mark() {
-    for (const [i, el] of [...this.list.children].entries()) el.setAttribute('aria-selected', String(i === this.at));
+    for (const el of this.list.querySelectorAll('[role=option]')) {
+      const chosen = el.id === `${this.list.id}-${this.at}`;
+      el.setAttribute('aria-selected', String(chosen));
+      if (chosen) el.scrollIntoView({ block: 'nearest' });
+    }
     if (this.found.length) this.input.setAttribute('aria-activedescendant', `${this.list.id}-${this.at}`);
     else this.input.removeAttribute('aria-activedescendant');
   }
@@ -130,15 +146,17 @@ export class Search extends HTMLElement {
     if (!this.found?.length) return;
     if (e.key === 'ArrowDown' || e.key === 'ArrowUp') {
       e.preventDefault();
+      this.moved = true;
       this.at = (this.at + (e.key === 'ArrowDown' ? 1 : -1) + this.found.length) % this.found.length;
       this.mark();
     } else if (e.key === 'Enter') {
       e.preventDefault();
-      const { href } = this.found[this.at];
+      const { href, run } = this.found[this.at];
       this.input.value = '';
       this.show([]);
       this.input.blur();
-      go(href);
+      if (run) run();
+      else go(href);
     }
   }
 }

@@ -5,7 +5,7 @@ import { nav, phone, SECTIONS } from '../pages/registry.js';
 import { help } from './bars.js';
 import { add, fill, h, icon, logo, patch, text } from './dom.js';
 import { age, num } from './format.js';
-import { current, LANGS, t } from './i18n.js';
+import { current, has, LANGS, t } from './i18n.js';
 import * as keys from './keys.js';
 import { closeDrawer, menu, sheet } from './overlay.js';
 import { button, copyButton, copyText } from './parts.js';
@@ -34,7 +34,7 @@ export class Shell {
       {
         type: 'button',
         'aria-haspopup': 'menu',
-        'aria-label': t('lang.choose'),
+        'aria-label': `${current().toUpperCase()} · ${t('lang.choose')}`,
         title: t('lang.choose'),
         on: {
           click: () =>
@@ -437,6 +437,9 @@ export function storeName(store) {
     ? `${name}, ${store.kind[0].toUpperCase()}${store.kind.slice(1)}`
     : name;
 }
+
+/** How the data is kept, in the reader's language. */
+export const keptBy = (words) => (has(`kept.${words}`) ? t(`kept.${words}`) : words);
 
 /** @param {Api.StoreStatus} store */
 function storeNote(store) {

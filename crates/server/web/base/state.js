@@ -21,6 +21,7 @@ class State extends EventTarget {
 
   async loadSession() {
     const answer = await get('/api/session', { quiet: true });
+    this.party = !!answer?.party;
     this.session = answer?.role ? { ...answer, login: answer.kind === 'session' } : null;
     setCsrf(this.session?.csrf);
     this.tell('session');

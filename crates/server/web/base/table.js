@@ -207,6 +207,7 @@ export class Table extends HTMLElement {
   }
 
   pick(tr) {
+    this.whole = null;
     const id = this.o.key(tr.wkRow);
     if (this.picked.has(id)) this.picked.delete(id);
     else this.picked.set(id, tr.wkRow);
@@ -214,9 +215,27 @@ export class Table extends HTMLElement {
     this.drawBulk();
   }
   pickAll(on) {
+    this.whole = null;
     this.picked = on ? new Map(this.rows.map((r) => [this.o.key(r), r])) : new Map();
     for (const tr of this.body.children) this.markRow(tr);
     this.drawBulk();
+  }
+
+  /** Everything that the filter finds, also what is on no page: the count is asked first. */
+  async pickWhole() {
+    this.pickAll(true);
+    this.whole = await this.o.pickTotal();
+    this.drawBulk();
+  }
+
+  /** The selected rows that an action is for. */
+  fit(a) {
+    return [...this.picked.values()].filter((row) => !a.fits || a.fits(row));
+  }
+
+  /** Actions that are for some selected row; what a filter finds beyond the page may be anything. */
+  fitting() {
+    return this.o.actions.filter((a) => (this.whole && !this.o.alike?.() ? true : this.fit(a).length));
   }
 
   drawBulk() {
@@ -228,18 +247,20 @@ export class Table extends HTMLElement {
     if (!n) return;
     fill(
       this.bulk,
-      h('b', {}, t('table.selected', { n })),
-      this.o.total > n &&
+      h(
+        'b',
+        {},
+        this.whole
+          ? t(this.whole.more ? 'table.wholemore' : 'table.whole', { n: this.whole.count })
+          : t('table.selected', { n }),
+      ),
+      !this.whole &&
         this.o.pickTotal &&
-        h(
-          'button.plain',
-          { type: 'button', on: { click: () => this.o.pickTotal() } },
-          t('table.all', { n: this.o.total }),
-        ),
-      this.o.actions.map((a) =>
+        h('button.plain', { type: 'button', on: { click: () => this.pickWhole() } }, t('table.matching')),
+      this.fitting().map((a) =>
         h(
           'button.btn.small',
-          { type: 'button', on: { click: () => a.run([...this.picked.values()], this) } },
+          { type: 'button', on: { click: () => a.run(this.fit(a), this.whole) } },
           a.icon && icon(a.icon, { class: 's' }),
           a.label,
         ),

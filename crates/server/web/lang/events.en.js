@@ -76,4 +76,7 @@ export default {
   'galaxy.event.time_scale_changed': 'The time scale was set to {what}',
   'galaxy.event.snapshot_taken': 'Snapshot {what} was taken',
   'galaxy.event.snapshot_restored': 'The galaxy went back to snapshot {what}',
+  'overview.nothing': 'Nothing has happened yet',
+  'overview.nothingsay':
+    'As soon as a room opens, a job runs or a monster moves, it shows here. The demo world is a good start.',
 };

@@ -76,4 +76,7 @@ export default {
   'galaxy.event.time_scale_changed': 'L’échelle du temps passe à {what}',
   'galaxy.event.snapshot_taken': 'La sauvegarde {what} a été faite',
   'galaxy.event.snapshot_restored': 'La galaxie est revenue à la sauvegarde {what}',
+  'overview.nothing': 'Rien ne s’est encore passé',
+  'overview.nothingsay':
+    'Dès qu’un salon ouvre, qu’une tâche tourne ou qu’un monstre bouge, cela apparaît ici. Le monde de démonstration est un bon début.',
 };

@@ -2,9 +2,10 @@
 import { asTable } from '../base/charts.js';
 import { fill, h, icon } from '../base/dom.js';
 import { age, bytes, ms, num, when } from '../base/format.js';
+import { historyCard } from '../base/history.js';
 import { t } from '../base/i18n.js';
 import { badge, errorBox, skeleton } from '../base/parts.js';
-import { storeName } from '../base/shell.js';
+import { keptBy, storeName } from '../base/shell.js';
 import { moduleName } from './keytree.js';
 
 /** Reads the Prometheus text: `{name: [{labels, value}]}`. */
@@ -58,6 +59,28 @@ export function mount(root, ctx) {
     h('header', {}, h('h2', { id: 'h-set' }, t('health.settings')), h('span.note', {}, t('health.settingsnote'))),
     settings,
   );
+  /** Series of this server that are drawn together. */
+  const line2 = (names) => (/** @type {Api.Series} */ x) => {
+    const i = names.indexOf(`${x.module}.${x.name}`);
+    return i < 0 ? null : { id: x.name, name: t(`health.line.${x.name}`), dash: i ? '7 3' : null };
+  };
+  const charts = [
+    { id: 'h-lat', of: 'latency', pick: line2(['server.request_p99', 'server.store_p99']), format: ms },
+    { id: 'h-tick', of: 'tick', pick: line2(['galaxy.tick']), format: ms },
+    { id: 'h-mem', of: 'memory', pick: line2(['server.memory']), format: bytes },
+    { id: 'h-req', of: 'requests', pick: line2(['server.requests']) },
+  ].map(({ id, of, pick, format }) =>
+    historyCard(ctx, {
+      id,
+      title: t(`health.chart.${of}`),
+      note: t(`health.chart.${of}.note`),
+      cls: 'w6',
+      height: '10rem',
+      pick,
+      format,
+      held: () => ctx.live.paused,
+    }),
+  );
   fill(
     root,
     h(
@@ -94,6 +117,7 @@ export function mount(root, ctx) {
         ),
       ),
     ),
+    h('div.grid', {}, charts),
     settingsCard,
   );
   ctx.head({ title: t('health.title') });
@@ -137,7 +161,11 @@ export function mount(root, ctx) {
       ),
       s.refuses_writes ? line('bad', t('health.writes'), t('health.refuses', { reason: s.refuses_writes })) : null,
       line('ok', t('store.place'), h('span.mono', {}, s.place)),
-      line(/^none|^off|no /i.test(s.persistence || '') ? 'warn' : 'ok', t('store.persistence'), s.persistence || '–'),
+      line(
+        /^none|^off|no /i.test(s.persistence || '') ? 'warn' : 'ok',
+        t('store.persistence'),
+        keptBy(s.persistence) || '–',
+      ),
       line(s.eviction && s.eviction !== 'noeviction' ? 'warn' : 'ok', t('store.eviction'), s.eviction || '–'),
       line(s.reconnects > 0 ? 'idle' : 'ok', t('store.reconnects'), num(s.reconnects)),
       s.warnings.map((w) => line('warn', t('health.warning'), w)),
@@ -149,7 +177,7 @@ export function mount(root, ctx) {
       line(
         health.loops.length ? 'ok' : 'idle',
         t('health.loops'),
-        health.loops.length ? health.loops.join(', ') : t('health.noloops'),
+        health.loops.length ? h('span', { lang: 'en' }, health.loops.join(', ')) : t('health.noloops'),
       ),
     );
     fill(
@@ -254,7 +282,7 @@ export function mount(root, ctx) {
                   h('td', {}, h('span.mono', {}, x.name)),
                   h('td.mono', {}, x.value || '–'),
                   h('td', {}, x.source),
-                  h('td.wide.quiet', {}, x.says),
+                  h('td.wide.quiet', { lang: 'en' }, x.says),
                 ),
               ),
             ),

@@ -4,8 +4,12 @@ import { fill, h, logo } from '../base/dom.js';
 import { t } from '../base/i18n.js';
 import { button, field, sayError } from '../base/parts.js';
 
-/** @param {HTMLElement} root @param {{reason?: any}} [o] */
-export function mount(root, { reason } = {}) {
+/** The way into the party game, for whoever came to play and not to operate. On a phone it stands first. */
+const game = () =>
+  h('section.card.game', {}, h('p', {}, t('login.party')), h('a.btn', { href: '/play' }, t('login.play')));
+
+/** @param {HTMLElement} root @param {{reason?: any, party?: boolean}} [o] */
+export function mount(root, { reason, party = false } = {}) {
   document.title = `${t('login.title')} · Worldkeep`;
   document.querySelector('.toasts')?.remove();
   const token = field({
@@ -71,7 +75,9 @@ export function mount(root, { reason } = {}) {
         form,
         h('code.cmd', {}, 'worldkeep token new --role operator'),
       ),
+      party && game(),
     ),
   );
-  token.input.focus();
+  // On a phone the keyboard would slide over the way into the game.
+  if (!party || !matchMedia('(pointer: coarse)').matches) token.input.focus();
 }

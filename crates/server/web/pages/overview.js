@@ -1,50 +1,41 @@
-// The front page: state in a sentence, tiles, events per second, what deserves a look, latest events, keyspace, store.
-import { asTable, bars } from '../base/charts.js';
+// The front page: state in a sentence, tiles, events per second with their past, what deserves a look, latest events, keyspace, store.
+import { bars } from '../base/charts.js';
 import { fill, h, icon, patch, text } from '../base/dom.js';
 import '../base/feed.js';
 import { age, bytes, num, when } from '../base/format.js';
-import { t } from '../base/i18n.js';
+import { historyCard } from '../base/history.js';
+import { has, t } from '../base/i18n.js';
 import { badge, empty, skeleton } from '../base/parts.js';
-import { storeName } from '../base/shell.js';
+import { said } from '../base/said.js';
+import { keptBy, storeName } from '../base/shell.js';
 import { keyTree, lastTree, moduleName } from './keytree.js';
 import { pageOf } from './registry.js';
+import { tour } from './tour.js';
 
-const WINDOW_S = 300;
-const STEP_S = 5;
+/** What a tile's number counts, in the reader's language.
+ *  @param {Api.Tile} x */
+const unitOf = (x) => (has(`tile.unit.${x.module}`) ? t(`tile.unit.${x.module}`, { n: x.number }) : x.unit);
 
-/** Events per second by module over the last five minutes, from the socket's tail. */
-export function rates(events, now) {
-  const n = WINDOW_S / STEP_S;
-  const end = Math.floor(now / 1000 / STEP_S) * STEP_S;
-  const start = end - WINDOW_S;
-  const by = new Map();
-  for (const e of events) {
-    const i = Math.floor((e.at / 1000 - start) / STEP_S);
-    if (!by.has(e.module)) by.set(e.module, new Array(n).fill(0));
-    if (i < 0 || i >= n) continue;
-    by.get(e.module)[i] += 1 / STEP_S;
-  }
-  return { at: Array.from({ length: n }, (_, i) => (start + i * STEP_S) * 1000), by };
+/** A count that was not made just now says how old it is, or that it goes on.
+ *  @param {Api.Tile} x */
+function lineOf(x) {
+  const old = x.counted ? Date.now() - x.counted.at : 0;
+  if (x.counted && !x.counted.done) return t('tile.counting');
+  return old > 30000 ? `${said(x)} · ${t('tile.counted', { age: age(old) })}` : said(x);
 }
 
 /** @type {Wk.Mount} */
 export function mount(root, ctx) {
   const { live, state } = ctx;
   const tiles = h('div.tiles', { hidden: true });
-  const chart = h('wk-line');
-  chart.style.height = '14rem';
-  const chartCard = h(
-    'section.card.w8',
-    { 'aria-labelledby': 'o-rate' },
-    h(
-      'header',
-      {},
-      h('h2', { id: 'o-rate' }, t('overview.rate')),
-      h('span.note', {}, t('overview.bymodule')),
-      h('span.end', {}, asTable(chart)),
-    ),
-    chart,
-  );
+  const chartCard = historyCard(ctx, {
+    id: 'o-rate',
+    title: t('overview.rate'),
+    note: t('overview.bymodule'),
+    cls: 'w8',
+    held: () => live.paused,
+    pick: (x) => (x.name === 'events' ? { id: x.module, module: x.module, name: moduleName(x.module) } : null),
+  });
   const lookBody = h('div', {}, skeleton(4));
   const lookCard = h(
     'section.card.w4',
@@ -86,7 +77,14 @@ export function mount(root, ctx) {
     storeBody,
   );
   root.classList.add('overview');
-  fill(root, tiles, h('div.grid', {}, chartCard, lookCard), h('div.grid', {}, feedCard, memCard, storeCard));
+  const guide = tour();
+  fill(
+    root,
+    tiles,
+    guide.card,
+    h('div.grid', {}, chartCard, lookCard),
+    h('div.grid', {}, feedCard, memCard, storeCard),
+  );
   ctx.echo({ cli: ctx.api.curl('/api/overview'), api: 'GET /api/overview' });
 
   feed.setup({
@@ -146,15 +144,15 @@ export function mount(root, ctx) {
           module: x.module,
           name: moduleName(x.module),
           value: x.number,
-          unit: x.unit,
-          line: x.sentence,
+          unit: unitOf(x),
+          line: lineOf(x),
           points: state.history.get(x.module)?.length > 1 ? state.history.get(x.module) : null,
           staleMs: Date.now() - x.at,
           aside: bad ? badge('warn', num(bad)) : null,
         });
       },
     );
-    if (list.length) ctx.digest(list.map((x) => `${moduleName(x.module)}: ${num(x.number)} ${x.unit}`).join(', '));
+    if (list.length) ctx.digest(list.map((x) => `${moduleName(x.module)}: ${num(x.number)} ${unitOf(x)}`).join(', '));
   }
 
   function drawLooks() {
@@ -180,9 +178,10 @@ export function mount(root, ctx) {
     patch(
       lookBody.firstChild,
       looks.slice(0, 5),
-      (x) => x.module + x.sentence,
+      (x) => x.module + said(x),
       (x) => {
-        const [first, ...rest] = (x.sentence[0].toUpperCase() + x.sentence.slice(1)).split(/(?<=[.;:]) /);
+        const words = said(x);
+        const [first, ...rest] = (words[0].toUpperCase() + words.slice(1)).split(/(?<=[.;:]) /);
         return h(
           'li',
           {},
@@ -194,33 +193,19 @@ export function mount(root, ctx) {
     );
   }
 
-  function drawChart() {
-    const any = live.events.length > 0;
-    chartCard.hidden = !any;
+  /** Without a chart its neighbours take its place. */
+  function arrange() {
+    const any = !chartCard.hidden;
     lookCard.classList.toggle('w4', any);
     lookCard.classList.toggle('railfull', any);
     lookCard.classList.toggle('w6', !any);
-    if (!any) {
-      if (feedCard.parentNode !== lookCard.parentNode) {
-        lookCard.before(feedCard);
-        feedCard.className = 'card w6';
-        memCard.className = 'card w8';
-        storeCard.className = 'card w4';
-      }
-      return;
-    }
-    if (feedCard.parentNode === lookCard.parentNode) {
-      memCard.before(feedCard);
-      feedCard.className = 'card w5';
-      memCard.className = 'card w4';
-      storeCard.className = 'card w3 railfull';
-    }
-    const { at, by } = rates(live.events, Date.now());
-    chart.set({
-      at,
-      label: t('overview.rate'),
-      series: [...by].map(([module, points]) => ({ id: module, module, name: moduleName(module), points })),
-    });
+    const beside = feedCard.parentNode === lookCard.parentNode;
+    if (any === !beside) return;
+    if (any) memCard.before(feedCard);
+    else lookCard.before(feedCard);
+    feedCard.className = any ? 'card w5' : 'card w6';
+    memCard.className = any ? 'card w4' : 'card w8';
+    storeCard.className = any ? 'card w3 railfull' : 'card w4';
   }
 
   async function drawMemory() {
@@ -267,7 +252,7 @@ export function mount(root, ctx) {
         {},
         fact('store.place', h('span.mono', {}, s.place)),
         fact('store.server', s.server),
-        fact('store.persistence', s.persistence),
+        fact('store.persistence', keptBy(s.persistence)),
         fact('store.eviction', s.eviction),
         fact('store.reconnects', num(s.reconnects)),
         fact('overview.version', o.version),
@@ -278,24 +263,21 @@ export function mount(root, ctx) {
 
   const all = () => {
     drawHead();
+    if (state.overview) guide.draw(state.overview.demo, state.running);
     if (!live.paused) {
       drawTiles();
       drawLooks();
       drawStore();
     }
   };
-  const chartTick = () => {
-    if (!live.paused) drawChart();
-  };
   const opts = { signal: ctx.signal };
   state.addEventListener('overview', all, opts);
   state.addEventListener('fault', all, opts);
-  live.addEventListener('events', chartTick, opts);
   live.addEventListener('paused', drawPause, opts);
   const slow = setInterval(drawMemory, 15000);
-  const beat = setInterval(chartTick, 5000);
+  chartCard.addEventListener('drawn', arrange);
   drawPause();
-  drawChart();
+  arrange();
   all();
   if (lastTree()) drawTree(lastTree());
   drawMemory();
@@ -303,7 +285,6 @@ export function mount(root, ctx) {
     unmount() {
       root.classList.remove('overview');
       clearInterval(slow);
-      clearInterval(beat);
     },
   };
 }

@@ -27,8 +27,8 @@ export const nav = [
     path: '/',
     chord: 'o',
     phone: 0,
-    words: ['events'],
-    routes: [['/', () => import('./overview.js')]],
+    words: ['events', 'health', 'overview', 'said'],
+    routes: [['/', () => Promise.all([import('./overview.js'), useStyle('/pages/tour.css')]).then(([page]) => page)]],
   },
   {
     id: 'jobs',

@@ -99,6 +99,12 @@ export function mount(root, ctx) {
     soon = setTimeout(() => visible() && refresh(), 400);
   };
   ctx.live.addEventListener('events', hear, { signal: ctx.signal });
+  // A code in the address opens that room.
+  if (/^[A-Z0-9]{4,12}$/.test(ctx.query.code || ''))
+    ctx.api
+      .get(`/api/rooms/${ctx.query.code}`, { signal: ctx.signal })
+      .then((room) => openRoom(ctx, { ...room, code: ctx.query.code }, refresh))
+      .catch(() => {});
   return {
     unmount() {
       clearInterval(timer);

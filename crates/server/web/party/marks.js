@@ -19,16 +19,72 @@ export const lookOf = (place) => ({
   pattern: (place + Math.floor(place / KINDS)) % KINDS,
 });
 
-/** The first two letters of a name, as people see letters. */
+/** A text as people see letters. */
+const graphemes = (text) =>
+  typeof Intl !== 'undefined' && Intl.Segmenter
+    ? [...new Intl.Segmenter().segment(text)].map((x) => x.segment)
+    : [...text];
+const isLetter = (text) => /\p{L}|\p{N}/u.test(text || '');
+
+/** The first two letters of a name. */
 export function lettersOf(name) {
-  const parts =
-    typeof Intl !== 'undefined' && Intl.Segmenter
-      ? [...new Intl.Segmenter().segment(name || '')].map((x) => x.segment)
-      : [...(name || '')];
-  const letters = parts.filter((p) => p.trim());
+  const letters = graphemes(name || '').filter((p) => p.trim());
   if (!letters.length) return '?';
-  const plain = /\p{L}|\p{N}/u.test(letters[0]);
-  return plain ? letters[0].toUpperCase() + (/\p{L}|\p{N}/u.test(letters[1] || '') ? letters[1] : '') : letters[0];
+  return isLetter(letters[0]) ? letters[0].toUpperCase() + (isLetter(letters[1]) ? letters[1] : '') : letters[0];
+}
+
+/** Longer letters for a name that begins like others: initials, three letters, or those in which it differs. */
+function longer(name, alike) {
+  const letters = graphemes(name).filter(isLetter);
+  const words = name.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
+  const last = words.length > 1 ? graphemes(words.at(-1)) : [];
+  const shared = (other) => {
+    const theirs = graphemes(other).filter(isLetter);
+    const at = letters.findIndex((x, i) => x.toLowerCase() !== theirs[i]?.toLowerCase());
+    return at < 0 ? letters.length : at;
+  };
+  const differs = Math.max(...alike.filter((x) => x !== name).map(shared));
+  const head = letters[0].toUpperCase();
+  return [
+    last.length && head + last[0].toUpperCase(),
+    last.length && head + last[0].toUpperCase() + (last[1] || ''),
+    differs < 3 && head + letters.slice(1, 3).join(''),
+    letters[differs] && head + letters[1] + letters[differs],
+    letters[differs] && head + letters.slice(differs, differs + 2).join(''),
+  ].filter(Boolean);
+}
+
+/** name → letters, told apart: names that begin alike get letters in which they differ. */
+export function lettersAmong(names) {
+  const out = new Map();
+  const used = new Set();
+  const groups = new Map();
+  for (const name of new Set(names)) {
+    const key = lettersOf(name).toLowerCase();
+    groups.set(key, [...(groups.get(key) || []), name]);
+  }
+  const give = (name, letters) => {
+    out.set(name, letters);
+    used.add(letters.toLowerCase());
+  };
+  for (const [, alike] of groups) if (alike.length === 1) give(alike[0], lettersOf(alike[0]));
+  for (const [, alike] of groups) {
+    if (alike.length === 1) continue;
+    for (const name of alike) {
+      const free = (x) => !used.has(x.toLowerCase());
+      const plain = lettersOf(name);
+      const numbered = Array.from({ length: 99 }, (_, i) => `${[...plain][0]}${i + 1}`);
+      const choices = isLetter(plain) ? longer(name, alike) : [];
+      give(name, [...choices, plain, ...numbered].find(free) || plain);
+    }
+  }
+  return out;
+}
+
+let told = new Map();
+/** Everybody on this page: their marks are told apart. */
+export function tellApart(names) {
+  told = lettersAmong(names);
 }
 
 const circle = (cx, cy, r) => s('circle', { cx, cy, r });
@@ -51,7 +107,8 @@ const PATTERNS = [
 /** `<wk-mark>`: `set({id, name, photo, off})`. Decorative: the name always stands beside it. */
 export class Mark extends HTMLElement {
   set({ id, name, photo, off = false }) {
-    const key = JSON.stringify([id, name, photo?.length, photo?.slice(-40), off]);
+    const letters = told.get(name) ?? lettersOf(name);
+    const key = JSON.stringify([id, name, letters, photo?.length, photo?.slice(-40), off]);
     if (key === this.key) return this;
     this.key = key;
     const { color, pattern } = lookOf(placeOf(id));
@@ -61,13 +118,12 @@ export class Mark extends HTMLElement {
       this.replaceChildren(h('img', { src: photo, alt: '', draggable: 'false' }));
       return this;
     }
-    const letters = lettersOf(name);
     this.replaceChildren(
       s(
         'svg',
         { viewBox: '0 0 64 64', 'aria-hidden': 'true' },
         s('g', { class: 'pattern' }, PATTERNS[pattern]()),
-        s('text', { x: 32, y: 33.5, class: [...letters].length > 1 ? '' : 'one' }, letters),
+        s('text', { x: 32, y: 33.5, class: ['', 'one', '', 'three'][Math.min(3, [...letters].length)] }, letters),
       ),
     );
     return this;

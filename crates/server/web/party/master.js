@@ -1,10 +1,12 @@
 // The big screen: makes a room, directs it, and shows it. Holds the room's key in this browser; the key never goes into a
 // path or a query, only into the fragment of the take-over link.
 
+import * as api from '../base/api.js';
 import { t } from '../base/i18n.js';
 import { toast } from '../base/overlay.js';
 import { awake } from './awake.js';
 import { deviceId, forgetMaster, keepMaster, masters, readCode } from './kept.js';
+import { tellApart } from './marks.js';
 import { podium, recap } from './master/end.js';
 import { idle, vote } from './master/game.js';
 import { gone, home, loading } from './master/home.js';
@@ -14,6 +16,7 @@ import { setup } from './master/setup.js';
 import { RoomClient } from './room-client.js';
 import { masterScreen } from './room-state.js';
 import { Stage, sentence, socketUrl, start } from './shell.js';
+import { sound } from './sound.js';
 
 const stage = new Stage(document.getElementById('app'), {
   home,
@@ -29,6 +32,7 @@ const stage = new Stage(document.getElementById('app'), {
 });
 let client = null;
 let place = 'home';
+let heardStatus = null;
 
 const ctx = {
   get client() {
@@ -55,6 +59,10 @@ function draw(anew = false) {
     return;
   }
   const { state } = client;
+  tellApart(state.players.map((p) => p.name));
+  const status = state.game?.status;
+  if (status !== heardStatus && heardStatus === 'vote' && status === 'reveal_wait') sound('closed');
+  heardStatus = status;
   let name = masterScreen(state);
   if (state.phase && !state.keyed && name !== 'gone') name = 'gone';
   stage.show(name, ctx, state, anew);
@@ -83,6 +91,10 @@ function direct(code, { push = true } = {}) {
   client = new RoomClient({ url: socketUrl(), code, deviceId: deviceId(), masterKey: key, role: 'master' });
   client.addEventListener('state', () => {
     const { state } = client;
+    if (state.next_code && state.keyed) {
+      follow(state.next_code);
+      return;
+    }
     if (state.gone || (state.phase && !state.keyed)) forgetMaster(code);
     else if (state.expires_at) remember(code, state);
     draw();
@@ -94,6 +106,23 @@ function direct(code, { push = true } = {}) {
   stage.follow(client);
   client.start();
   draw();
+  learnLink(code);
+}
+
+/** The people went on to another room, perhaps by another screen: the same key directs it. */
+function follow(next) {
+  const { key } = masters()[client.code] || {};
+  if (!masters()[next]) keepMaster(next, { key });
+  direct(next);
+}
+
+/** A room that was taken over: the server knows where phones reach it. */
+async function learnLink(code) {
+  if (masters()[code]?.join_url) return;
+  const room = await api.get(`/api/rooms/${code}`, { quiet: true }).catch(() => null);
+  if (!room?.join_url || !masters()[code]) return;
+  keepMaster(code, { join_url: room.join_url });
+  if (client?.code === code) draw(true);
 }
 
 function remember(code, state) {

@@ -4,6 +4,7 @@ import { t } from '../base/i18n.js';
 import { toast } from '../base/overlay.js';
 import { awake } from './awake.js';
 import { deviceId, keep, keepTab, read, readCode, readTab } from './kept.js';
+import { tellApart } from './marks.js';
 import { join, loading } from './play/join.js';
 import { finalResult, result, roundResult } from './play/result.js';
 import { pick, wait } from './play/seat.js';
@@ -49,6 +50,7 @@ function draw(anew = false) {
     return;
   }
   const state = view();
+  tellApart(state.players.map((p) => p.name));
   let name = playScreen(state);
   if (name === 'vote' && state.game.my_vote && !ui.changing && !client.wants('vote')) name = 'voted';
   stage.show(name, ctx, state, anew);
@@ -72,6 +74,10 @@ function enter(code) {
       leave(state.gone);
       return;
     }
+    if (state.next_code && state.next_code !== code) {
+      follow(state.next_code, state.my_player_id);
+      return;
+    }
     const now = state.game?.item && `${state.game.round_id}/${state.game.item.item_id}`;
     if (now !== item) {
       item = now;
@@ -87,6 +93,12 @@ function enter(code) {
   stage.follow(client);
   client.start();
   draw();
+}
+
+/** The same people play on in another room: seat, name and photo are there already. */
+function follow(next, seated) {
+  enter(next);
+  if (seated) toast(t('play.moved'));
 }
 
 function heard({ message, intent }) {

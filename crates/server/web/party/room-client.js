@@ -120,7 +120,7 @@ export class RoomClient extends EventTarget {
 
   /** Asks for everything; also binds the socket. */
   sync() {
-    const payload = { code: this.code, device_id: this.deviceId };
+    const payload = { code: this.code, device_id: this.deviceId, photos: 'links' };
     if (this.masterKey) payload.master_key = this.masterKey;
     this.raw('STATE_SYNC', payload, 'sync');
   }
@@ -217,7 +217,7 @@ export class RoomClient extends EventTarget {
     }
     const intent = message.id ? this.intents.get(message.id) : this.byAck(message, p);
     if (message.type === 'VOTE_ACK' && intent) this.forget(intent);
-    if (message.type === 'TAKE_PLAYER_FAIL' && intent) this.forget(intent);
+    if (/^TAKE_PLAYER_(FAIL|OK)$/.test(message.type) && intent) this.forget(intent);
     this.apply(message, intent);
     if (message.type === 'STATE_SYNC_RESPONSE') this.caughtUp();
     if (message.type === 'ROOM_CLOSED_BROADCAST') this.end();

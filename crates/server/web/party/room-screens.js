@@ -32,7 +32,7 @@ export function playScreen(state) {
   if (state.gone) return 'join';
   if (!state.phase) return 'loading';
   if (state.phase === 'over') return 'final';
-  if (!state.my_player_id && (state.phase === 'lobby' || state.seat || freeSeats(state).length)) {
+  if (!state.my_player_id && (state.phase === 'lobby' || state.seat || canSit(state))) {
     if (state.phase === 'lobby' || !state.watching) return 'pick';
   }
   if (state.phase === 'lobby') return 'wait';
@@ -46,6 +46,8 @@ export function playScreen(state) {
 
 /** In a game only seats that were freed can be taken. */
 export const freeSeats = (state) => state.players.filter((p) => p.status === 'free');
+/** Whether someone without a seat can get one: a free one, or one of their own where the host lets latecomers in. */
+export const canSit = (state) => freeSeats(state).length > 0 || !!state.rules?.latecomers;
 const excluded = (state) => state.game.not_expected === true;
 
 /** Which screen the big one shows. */

@@ -1,6 +1,8 @@
 // What a page knows about its room, as one plain object, and how each message of the server changes it. Pure: no
 // sockets, no clocks, no page. A push that is not newer than what is shown changes nothing.
 
+const NO_RULES = { vote_ms: null, latecomers: false };
+
 /** A room nobody has told us about yet. */
 export const fresh = (role = 'play') => ({
   role,
@@ -20,6 +22,8 @@ export const fresh = (role = 'play') => ({
   recap: null,
   seat: null,
   gone: null,
+  rules: NO_RULES,
+  next_code: null,
 });
 
 const idOf = (x) => (x && typeof x === 'object' ? x.sender_id : x);
@@ -57,6 +61,7 @@ function gameOf(g, before) {
     // A reveal is played once, when its push arrives; what a sync brings is a still picture.
     live: same && before.results ? before.live : false,
     ends_at: g.force_close_ends_at_ms ?? null,
+    not_expected: g.may_vote === false,
   };
 }
 
@@ -82,6 +87,8 @@ function sync(state, p) {
     result: lastResult(state, game, p) ?? keepResult(state.result, game, p),
     seat: lost ? seat || 'lost' : seat,
     gone: null,
+    rules: p.rules || NO_RULES,
+    next_code: p.next_code || null,
   };
 }
 
@@ -156,7 +163,7 @@ function startVote(state, p) {
       my_vote: null,
       results: null,
       live: false,
-      ends_at: null,
+      ends_at: p.ends_at_ms ?? null,
       not_expected: false,
     },
   };
@@ -265,12 +272,19 @@ const SAYS = {
     players: p.players_visible || state.players,
     expires_at: p.expires_at ?? state.expires_at,
   }),
-  TAKE_PLAYER_OK: (state, p) => ({
+  TAKE_PLAYER_OK: (state, p, intent) => ({
     ...state,
     my_player_id: p.player_id,
     seat: null,
     players: state.players.map((x) => (x.player_id === p.player_id ? { ...x, status: 'taken' } : x)),
+    // An open vote asks those who were there when it began.
+    game:
+      intent?.type === 'JOIN_LATE' && state.game?.status === 'vote'
+        ? { ...state.game, not_expected: true }
+        : state.game,
   }),
+  RULES: (state, p) => ({ ...state, rules: { vote_ms: p.vote_ms ?? null, latecomers: !!p.latecomers } }),
+  ROOM_MOVED: (state, p) => ({ ...state, next_code: p.next_code }),
   PLAYER_UPDATE: playerUpdate,
   PLAYER_REMOVED: (state, p) => ({
     ...state,

@@ -100,6 +100,13 @@ export function suggestRounds(people) {
   return Math.max(1, Math.min(10, Math.max(counts[1] ?? counts[0] ?? 1, shared)));
 }
 
+/** Who plays as whom: id of a person → id of their player. The people's places give their senders' ids. */
+export const seatsOf = (people) => Object.fromEntries(people.map((p, i) => [p.id, `p${i + 1}`]));
+
+/** Sender of the new room → player of the room before, for those who were there. */
+export const carriedSeats = (people, before = {}) =>
+  Object.fromEntries(people.flatMap((p, i) => (before[p.id] ? [[`s${i + 1}`, before[p.id]]] : [])));
+
 /** The body of `POST /api/rooms`. */
 export function roomBody(people, rounds) {
   const ids = new Map(people.map((p, i) => [p.id, `s${i + 1}`]));

@@ -24,7 +24,7 @@ export function langs(changed) {
           type: 'button',
           lang: code,
           title: name,
-          'aria-label': name,
+          'aria-label': `${code.toUpperCase()} · ${name}`,
           'aria-pressed': String(i18n.current() === code),
           on: {
             click: async () => {
@@ -42,7 +42,9 @@ export function langs(changed) {
 
 /** A refusal as a sentence: the machine's word first, then its kind. */
 export function sentence(p) {
-  for (const key of [`error.${p?.message}`, `error.${p?.error}`]) if (i18n.has(key)) return t(key);
+  const reason = p?.details?.reason;
+  for (const key of [`error.${p?.message}.${reason}`, `error.${p?.message}`, `error.${p?.error}`])
+    if (i18n.has(key)) return t(key);
   return t('error.unknown');
 }
 
@@ -58,6 +60,14 @@ export function ordinal(n) {
 }
 
 export const points = (n) => t('points', { n });
+
+/** "reel 1 of 5", or that it is the round's only one, in a word for phones. */
+export const reelWords = (index, total, short = false) =>
+  total === 1
+    ? t(short ? 'reel.single' : 'reel.only')
+    : total
+      ? t('reel.of', { n: index + 1, m: total })
+      : t('reel.n', { n: index + 1 });
 
 export class Stage {
   constructor(root, screens) {

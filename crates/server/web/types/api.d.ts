@@ -7,7 +7,7 @@ declare namespace Api {
   type Unsaid = any;
 
   /** The action. */
-  type Action = "cancel" | "retry" | "runNow" | "bury" | "remove";
+  type Action = "cancel" | "retry" | "runNow" | "bury" | "remove" | "any";
 
   /** The game, and how its engine is doing; numbers of an engine elsewhere are `null`. */
   type AdminStatus = GameStatus & {
@@ -115,7 +115,7 @@ declare namespace Api {
     action: Action;
     /** Only say how many it would be. */
     count?: boolean;
-    /** These; else all that the filter finds. */
+    /** These; else all that the filter finds and whose state allows the action. */
     ids?: Array<string> | null;
     status?: string | null;
     text?: string | null;
@@ -185,6 +185,14 @@ declare namespace Api {
     unread: Array<number>;
     waiting: Array<number | null>;
     workers: Array<number | null>;
+  };
+
+  /** The walk over the keys that a number comes from. */
+  type Counted = {
+    /** Unix milliseconds of its end, or of its begin while it goes on. */
+    at: number;
+    /** Whether all keys were seen; if not, there are at least so many. */
+    done: boolean;
   };
 
   /** The name and password of a login. */
@@ -381,6 +389,35 @@ declare namespace Api {
     version: string;
   };
 
+  /** Short histories. */
+  type History = {
+    /** Unix milliseconds of this answer. */
+    at: number;
+    /** Milliseconds of one point. */
+    every_ms: number;
+    /** Unix milliseconds at which the first point begins. */
+    from: number;
+    series: Array<Series>;
+    /** The server that answers, as in `wk:servers`. It knows nothing of the time before its start, except events that the streams still held. */
+    server: string;
+    /** Unix milliseconds of its start. */
+    started_at: number;
+  };
+
+  /** Something that was found. */
+  type Hit = {
+    /** `job`, `type`, `room`, `ship`, `player`, `monster`, `reactor` or `key`. */
+    kind: string;
+    /** The name, or the id where there is none. */
+    label: string;
+    /** Page of the dashboard that shows it. */
+    link: string;
+    /** Module it belongs to; empty for keys of others. */
+    module: string;
+    /** Beside the name: an id, a state, a place. */
+    note: string;
+  };
+
   /** The outcome of a hit. */
   type HitAttributes = {
     /** Whether it is gone. */
@@ -546,7 +583,8 @@ declare namespace Api {
     link: string;
     /** The origin: a module's name, or `store`. */
     module: string;
-    /** The trouble in one sentence. */
+    said?: Said | null;
+    /** The trouble in one English sentence. */
     sentence: string;
   };
 
@@ -589,6 +627,8 @@ declare namespace Api {
     name: string;
     /** Job namespaces it may see; all when null. */
     namespaces?: Array<string> | null;
+    /** Whether the party game is played here: the login offers it to guests. */
+    party: boolean;
     /** Whether it may see payloads and results. */
     payloads: boolean;
     role?: Role | null;
@@ -900,6 +940,8 @@ declare namespace Api {
   type Overview = {
     /** Unix milliseconds of this answer. */
     at: number;
+    /** Whether the demo world runs here. */
+    demo: boolean;
     /** The things that deserve a look, the worst first, at most five. */
     looks: Array<Look>;
     /** How many there are in all. */
@@ -1225,6 +1267,36 @@ declare namespace Api {
     z: number;
   };
 
+  /** A sentence for pages. */
+  type Said = {
+    /** Such as `jobs.dead`; the pages' catalogues know it as `said.jobs.dead`. */
+    code: string;
+    /** The values for the holes of the sentence. */
+    params: Free;
+  };
+
+  /** The hits of a search. */
+  type SearchAnswer = {
+    /** Not everything was looked at: there may be more. */
+    bounded: boolean;
+    /** At most six of each kind. */
+    hits: Array<Hit>;
+  };
+
+  /** One series as charts take it. */
+  type Series = {
+    /** A module's name, or `server`. */
+    module: string;
+    /** Which number, such as `events`, `waiting`, `tick`. */
+    name: string;
+    /** One number per point, the oldest first; null where nothing was measured. In the day's grain a point is the mean of its measurements, and for milliseconds the longest. */
+    points: Array<number | null>;
+    /** Namespace of jobs, where there is one. */
+    scope?: string | null;
+    unit: Unit;
+    whose: Whose;
+  };
+
   /** A change of a ship. */
   type ShipChange = {
     /** 1 to 32 characters. */
@@ -1346,6 +1418,7 @@ declare namespace Api {
 
   /** One module on the front page. */
   type Tile = {
+    counted?: Counted | null;
     /** Page of the dashboard that the tile opens. */
     link: string;
     /** The things that deserve a look. */
@@ -1354,7 +1427,9 @@ declare namespace Api {
     module: string;
     /** The number that matters most. */
     number: number;
-    /** One line about it. */
+    /** The same line for pages, which word it in their reader's language. */
+    said: Said;
+    /** One line about it, in English. */
     sentence: string;
     /** The things it counts, such as `jobs waiting`. */
     unit: string;
@@ -1491,6 +1566,9 @@ declare namespace Api {
     latency: Array<number>;
   };
 
+  /** The unit of a series. */
+  type Unit = "per_second" | "count" | "ms" | "bytes";
+
   /** How a skill went. */
   type UsedAttributes = {
     /** Milliseconds until its effect. */
@@ -1533,6 +1611,9 @@ declare namespace Api {
     cooldowns: Array<Wait>;
   };
 
+  /** The owner of a number: the store or one server. */
+  type Whose = "store" | "server";
+
   /** Why the last attempt failed. */
   type Why = {
     /** Only for those who may see payloads. */
@@ -1569,6 +1650,7 @@ declare namespace Api {
     ["/api/overview", Free, Overview],
     ["/api/stations", Free, Page_StationLine],
     ["/openapi.json", Free, Free],
+    ["/api/history", Free, History],
     ["/api/session", Free, Me],
     ["/api/systems", Free, Unsaid],
     ["/api/workers", Free, WorkerPage],
@@ -1577,6 +1659,7 @@ declare namespace Api {
     ["/api/events", Free, EventPage],
     ["/api/health", Free, Health],
     ["/api/queues", Free, TypePage],
+    ["/api/search", Free, SearchAnswer],
     ["/api/status", Free, GameStatus],
     ["/api/tokens", Free, TokenList],
     ["/api/worlds", Free, Unsaid],
@@ -1601,6 +1684,7 @@ declare namespace Api {
     [`/api/ships/${string}/automation`, Free, Unsaid],
     [`/api/admin/players/${string}`, Free, Unsaid],
     [`/api/jobs/${string}/timeline`, Free, Timeline],
+    [`/api/rooms/${string}/photos/${string}`, Free, Unsaid],
     [`/api/jobs/${string}/explain`, Free, Explained],
     [`/api/rooms/${string}/qr.svg`, Free, string],
     [`/api/jobs/${string}/result`, Free, Free],
@@ -1662,6 +1746,7 @@ declare namespace Api {
     [`/api/jobs/${string}:cancel`, Free, Free],
     [`/api/jobs/${string}:runNow`, Free, Free],
     [`/api/jobs/${string}:retry`, Free, Free],
+    [`/api/rooms/${string}/next`, Free, Unsaid],
     [`/api/cron/${string}:fire`, Free, Free],
     [`/api/jobs/${string}:bury`, Free, Free],
     [`/api/dlq/${string}:edit`, EditBody, Free],

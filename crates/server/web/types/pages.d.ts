@@ -198,7 +198,10 @@ declare namespace Wk {
     sort?: Sort;
     /** How many rows the filter finds, on this page or not. */
     total?: number | null;
-    pickTotal?: () => unknown;
+    /** Counts everything that the filter finds; absent where all of it is on the page. */
+    pickTotal?: () => Promise<{ count: number; more: boolean }>;
+    /** Whether all that the filter finds is in the state of what is on the page. */
+    alike?: () => boolean;
   }
   interface Sort {
     id: string;

@@ -29,6 +29,7 @@ pub enum JobsVerb {
         worldkeep jobs dispatch report --delay 5m --priority 8 --capability gpu\n  \
         worldkeep jobs dispatch digest --at 2030-01-01T18:00:00Z --unique digest:42\n  \
         worldkeep jobs dispatch invoice --group acme --sequence order:42\n  \
+        worldkeep jobs dispatch reindex --debounce shop-7:5s\n  \
         echo '{\"to\":\"a@b.c\"}' | worldkeep jobs dispatch email -\n  \
         worldkeep jobs dispatch --file jobs.ndjson        # one job per line, as the API takes them")]
     Dispatch(Box<Dispatch>),
@@ -37,10 +38,11 @@ pub enum JobsVerb {
         after_help = "Example:\n  worldkeep jobs get 86fc0e88-c832-4c43-b5a5-5ef9f808fc97 --json"
     )]
     Get(One),
-    /// List jobs
+    /// List jobs, the newest first
     #[command(after_help = "Examples:\n  \
         worldkeep jobs ls\n  \
         worldkeep jobs ls --status delayed --type email\n  \
+        worldkeep jobs ls --status waiting --order place  # as they will run\n  \
         worldkeep jobs ls --text invoice --limit 500 --json")]
     Ls(Ls),
     /// Stop jobs that have not ended; a running one is told to
@@ -205,6 +207,9 @@ pub struct Ls {
     /// Only those whose id or payload holds this text
     #[arg(long)]
     pub text: Option<String>,
+    /// newest first, or by place: waiting as they will run, delayed and cron by time [default: newest]
+    #[arg(long, value_parser = ["newest", "place"])]
+    pub order: Option<String>,
     /// How many
     #[arg(long, default_value_t = 50)]
     pub limit: usize,
@@ -308,7 +313,7 @@ pub enum Cron {
     /// Make or change one
     #[command(after_help = "Examples:\n  \
         worldkeep jobs cron add digest '0 18 * * *' digest --timezone Europe/Paris\n  \
-        worldkeep jobs cron add sweep '@hourly' cleanup '{\"days\":30}'")]
+        worldkeep jobs cron add sweep '@hourly' cleanup '{\"days\":30}' --overlap queue")]
     Add(CronAdd),
     /// List them with their next times
     #[command(after_help = "Example:\n  worldkeep jobs cron ls --json")]
@@ -352,6 +357,9 @@ pub struct CronAdd {
     /// IANA name [default: UTC]
     #[arg(long, value_name = "ZONE")]
     pub timezone: Option<String>,
+    /// While the firing before is not over: skip drops the next one, queue lets it wait [default: skip]
+    #[arg(long, value_name = "POLICY", value_parser = ["skip", "queue"])]
+    pub overlap: Option<String>,
 }
 
 /// What to do with a worker.

@@ -28,8 +28,10 @@ pub enum Monsters {
         #[command(flatten)]
         tenant: TenantFlags,
     },
-    /// Spawn one
-    #[command(after_help = "Example:\n  worldkeep monsters spawn 9300018 --at 120,0")]
+    /// Spawn one, or many at once
+    #[command(after_help = "Examples:\n  \
+        worldkeep monsters spawn 9300018 --at 120,0\n  \
+        worldkeep monsters spawn 9300018 --at 120,0 --count 50")]
     Spawn(Spawn),
     /// Hit one
     #[command(after_help = "Example:\n  worldkeep monsters damage 1000000000 30 12 --character 7")]
@@ -101,4 +103,7 @@ pub struct Spawn {
     /// Its side
     #[arg(long, default_value_t = 0, allow_hyphen_values = true)]
     pub team: i8,
+    /// How many, in one call
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub count: u16,
 }

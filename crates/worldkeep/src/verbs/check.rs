@@ -1,11 +1,10 @@
 //! `worldkeep check`: walks a store opened here, or asks the running server to. Shows progress on a terminal;
 //! exit code 1 while faults remain.
 
-use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use kernel::check::{Options, Progress, check};
 use kernel::keyspace::Classifier;
 use kernel::{Deadline, ServerClock, Store, SystemClock};
@@ -57,7 +56,7 @@ async fn on_store(global: &Global, flags: &Check, store: Arc<dyn Store>) -> Resu
     };
     let modules: Vec<&Module> = MODULES.iter().collect();
     let beyond = checking.beyond_keys(&modules).await?;
-    let bar = bar(global);
+    let bar = super::keys_bar(global, 0);
     let mut progress = |now: Progress| show(&bar, now.scanned, now.total, now.findings);
     let report = check(&*store, &options, &mut progress).await;
     bar.finish_and_clear();
@@ -69,7 +68,7 @@ async fn on_store(global: &Global, flags: &Check, store: Arc<dyn Store>) -> Resu
 }
 
 async fn on_server(global: &Global, flags: &Check, client: &Client) -> Result<Value, Failure> {
-    let bar = bar(global);
+    let bar = super::keys_bar(global, 0);
     let body = json!({ "repair": flags.repair });
     let work = client.call(Method::POST, "/api/check", Some(&body));
     tokio::pin!(work);
@@ -86,17 +85,6 @@ async fn on_server(global: &Global, flags: &Check, client: &Client) -> Result<Va
     };
     bar.finish_and_clear();
     done
-}
-
-/// On a terminal only: elsewhere progress is noise.
-fn bar(global: &Global) -> ProgressBar {
-    if global.quiet || !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(0);
-    let style = ProgressStyle::with_template("{bar:30} {pos} of {len} keys, {per_sec}, {msg}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar
 }
 
 fn show(bar: &ProgressBar, scanned: u64, total: u64, findings: u64) {

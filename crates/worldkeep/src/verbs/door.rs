@@ -44,9 +44,12 @@ pub(super) async fn open(
              have a password), or use 127.0.0.1"
         )));
     }
-    embedded
-        .listen(address, Duration::from_millis(settings.limits.write_stall_ms))
-        .map_err(|error| cannot_listen(&address.to_string(), "--resp", &error))
+    let stall = Duration::from_millis(settings.limits.write_stall_ms);
+    let listening = match server::tls::Identity::resp(settings).map_err(Failure::usage)? {
+        None => embedded.listen(address, stall),
+        Some(identity) => embedded.listen_tls(address, stall, move || identity.config()),
+    };
+    listening.map_err(|error| cannot_listen(&address.to_string(), "--resp", &error))
 }
 
 async fn say(store: &dyn Store, words: &[&str]) -> Result<Value, kernel::Fault> {

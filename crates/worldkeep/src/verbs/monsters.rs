@@ -119,9 +119,31 @@ fn spawn(global: &Global, flags: &Spawn) -> Result<(), Failure> {
         "monsterId": flags.template, "x": flags.at.x, "y": flags.at.y, "fh": flags.fh,
         "team": flags.team,
     });
+    if flags.count > 1 {
+        return spawn_many(global, flags, &attributes);
+    }
     let ask = Ask::post(path(&flags.place.field, "monsters"))
         .headers(headers(&flags.place.tenant))
         .body(body("monsters", &attributes));
     let says = |answer: &Value| format!("monster {} lives there", text(&answer["data"]["id"]));
+    remote::run(global, &[], &ask, &Show::Says(&says))
+}
+
+fn spawn_many(global: &Global, flags: &Spawn, attributes: &Value) -> Result<(), Failure> {
+    let item = json!({ "type": "monsters", "attributes": attributes });
+    let items = vec![item; usize::from(flags.count)];
+    let ask = Ask::post(path(&flags.place.field, "monsters/bulk"))
+        .headers(headers(&flags.place.tenant))
+        .body(json!({ "data": items }));
+    let says = |answer: &Value| {
+        let first = &answer["data"][0];
+        let why = text(&first["errors"][0]["detail"]);
+        match answer["meta"]["done"].as_u64() {
+            None | Some(0) => format!("none lives there: {why}"),
+            Some(many) => {
+                format!("{many} monsters live there, from {} on", text(&first["data"]["id"]))
+            }
+        }
+    };
     remote::run(global, &[], &ask, &Show::Says(&says))
 }

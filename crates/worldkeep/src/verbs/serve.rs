@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use kernel::keyspace::Layout;
 use kernel::{Clock as _, Deadline, Kind, ServerClock, Status, Store, SystemClock};
-use server::App;
 use server::settings::{Name, Settings, Source, names};
+use server::tls::Identity;
+use server::{App, Bound};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::door;
+use super::party::Guests;
+use super::{door, party};
 use crate::cli::{Global, Serve};
 use crate::config::plain;
 use crate::exit::Failure;
@@ -36,6 +38,14 @@ pub(super) fn flags(global: &Global, serve: Option<&Serve>) -> Vec<(Name, String
     if let Some(serve) = serve {
         add(names::http, serve.http.clone(), "--http");
         add(names::resp, serve.resp.clone(), "--resp");
+        let mut file = |name: Name, path: &Option<std::path::PathBuf>, flag: &'static str| {
+            add(name, path.as_ref().map(|path| path.display().to_string()), flag);
+        };
+        file(names::tls_cert, &serve.tls_cert, "--tls-cert");
+        file(names::tls_key, &serve.tls_key, "--tls-key");
+        file(names::resp_tls_cert, &serve.resp_tls_cert, "--resp-tls-cert");
+        file(names::resp_tls_key, &serve.resp_tls_key, "--resp-tls-key");
+        file(names::resp_tls_client_ca, &serve.resp_tls_client_ca, "--resp-tls-client-ca");
         add(names::modules, serve.modules.clone(), "--modules");
         add(names::demo, serve.demo.then(|| "on".into()), "--demo");
         add(names::demo, serve.no_demo.then(|| "off".into()), "--no-demo");
@@ -45,8 +55,20 @@ pub(super) fn flags(global: &Global, serve: Option<&Serve>) -> Vec<(Name, String
 }
 
 pub(super) fn run(global: &Global, flags_given: &Serve) -> Result<(), Failure> {
+    run_with(global, flags_given, None)
+}
+
+/// The same, with a party's listener at this address.
+pub(super) fn run_with(
+    global: &Global,
+    flags_given: &Serve,
+    party: Option<&str>,
+) -> Result<(), Failure> {
     let flags = flags(global, Some(flags_given));
     let mut settings = config::load(global.config.as_deref(), std::env::vars(), &flags)?;
+    if let Some(address) = party {
+        settings.set("rooms.party", address, Source::Flag("--address".into()))?;
+    }
     // A flag for the one store silences a setting for the other: the nearer wish wins.
     if global.data.is_some() && global.redis.is_none() {
         settings.set(names::redis, "", Source::Flag("--data".into()))?;
@@ -68,8 +90,10 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     let listener = if engine_alone(&settings) {
         None
     } else {
-        Some(listen(settings.server.http.as_deref()).await?)
+        let tls = Identity::http(&settings).map_err(Failure::usage)?;
+        Some(Bound { tcp: listen(settings.server.http.as_deref()).await?, tls })
     };
+    let guests = party::open(&settings).await?.filter(|_| listener.is_some());
     let data = settings.server.data.as_deref().map(Into::into);
     let opened = open::store(settings.server.redis.as_deref(), data, open::Absent::Make).await?;
     let store = opened.store;
@@ -91,23 +115,32 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
     let mut status = status;
     status.warnings.extend(exposed(global, &settings, &status));
     // Only what really listens is announced: everything that can be refused was refused before.
-    let announce = |listener: Option<&TcpListener>| {
-        if !global.quiet {
-            announce(listener, door.as_ref(), &status);
+    let resp = door.as_ref().map(|door| {
+        let s = if settings.server.resp_tls_cert.is_some() { "s" } else { "" };
+        format!("redis{s}://{}", door.addr())
+    });
+    let announce = |listener: Option<&Bound>, demo: bool| {
+        if let Some(guests) = guests.as_ref().filter(|_| global.json) {
+            guests.tell_programs(&listener.map(dashboard).unwrap_or_default());
+        } else if !global.quiet {
+            announce(listener, resp.as_deref(), guests.as_ref(), &status, demo);
         }
         notify("READY=1");
     };
     let Some(listener) = listener else {
-        announce(None);
+        announce(None, false);
         tracing::info!(place = status.address, "the engine alone listens");
         stop.cancelled().await;
         return Ok(());
     };
-    check_exposure(&settings, &listener, &*store).await?;
+    check_exposure(&settings, &listener.tcp, &*store).await?;
     let app = prepare(settings, store).await?;
-    announce(Some(&listener));
+    if let Some(guests) = &guests {
+        let _ = app.party_url.set(guests.url.clone());
+    }
+    announce(Some(&listener), app.demo());
     tracing::info!("started");
-    run_server(&app, listener, stop).await
+    run_server(&app, listener, guests.map(|guests| guests.listener), stop).await
 }
 
 /// Secrets that others on this machine can read, each with the command that ends it.
@@ -159,10 +192,11 @@ async fn prepare(settings: Settings, store: Arc<dyn Store>) -> Result<Arc<App>, 
 
 async fn run_server(
     app: &Arc<App>,
-    listener: TcpListener,
+    listener: Bound,
+    party: Option<TcpListener>,
     stop: CancellationToken,
 ) -> Result<(), Failure> {
-    server::serve(Arc::clone(app), listener, stop)
+    server::serve_with_party(Arc::clone(app), listener, party, stop)
         .await
         .map_err(|error| Failure::failed(format!("stopped listening: {}", plain(&error))))?;
     for module in &app.modules {
@@ -234,7 +268,13 @@ async fn check_exposure(
 }
 
 /// Prints the store's facts, its warnings, and the addresses to use.
-fn announce(listener: Option<&TcpListener>, door: Option<&link::RespListener>, status: &Status) {
+fn announce(
+    listener: Option<&Bound>,
+    resp: Option<&str>,
+    guests: Option<&Guests>,
+    status: &Status,
+    demo: bool,
+) {
     let kind = match status.kind {
         Kind::Embedded => "embedded engine",
         Kind::Standalone => "standalone",
@@ -248,23 +288,38 @@ fn announce(listener: Option<&TcpListener>, door: Option<&link::RespListener>, s
     for warning in &status.warnings {
         print::line(format!("Warning    {warning}"));
     }
-    if let Some(door) = door {
-        print::line(format!("RESP       redis://{}", door.addr()));
+    if let Some(resp) = resp {
+        print::line(format!("RESP       {resp}"));
     }
-    if let Some(address) = listener.and_then(|listener| listener.local_addr().ok()) {
-        let shown = match address.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => {
-                SocketAddr::from(([127, 0, 0, 1], address.port()))
-            }
-            IpAddr::V6(ip) if ip.is_unspecified() => {
-                SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, address.port()))
-            }
-            _ => address,
-        };
-        print::line(format!("Dashboard  http://{shown}/"));
-        print::line(format!("API        http://{shown}/api  (described at http://{shown}/docs/)"));
+    if let Some(listener) = listener {
+        let own = dashboard(listener);
+        print::line(format!("Dashboard  {own}/"));
+        print::line(format!("API        {own}/api  (described at {own}/docs/)"));
+        for line in guests.iter().flat_map(|guests| guests.lines(&own)) {
+            print::line(line);
+        }
+    }
+    if demo {
+        print::line(
+            "Demo       a small live world to look at; the dashboard shows you around, --no-demo leaves it out",
+        );
     }
     print::line("Stop       Ctrl-C, or SIGTERM; a second one stops at once");
+}
+
+/// The address to open on this machine.
+fn dashboard(listener: &Bound) -> String {
+    let address =
+        listener.tcp.local_addr().unwrap_or_else(|_| SocketAddr::from(([127, 0, 0, 1], 0)));
+    let shown = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::from(([127, 0, 0, 1], address.port())),
+        IpAddr::V6(ip) if ip.is_unspecified() => {
+            SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, address.port()))
+        }
+        _ => address,
+    };
+    let scheme = if listener.tls.is_some() { "https" } else { "http" };
+    format!("{scheme}://{shown}")
 }
 
 /// Tells systemd, when it asked to be told (`Type=notify`): one datagram to the socket it names.

@@ -8,7 +8,7 @@ use crate::cli::{Global, Role, Token, TokenNew};
 use crate::exit::Failure;
 use crate::path;
 use crate::remote::{self, Ask, Remote};
-use crate::view::{Column, Show, col, list, text};
+use crate::view::{Column, Show, col, list, text, when};
 use crate::{open, print};
 
 pub(super) fn run(global: &Global, verb: Token) -> Result<(), Failure> {
@@ -51,10 +51,8 @@ const COLUMNS: &[Column] = &[
     col("namespaces", "").by(|token| held(token, "namespaces", "tenants")),
     col("payloads", "/payloads")
         .by(|value| if *value == json!(true) { "yes" } else { "no" }.into()),
-    col("ends (Unix ms)", "/expires_at").by(|value| match value.as_u64() {
-        Some(at) => at.to_string(),
-        None => "never".into(),
-    }),
+    col("ends", "/expires_at")
+        .by(|value| if value.is_null() { "never".into() } else { when(value) }),
 ];
 
 /// The things of one kind that a token may use: a list, or all, or none when the other kind limits

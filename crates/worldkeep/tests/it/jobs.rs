@@ -71,6 +71,12 @@ fn by_hand(place: &Place) {
     let (code, _, err) = place.run(&["dlq", "requeue", "--all"]);
     assert!(code == 2 && err.contains("1 dead letters"), "many are counted first: {err}");
     assert!(place.good(&["dlq", "requeue", "--type", "email", "--yes"]).contains("requeued 1"));
+    for nothing in
+        [&["requeue", "--all", "--yes"][..], &["requeue", "nobody"], &["purge", "--all", "--yes"]]
+    {
+        let (code, _, err) = place.run(&[&["dlq"], nothing].concat());
+        assert!(code == 3 && err.contains("no dead letter is meant"), "{nothing:?}: {code} {err}");
+    }
     let later = place.good(&["dispatch", "email", "--delay", "1h"]);
     place.good(&["run", later.trim()]);
     assert!(place.good(&["purge", "email", "--yes"]).contains("removed 2 jobs"));

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod backups;
 mod bad_input;
 mod enduring;
 mod galaxy;
@@ -12,10 +13,12 @@ mod jobs;
 mod kills;
 mod memory;
 mod monsters;
+mod party;
 mod printed;
 mod reactors;
 mod readme;
 mod rooms;
 mod running;
 mod support;
+mod tls;
 mod verbs;

@@ -52,7 +52,11 @@ fn start(words: &[String], redis: Option<&Served>) -> Served {
         (word, _) => word.to_owned(),
     };
     let args: Vec<String> = words.iter().map(free).collect();
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut args: Vec<&str> = args.iter().map(String::as_str).collect();
+    // Guests of a test come from this machine.
+    if args.first() == Some(&"party") {
+        args.extend(["--address", "127.0.0.2:0", "--data", "memory"]);
+    }
     // The engine alone has no HTTP, and is told so by nobody naming a port for it.
     let alone = args.contains(&"--resp");
     serve_env(&args, if alone { &[] } else { &[("WORLDKEEP_HTTP", "127.0.0.1:0")] })
@@ -70,7 +74,8 @@ fn ticks(server: &Served) {
 #[test]
 fn every_command_of_the_readme_works_in_its_order_on_a_fresh_directory() {
     let all = commands(&testkit::picture::workspace().join("README.md"));
-    let serves = |words: &[String]| words.is_empty() || words[0] == "serve";
+    let serves =
+        |words: &[String]| words.first().is_none_or(|verb| verb == "serve" || verb == "party");
     assert!(all.len() > 9 && all[0].is_empty(), "the page begins with the server: {all:?}");
     let mut server = start(&all[0], None);
     ticks(&server);

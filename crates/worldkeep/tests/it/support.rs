@@ -117,7 +117,7 @@ fn start_with(dir: TempDir, all: &[&str], env: &[(&str, &str)]) -> Served {
         let rest = line.split(scheme).nth(1)?;
         rest.split(['/', ' ']).next()?.parse().ok()
     };
-    let addr = address("Dashboard", "http://").or_else(|| address("RESP", "redis://")).unwrap();
+    let addr = address("Dashboard", "://").or_else(|| address("RESP", "://")).unwrap();
     Served { child, lines, addr, started, dir }
 }
 
@@ -157,16 +157,7 @@ impl Served {
 
     /// A GET by hand: status and body.
     pub(crate) fn get(&self, path: &str) -> (u16, String) {
-        let mut stream = std::net::TcpStream::connect(self.addr).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        let head =
-            format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.addr);
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).unwrap();
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
-        (status, answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
+        get_at(self.addr, path)
     }
 
     /// Asks until the answer is as wanted, which must come.
@@ -203,4 +194,17 @@ impl Served {
         self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
         (code, started.elapsed(), log)
     }
+}
+
+/// A GET by hand at any address: status and body.
+pub(crate) fn get_at(addr: SocketAddr, path: &str) -> (u16, String) {
+    let mut stream = std::net::TcpStream::connect(addr).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+    (status, answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
 }

@@ -23,16 +23,24 @@ testkit::on_every_store!(jobs_are_listed_by_state_type_and_text, |store| {
     }
     queue.dispatch(json!({ "type": "sms", "jobId": "s0", "payload": { "to": "invoice" } })).await;
     queue.dispatch(json!({ "type": "sms", "jobId": "d0", "schedule": { "delay": 60000 } })).await;
-    let (_, page) = queue.get("/api/jobs?status=waiting&limit=4").await;
-    assert_eq!(ids(&page), ["e0", "e1", "e2", "e3"]);
-    let cursor = page["cursor"].as_str().unwrap();
-    let (_, next) = queue.get(&format!("/api/jobs?status=waiting&limit=4&cursor={cursor}")).await;
-    assert_eq!(ids(&next), ["e4", "s0"]);
-    assert!(next["cursor"].is_null());
+    for (order, first, second) in [
+        ("newest", ["s0", "e4", "e3", "e2"], ["e1", "e0"]),
+        ("place", ["e0", "e1", "e2", "e3"], ["e4", "s0"]),
+    ] {
+        let path = format!("/api/jobs?status=waiting&limit=4&order={order}");
+        let (_, page) = queue.get(&path).await;
+        assert_eq!(ids(&page), first);
+        assert!(page["lookedAt"].as_u64().unwrap() >= 4, "{page}");
+        let cursor = page["cursor"].as_str().unwrap();
+        let (_, next) = queue.get(&format!("{path}&cursor={cursor}")).await;
+        assert_eq!(ids(&next), second);
+        assert!(next["cursor"].is_null());
+    }
+    let newest = ["d0", "s0", "e4", "e3", "e2", "e1", "e0"];
+    assert_eq!(ids(&queue.get("/api/jobs").await.1), newest);
+    assert_eq!(queue.get("/api/jobs?order=oldest").await.0, 400);
     let (_, sms) = queue.get("/api/jobs?type=sms").await;
-    let mut found = ids(&sms);
-    found.sort();
-    assert_eq!(found, ["d0", "s0"]);
+    assert_eq!(ids(&sms), ["d0", "s0"]);
     assert_eq!(ids(&queue.get("/api/jobs?text=invoice").await.1), ["s0"]);
     let (_, delayed) = queue.get("/api/jobs?status=delayed").await;
     assert_eq!(ids(&delayed), ["d0"]);

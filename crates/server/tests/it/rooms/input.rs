@@ -14,8 +14,9 @@ on_every_store!(bad_frames_are_answered_and_change_nothing, |store| {
     for (text, word) in [
         ("{", "invalid_json"),
         ("[]", "invalid_envelope"),
-        (r#"{"type":"NOPE"}"#, "unknown_type"),
-        (r#"{"type":"TAKE_PLAYER"}"#, "invalid_field"),
+        (r#"{"type":"NOPE","payload":{}}"#, "unknown_type"),
+        (r#"{"type":"TAKE_PLAYER"}"#, "invalid_envelope"),
+        (r#"{"type":"TAKE_PLAYER","payload":{}}"#, "invalid_field"),
     ] {
         phone.raw(Message::text(text)).await;
         let error = phone.wait("ERROR").await;
@@ -23,7 +24,7 @@ on_every_store!(bad_frames_are_answered_and_change_nothing, |store| {
     }
     phone.raw(Message::binary(vec![1, 2, 3])).await;
     assert_eq!(phone.wait("ERROR").await["message"], "binary_frame");
-    phone.raw(Message::text(r#"{"type":"PING","id":"q7"}"#)).await;
+    phone.raw(Message::text(r#"{"type":"PING","payload":{},"id":"q7"}"#)).await;
     let mut pong = phone.hear().await.unwrap();
     while pong["type"] != "PONG" {
         pong = phone.hear().await.unwrap();
@@ -97,11 +98,11 @@ on_every_store!(a_flood_is_dropped_and_then_ended, |store| {
     let on = server(&store).await;
     let mut phone = Phone::open(&on).await;
     for _ in 0..45 {
-        phone.raw(Message::text(r#"{"type":"PING"}"#)).await;
+        phone.raw(Message::text(r#"{"type":"PING","payload":{}}"#)).await;
     }
     assert_eq!(phone.wait("ERROR").await["error"], "rate_limited");
     for _ in 0..400 {
-        phone.raw(Message::text(r#"{"type":"PING"}"#)).await;
+        phone.raw(Message::text(r#"{"type":"PING","payload":{}}"#)).await;
     }
     assert_eq!(phone.ended().await, Some(4429));
 });

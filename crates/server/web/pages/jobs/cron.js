@@ -124,6 +124,12 @@ export function mount(root, ctx) {
       value: x?.timezone || 'UTC',
       attrs: { spellcheck: 'false' },
     });
+    const overlap = h(
+      'select',
+      { id: 'cron-overlap' },
+      ['skip', 'queue'].map((word) => h('option', { value: word }, t(`jobs.cron.overlap.${word}`))),
+    );
+    overlap.value = x?.overlap || 'skip';
     const payload = h('textarea', { rows: 4, spellcheck: 'false', 'aria-label': t('jobs.payload') });
     payload.value = JSON.stringify(x?.job?.payload ?? {}, null, 2);
     const preview = h('div.preview', { 'aria-live': 'polite' });
@@ -156,6 +162,7 @@ export function mount(root, ctx) {
         {},
         h('div.pair', {}, id, type),
         h('div.pair', {}, pattern, zone),
+        h('div.field', {}, h('label', { for: 'cron-overlap' }, t('jobs.cron.overlap')), overlap),
         h('div.field', {}, h('label', {}, t('jobs.payload')), payload),
         preview,
       ),
@@ -167,6 +174,7 @@ export function mount(root, ctx) {
           type: type.value.trim(),
           payload: JSON.parse(payload.value),
           schedule: { cron: pattern.value, timezone: zone.value },
+          x: { ...x?.job?.x, overlap: overlap.value },
         };
         await ctx.api.put(`/api/cron/${ctx.api.part(id.value)}`, job, { query: { ns: ns() } });
         toast(t('jobs.cron.saved', { id: id.value }));
@@ -227,7 +235,14 @@ export function mount(root, ctx) {
         ),
         h('span.quiet', {}, ` ${x.type} `),
         x.status !== 'cron' && statusBadge(x.status),
-        h('div.line', {}, h('code', {}, x.cron), ' ', h('span.quiet', {}, `${x.timezone} · ${x.sentence}`)),
+        h(
+          'div.line',
+          {},
+          h('code', {}, x.cron),
+          ' ',
+          h('span.quiet', {}, `${x.timezone} · ${x.sentence}`),
+          x.overlap === 'queue' && h('span.quiet', {}, ` · ${t('jobs.cron.overlap.queue')}`),
+        ),
       ),
       h(
         'div.nextat',

@@ -43,7 +43,7 @@ export function mount(root, ctx) {
   fill(body, strips, card);
   const load = ({ cursor }) =>
     ctx.api.get('/api/jobs', {
-      query: { ns: ns(), status: 'delayed', type: q.type, limit: 100, cursor },
+      query: { ns: ns(), status: 'delayed', order: 'place', type: q.type, limit: 100, cursor },
       signal: ctx.signal,
     });
   const bulk = (action, verb) => ({
@@ -105,7 +105,7 @@ export function mount(root, ctx) {
     });
     ctx.echo({
       cli: 'worldkeep jobs ls --status delayed',
-      api: `GET ${ctx.api.address('/api/jobs', { ns: ns(), status: 'delayed' })}`,
+      api: `GET ${ctx.api.address('/api/jobs', { ns: ns(), status: 'delayed', order: 'place' })}`,
     });
   }
   async function show() {

@@ -51,7 +51,7 @@ export function mount(root, ctx) {
         h(
           'span.end.legend',
           {},
-          ['waiting', 'active', 'failed'].map((k) =>
+          ['waiting', 'active', 'done', 'failed'].map((k) =>
             h('span', {}, h('i', { class: `life life-${k}` }), t(`jobs.life.legend.${k}`)),
           ),
         ),

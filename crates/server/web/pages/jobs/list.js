@@ -11,11 +11,12 @@ import { newJob } from './new.js';
 import { pauseType } from './types.js';
 
 const STATUSES = ['waiting', 'active', 'delayed', 'cron', 'completed', 'failed', 'dead'];
+/** What can be done with jobs in which states; the server refuses the rest. */
 const ACTIONS = [
-  { action: 'runNow', icon: 'play' },
-  { action: 'retry', icon: 'loop' },
-  { action: 'cancel', icon: 'cross', danger: true },
-  { action: 'remove', icon: 'trash', danger: true },
+  { action: 'runNow', icon: 'play', states: ['delayed', 'cron'] },
+  { action: 'retry', icon: 'loop', states: ['completed', 'failed', 'dead'] },
+  { action: 'cancel', icon: 'cross', danger: true, states: ['waiting', 'active', 'delayed'] },
+  { action: 'remove', icon: 'trash', danger: true, states: STATUSES.filter((x) => x !== 'active') },
 ];
 
 /** @type {Wk.Mount} */
@@ -70,7 +71,8 @@ export function mount(root, ctx) {
       ? ACTIONS.map((a) => ({
           label: t(`jobs.do.${a.action}`),
           icon: a.icon,
-          run: (/** @type {Api.JobItem[]} */ rows) => many(a, rows),
+          fits: (/** @type {Api.JobItem} */ x) => a.states.includes(x.status),
+          run: (/** @type {Api.JobItem[]} */ rows, whole) => many(a, rows, !!whole),
         }))
       : null,
     columns: [
@@ -83,6 +85,7 @@ export function mount(root, ctx) {
       { id: 'age', name: t('jobs.age'), num: true, cell: (x) => (x.createdAt ? age(Date.now() - x.createdAt) : '–') },
       { id: 'worker', name: t('jobs.worker'), cell: (x) => h('span.mono', {}, x.worker || '–') },
     ],
+    alike: () => !!q.status,
     empty: none,
   });
   const chart = h('wk-line');
@@ -138,20 +141,27 @@ export function mount(root, ctx) {
     const which = everything ? filter : { ids: rows.map((x) => x.jobId) };
     const send = (count) =>
       ctx.api.post('/api/jobs:bulk', { action: a.action, ...which, count }, { query: { ns: ns() } });
-    const { count } = await send(true);
+    const { count, more } = await send(true);
+    const bar = h('progress', { max: count || 1, value: 0, 'aria-label': t('jobs.progress'), hidden: true });
+    const howFar = h('p.note', { role: 'status' });
     await ask({
       title: t(`jobs.ask.${a.action}`, { n: count }),
-      say: t(`jobs.asksay.${a.action}`),
+      say: [t(`jobs.asksay.${a.action}`), more && ` ${t('jobs.askmore')}`],
+      content: everything && [bar, howFar],
       command: everything ? `POST /api/jobs:bulk ${JSON.stringify({ action: a.action, ...filter })}` : null,
       verb: t(`jobs.verb.${a.action}`, { n: count }),
       danger: !!a.danger,
       count,
       run: async () => {
+        bar.hidden = !more;
         let answer = await send(false);
         const all = { ...answer };
         while (everything && answer.more && answer.count) {
+          bar.max = Math.max(bar.max, all.count + answer.count);
+          bar.value = all.count;
+          howFar.textContent = t('jobs.sofar', { n: all.count });
           answer = await send(false);
-          all.count += answer.count;
+          for (const what of ['count', 'refused', 'missing']) all[what] += answer[what];
         }
         toast(outcome(all));
       },
@@ -196,7 +206,7 @@ export function mount(root, ctx) {
       tile(
         t('jobs.tile.failed'),
         `${num(Number(stats.failedPerSecond.toFixed(1)))}/s`,
-        t('jobs.tile.ever', { n: stats.failed }),
+        t('jobs.tile.failedever', { n: stats.failed }),
         'failed',
       ),
       h(
@@ -217,7 +227,9 @@ export function mount(root, ctx) {
       sentence: !stats
         ? t('state.loading')
         : [
-            stats.workers || !stats.waiting ? t('jobs.say.well', { n: stats.active }) : t('jobs.say.noworker'),
+            stats.workers || !stats.waiting
+              ? t(stats.active ? 'jobs.say.well' : 'jobs.say.idle', { n: stats.active })
+              : t('jobs.say.noworker'),
             paused ? ` ${t('jobs.say.paused', { n: paused })}` : '',
             stats.leader || !stats.cron ? '' : ` ${t('jobs.say.noleader')}`,
           ],
@@ -236,7 +248,6 @@ export function mount(root, ctx) {
       if (!card.contains(table)) fill(card, table);
       fill(fault);
       table.cursor = page.cursor;
-      table.o.total = null;
       table.show(page.items, { calm: true });
       for (const x of page.items) if (x.type && !types.includes(x.type)) types = [...types, x.type].sort();
       chips.draw(q, page.cursor ? t('jobs.atleast', { n: page.items.length }) : page.items.length);
@@ -251,28 +262,16 @@ export function mount(root, ctx) {
     });
   }
 
-  /** With a filter, everything it finds can be acted on, not only what is on the page.
+  /** With a filter, everything it finds can be selected, not only what is on the page.
    *  @param {Api.JobPage} page */
   function matchAll(page) {
     if (!page.cursor || !(q.type || q.status || q.text) || !ctx.can('operator')) {
       delete table.o.pickTotal;
       return;
     }
-    table.o.total = page.items.length + 1;
+    const { ns: _, ...filter } = asked();
     table.o.pickTotal = () =>
-      ask({
-        title: t('jobs.allmatching'),
-        say: t('jobs.allmatchingsay'),
-        content: h(
-          'div.row',
-          {},
-          ACTIONS.map((a) =>
-            button({ label: t(`jobs.do.${a.action}`), icon: a.icon, small: true, run: () => many(a, [], true) }),
-          ),
-        ),
-        verb: t('action.close'),
-        danger: false,
-      });
+      ctx.api.post('/api/jobs:bulk', { action: 'any', ...filter, count: true }, { query: { ns: ns() } });
   }
 
   async function drawChart() {
@@ -294,7 +293,7 @@ export function mount(root, ctx) {
     });
     const p95 = c.latencyP95Ms.findLast((v) => v != null);
     details.querySelector('.note').textContent =
-      p95 == null ? t('jobs.ratenote') : `${t('jobs.ratenote')} · ${t('jobs.ratep95', { ms: ms(p95) })}`;
+      p95 == null ? t('jobs.ratenote') : `${t('jobs.ratenote')} · ${t('jobs.ratep95', { ms: ms(Math.max(p95, 1)) })}`;
   }
 
   async function learnTypes() {

@@ -7,9 +7,11 @@ import { keep, read } from '../kept.js';
 import { mark, ofPlayer } from '../marks.js';
 import { moves, playerOf, ranked } from '../room-state.js';
 import { listed, points } from '../shell.js';
+import { sound } from '../sound.js';
 import { bottom, closeRoom, progress, top } from './frame.js';
 
 const GLIDE = 500;
+const LONG_NAME = 12; // characters that a step of the podium holds in large letters
 
 /** ▲ 2, ▼ 1 or –, with a word for readers. */
 function move(n) {
@@ -194,7 +196,7 @@ export function podium(ctx) {
         around(up).map((r) =>
           h(
             'li',
-            { class: `p${r.rank}` },
+            { class: `p${r.rank}${[...name(r)].length > LONG_NAME ? ' long' : ''}` },
             h('div.winner', {}, r.rank === 1 && crown(), mark(ofPlayer(playerOf(state, r.player_id)), 'xl')),
             h('b.cut', {}, name(r)),
             h('span.quiet.num', {}, points(r.score_total)),
@@ -219,15 +221,30 @@ export function podium(ctx) {
         }),
       );
       table.classList.toggle('dense', list.length > 8);
-      if (first) confetti(document.body, { pieces: 150 });
+      if (first) {
+        confetti(document.body, { pieces: 150 });
+        sound('win');
+      }
     },
   };
 }
 
-/** Back to setup with the same people, without the reels of this game; the room stays until it ends or is closed. */
+/** Back to setup with the same people under their newest names, without the reels of this game. Their phones stay where
+ *  they are and follow by themselves when the new room is made. */
 function again(ctx) {
-  const had = read('setup');
-  const { urls = [] } = ctx.facts();
-  if (had) keep('setup', { ...had, played: [...new Set([...(had.played || []), ...urls])] });
+  const { state, code } = ctx.client;
+  const { urls = [], seats = {} } = ctx.facts();
+  const had = read('setup') || {};
+  // A screen that took the room over knows its people, not their reels.
+  const known = had.people?.length
+    ? had.people
+    : state.senders.map((x) => ({ id: x.sender_id, name: x.name, aliases: [], active: x.active, urls: [] }));
+  const people = known.map((p) => {
+    const name = playerOf(state, seats[p.id])?.name;
+    return name && name !== p.name ? { ...p, name, aliases: [...(p.aliases || []), p.name] } : p;
+  });
+  const { vote_ms, latecomers } = state.rules;
+  const played = [...new Set([...(had.played || []), ...urls])];
+  keep('setup', { ...had, people, rules: { vote_ms: vote_ms || 0, latecomers }, from: code, played });
   ctx.go('setup');
 }

@@ -5,7 +5,9 @@ import { ask, menu, sheet } from '../../base/overlay.js';
 import { button } from '../../base/parts.js';
 import { showCode } from '../kept.js';
 import { path } from '../qr.js';
-import { copy, langs } from '../shell.js';
+import { copy, langs, reelWords } from '../shell.js';
+import { hasSound, setSound } from '../sound.js';
+import { rulesSheet } from './rules.js';
 
 const HOUR = 3600000;
 
@@ -56,6 +58,14 @@ export function top(ctx, { left, code = true, takeover = false } = {}) {
 function openMenu(ctx, anchor) {
   menu(anchor, [
     { label: t('menu.takeover'), icon: 'link', run: () => takeOver(ctx) },
+    ...(ctx.client.state.phase === 'over'
+      ? []
+      : [{ label: t('rules.title'), icon: 'clock', run: () => rulesSheet(ctx) }]),
+    {
+      label: t(hasSound() ? 'menu.quiet' : 'menu.sound'),
+      icon: hasSound() ? 'off' : 'play',
+      run: () => setSound(!hasSound()),
+    },
     {
       label: t('menu.look'),
       icon: document.documentElement.dataset.look === 'day' ? 'moon' : 'sun',
@@ -111,7 +121,7 @@ export function closeRoom(ctx) {
   });
 }
 
-/** "Round 3 of 5", a dot per reel, "reel 1 of 5". */
+/** "Round 3 of 5", a dot per reel, "reel 1 of 5"; a round with a single reel is called that. */
 export function progress(state) {
   const g = state.game;
   const total = g.items_total;
@@ -123,18 +133,14 @@ export function progress(state) {
         : t('round.n', { n: g.round_index + 1 });
   const at = g.item_index ?? 0;
   const dots =
-    total && total <= 16
+    total > 1 && total <= 16
       ? h(
           'span.dots',
           { 'aria-hidden': 'true' },
           Array.from({ length: total }, (_, i) => h('i', { class: i === at ? 'now' : i < at ? 'done' : '' })),
         )
       : null;
-  return [
-    h('span.pill', {}, round),
-    dots,
-    g.item && h('span.quiet.num', {}, total ? t('reel.of', { n: at + 1, m: total }) : t('reel.n', { n: at + 1 })),
-  ];
+  return [h('span.pill', {}, round), dots, g.item && h('span.quiet.num', {}, reelWords(at, total))];
 }
 
 /** Bottom of a screen: a sentence at one side, the action at the other. */

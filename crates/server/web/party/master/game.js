@@ -6,6 +6,7 @@ import { button } from '../../base/parts.js';
 import { mark, ofPlayer } from '../marks.js';
 import { playerOf, ranked } from '../room-state.js';
 import { countdown, listed, points } from '../shell.js';
+import { sound } from '../sound.js';
 import { bottom, progress, top } from './frame.js';
 import { freeSeat } from './lobby.js';
 
@@ -34,7 +35,8 @@ export function idle(ctx) {
   const slots = h('div.stagebox');
   const row = h('ul.playerrow');
   const show = h('div.showbox');
-  const foot = bottom(h('p.quiet', {}, t('idle.hint')));
+  const hint = h('p.quiet');
+  const foot = bottom(hint);
   const el = h('div.game.idle', {}, bar.el, h('div.middle', {}, title, slots, show), row, foot);
   let key = null;
   return {
@@ -47,12 +49,14 @@ export function idle(ctx) {
       if (next !== key) {
         key = next;
         fill(left, progress(state));
-        fill(slots, emptySlots(g.item.k));
+        fill(slots, emptySlots(g.item.k), g.items_total === 1 && h('p.note.only', {}, t('round.only')));
         const link = reelLink(g.item.reel.url, 'primary huge', icon('play'), t('idle.show'));
         link.addEventListener('click', () => open(ctx, g));
         link.addEventListener('auxclick', (e) => e.button === 1 && open(ctx, g));
         fill(show, link);
       }
+      const seconds = (state.rules.vote_ms || 0) / 1000;
+      text(hint, seconds ? `${t('idle.hint')} ${t('idle.timed', { n: seconds })}` : t('idle.hint'));
       const places = ranked(state);
       patch(
         row,
@@ -108,7 +112,10 @@ export function vote(ctx) {
       ctx.command(
         'FORCE_CLOSE_VOTE',
         { round_id: g.round_id, item_id, delay_ms: FORCE_MS },
-        (s) => s.game?.status === 'vote' && s.game.item?.item_id === item_id && !s.game.ends_at,
+        (s) =>
+          s.game?.status === 'vote' &&
+          s.game.item?.item_id === item_id &&
+          !(s.game.ends_at && s.game.ends_at - ctx.client.serverNow() <= FORCE_MS),
       );
     },
   });
@@ -160,13 +167,15 @@ export function vote(ctx) {
         say,
         missing.length && missing.length <= 3 && n ? t('vote.missing', { who: listed(missing) }) : t('vote.secret'),
       );
-      close.hidden = !!g.ends_at;
       if (g.ends_at !== ends) {
         ends = g.ends_at;
         stop?.();
         clock.hidden = !ends;
+        close.hidden = !!ends && ends - ctx.client.serverNow() <= FORCE_MS;
         if (ends)
           stop = countdown(ctx.client, ends, (seconds) => {
+            close.hidden = seconds <= FORCE_MS / 1000;
+            if (seconds <= 3 && seconds > 0) sound('tick');
             fill(clock, h('span.num', {}, String(seconds)), h('span.quiet', {}, t('force.running')));
             clock.classList.toggle('soon', seconds <= 3);
           });

@@ -48,6 +48,7 @@ export function importView({ model, change, show, say }) {
     'aria-describedby': `${id}-bad`,
   });
   const bad = h('ul.fault.lines', { id: `${id}-bad`, role: 'alert' });
+  const good = h('p.good.taken');
   const go = button({
     label: t('import.next'),
     kind: 'primary',
@@ -87,6 +88,12 @@ export function importView({ model, change, show, say }) {
         .map((f) => h('li', {}, t(`import.line.${f.word}`, { n: f.line, text: f.text.slice(0, 40) }))),
       read.faults.length > 8 && h('li', {}, t('import.line.more', { n: read.faults.length - 8 })),
     );
+    const reels = new Set([...read.people.values()].flatMap((urls) => [...urls])).size;
+    const taken = reels
+      ? t('import.taken', { reels: t('reels', { n: reels }), people: t('people', { n: read.people.size }) })
+      : '';
+    fill(good, taken && [icon('tick'), h('span', {}, taken)]);
+    if (taken) say(taken);
     if (!read.people.size) {
       if (!read.faults.length) fill(bad, h('li', {}, t('import.line.empty')));
       area.focus();
@@ -147,6 +154,7 @@ export function importView({ model, change, show, say }) {
         h('h2', {}, t('import.paste')),
         h('label.quiet', { for: id }, t('import.pasteSay')),
         area,
+        good,
         bad,
         button({ label: t('import.add'), run: paste }),
       ),

@@ -9,6 +9,9 @@ import { mark, ofPlayer } from '../marks.js';
 import { playerOf, startBlocked } from '../room-state.js';
 import { copy, listed, sentence } from '../shell.js';
 import { bottom, joinUrl, qr, seatKind, status, top, typedUrl } from './frame.js';
+import { rulesSheet } from './rules.js';
+
+const LONG_NAME = 9; // characters that a third of the width holds
 
 export function lobby(ctx) {
   const link = joinUrl(ctx);
@@ -85,6 +88,7 @@ export function lobby(ctx) {
             {},
             button({ label: t('lobby.add'), icon: 'plus', run: () => addPlayer(ctx) }),
             button({ label: t('lobby.freeAll'), run: () => freeAll(ctx) }),
+            button({ label: t('rules.title'), icon: 'clock', run: () => rulesSheet(ctx) }),
           ),
         ),
         grid,
@@ -107,6 +111,10 @@ export function lobby(ctx) {
         (li, p) => drawSeat(li, state, p),
       );
       grid.classList.toggle('dense', state.players.length > 12);
+      grid.classList.toggle(
+        'wide',
+        state.players.some((p) => [...p.name].length > LONG_NAME),
+      );
       const stop = startBlocked(state);
       const starting = ctx.client.wants('START_GAME.');
       begin.setAttribute('aria-disabled', String(!!stop || !!starting));

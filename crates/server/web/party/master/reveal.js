@@ -1,11 +1,13 @@
-// The reveal: votes rise, true senders drop into their slots, marks appear at once, points count up. It plays once when
-// the votes close; after a reload it is a still picture that can be played again. Skip goes to its end.
+// The reveal: votes rise, true senders drop into their slots, marks appear at once, points count up. It plays once, when
+// somebody is there to see it; from then on it is a still picture that can be played again. Skip goes to its end.
 import { fill, h, icon, text } from '../../base/dom.js';
 import { rich, t } from '../../base/i18n.js';
 import { button } from '../../base/parts.js';
 import { confetti } from '../confetti.js';
+import { keepTab, readTab } from '../kept.js';
 import { lookOf, mark, ofPlayer, ofSender, placeOf } from '../marks.js';
 import { playerOf, senderOf } from '../room-state.js';
+import { sound } from '../sound.js';
 import { bottom, progress, top } from './frame.js';
 
 const RISE = 900; // votes, with a moment to look at them
@@ -44,6 +46,7 @@ export function reveal(ctx) {
   let state = null;
   let key = null;
   let timers = [];
+  let waiting = null;
 
   const after = (ms, run) => timers.push(setTimeout(run, ms));
   const clear = () => {
@@ -122,6 +125,7 @@ export function reveal(ctx) {
     for (let i = 0; i < truth; i += 1)
       after(RISE + i * DROP, () => {
         step('drop');
+        sound('drop');
         slots.children[i].classList.add('in');
       });
     const marks = RISE + truth * DROP;
@@ -133,10 +137,32 @@ export function reveal(ctx) {
     after(marks + MARKS, () => {
       step('count');
       countUp();
+      sound(all ? 'glad' : 'sad');
       if (all) confetti(document.body);
     });
     after(marks + MARKS + COUNT, finish);
   }
+
+  /** A host who is away, at the reel's own tab or behind a lost line, sees the reveal from its beginning on coming back. */
+  function whenSeen(run) {
+    if (!document.hidden) {
+      run();
+      return;
+    }
+    text(title, t('reveal.ready'));
+    step('start');
+    // After the stage has named the page by its heading.
+    queueMicrotask(() => {
+      document.title = `▶ ${t('reveal.ready')}`;
+    });
+    waiting = () => {
+      if (document.hidden) return;
+      document.removeEventListener('visibilitychange', waiting);
+      run();
+    };
+    document.addEventListener('visibilitychange', waiting);
+  }
+  const seenKey = () => `${ctx.client.code}/${key}`;
 
   function countUp() {
     state.game.results.players.forEach((one, i) => {
@@ -156,12 +182,15 @@ export function reveal(ctx) {
     again.hidden = false;
     say.hidden = false;
     step('end');
+    keepTab('seen', seenKey());
+    document.title = `${title.textContent} · ${t('game.name')}`;
   }
 
   return {
     el,
     leave() {
       clear();
+      document.removeEventListener('visibilitychange', waiting);
       bar.stop();
     },
     update(fresh) {
@@ -181,11 +210,9 @@ export function reveal(ctx) {
         return;
       }
       key = now;
-      if (fresh.game.live) play();
-      else {
-        draw();
-        finish();
-      }
+      draw();
+      if (readTab('seen') === seenKey()) finish();
+      else whenSeen(play);
     },
   };
 }

@@ -5,12 +5,13 @@ import { fill, h, icon, text, uid } from '../../base/dom.js';
 import { t } from '../../base/i18n.js';
 import { toast } from '../../base/overlay.js';
 import { button } from '../../base/parts.js';
-import { keep, keepMaster, read } from '../kept.js';
-import { mark } from '../marks.js';
-import { buildRounds, problems, roomBody, suggestRounds } from '../rounds.js';
+import { keep, keepMaster, masters, read, showCode } from '../kept.js';
+import { mark, tellApart } from '../marks.js';
+import { buildRounds, carriedSeats, problems, roomBody, seatsOf, suggestRounds } from '../rounds.js';
 import { langs, listed, sentence } from '../shell.js';
 import { importView } from './import.js';
 import { peopleCard } from './people.js';
+import { rulesForm } from './rules.js';
 
 const WORDS = ['lantern', 'comet', 'maple', 'harbor', 'velvet', 'pepper', 'meadow', 'cobalt', 'walnut', 'saffron'];
 const MOST_ROUNDS = 50;
@@ -20,6 +21,9 @@ const blank = () => ({
   rounds: null,
   seed: WORDS[crypto.getRandomValues(new Uint8Array(1))[0] % WORDS.length],
   played: [],
+  rules: { vote_ms: 0, latecomers: false },
+  /** Code of the room whose people play on. */
+  from: null,
 });
 
 /** Number of rounds that is used: the chosen one, else one that suits the people. */
@@ -62,6 +66,7 @@ export function setup(ctx) {
 
   let side = null;
   function draw() {
+    tellApart(model.people.map((p) => p.name));
     const at = mode === 'import' ? 0 : 1;
     const step = (n, key, run) =>
       h(
@@ -121,12 +126,28 @@ function roundsSide(ctx, get, change) {
   seed.addEventListener('input', () => change({ seed: seed.value.trim() || 'lantern' }, { keepFocus: true }));
   let built = null;
 
+  /** The room, for the people of an earlier one or for new ones. */
+  async function ask(model) {
+    const body = { ...roomBody(model.people, built.rounds), rules: model.rules };
+    const before = masters()[model.from];
+    if (!before) return api.post('/api/rooms', body);
+    // A screen that took the room over does not know who sat where: then the same name is the same person.
+    const seats = before.seats && carriedSeats(model.people, before.seats);
+    return api.post(
+      `/api/rooms/${model.from}/next`,
+      { ...body, seats },
+      { headers: { Authorization: `Bearer ${before.key}` }, quiet: true },
+    );
+  }
+
   async function make() {
     const model = get();
     fault.replaceChildren();
     try {
-      const room = await api.post('/api/rooms', roomBody(model.people, built.rounds));
+      const room = await ask(model);
+      change({ from: null }, { keepFocus: true });
       keepMaster(room.code, {
+        seats: seatsOf(model.people),
         key: room.master_key,
         expires_at: room.expires_at,
         join_url: room.join_url,
@@ -137,7 +158,15 @@ function roundsSide(ctx, get, change) {
       ctx.direct(room.code);
     } catch (e) {
       if (!(e instanceof api.ApiError)) throw e;
-      const words = e.status === 0 ? t('error.unreachable') : sentence({ error: e.code, message: e.message });
+      if (model.from && e.data?.message === 'already_moved') {
+        keepMaster(e.data.details.code, { key: masters()[model.from].key });
+        change({ from: null }, { keepFocus: true });
+        ctx.direct(e.data.details.code);
+        return;
+      }
+      // The earlier room is over: whoever comes joins anew.
+      if (model.from && [404, 410].includes(e.status)) change({ from: null }, { keepFocus: true });
+      const words = e.status === 0 ? t('error.unreachable') : sentence(e.data || { error: e.code, message: e.message });
       fill(fault, icon('warn'), h('span', {}, words));
     }
   }
@@ -155,6 +184,7 @@ function roundsSide(ctx, get, change) {
           'li',
           {},
           h('span.quiet.num', {}, String(i + 1)),
+          items.length === 1 && h('span.quiet.only', {}, t('reel.only')),
           h(
             'span.items',
             {
@@ -186,7 +216,17 @@ function roundsSide(ctx, get, change) {
       text(left, leftOut(built, byId));
     }
     again.hidden = !model.played.length;
+    const goesOn = !!masters()[model.from];
+    along.hidden = !goesOn;
+    if (goesOn) text(along.children[1], t('setup.along', { code: showCode(model.from) }));
   }
+  const along = h(
+    'p.along',
+    {},
+    icon('phone'),
+    h('span'),
+    button({ label: t('setup.alone'), kind: 'quiet', small: true, run: () => change({ from: null }) }),
+  );
   const again = button({
     label: t('setup.replay'),
     small: true,
@@ -216,10 +256,18 @@ function roundsSide(ctx, get, change) {
       ),
       h('div.line', {}, h('label', { for: id }, t('setup.seed')), seed),
       h('p.quiet', {}, t('setup.seedSay')),
+      rulesForm(get().rules, (next) => change({ rules: { ...get().rules, ...next } }, { keepFocus: true }), {
+        brief: true,
+      }),
     ),
     h('section.card.previewcard', {}, h('h2', {}, t('setup.preview')), preview, legend),
   );
-  const foot = h('footer.bottom', {}, h('div.say', {}, headline, left, fault), h('div.actions', {}, again, create));
+  const foot = h(
+    'footer.bottom',
+    {},
+    h('div.say', {}, headline, left, along, fault),
+    h('div.actions', {}, again, create),
+  );
   return { el, foot, draw };
 }
 

@@ -3,7 +3,7 @@ import { h, icon } from '../../base/dom.js';
 import { t } from '../../base/i18n.js';
 import { mark, ofPlayer } from '../marks.js';
 import { playerOf } from '../room-state.js';
-import { points } from '../shell.js';
+import { points, reelWords } from '../shell.js';
 
 /** A screen: content above, the main action fixed at the bottom within reach of the thumb. */
 export function screen(cls, content, foot) {
@@ -51,8 +51,7 @@ export function reelPill() {
   return ({ item_index: index, items_total: total }) => {
     if (key === `${index}/${total}`) return pill;
     key = `${index}/${total}`;
-    const words = () => (total ? t('reel.of', { n: index + 1, m: total }) : t('reel.n', { n: index + 1 }));
-    pill = index == null ? null : h('span.pill.num', {}, words());
+    pill = index == null ? null : h('span.pill.num', {}, reelWords(index, total, true));
     return pill;
   };
 }

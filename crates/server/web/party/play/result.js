@@ -168,6 +168,7 @@ export function finalResult(ctx) {
     [top.el, body],
     [
       h('p.quiet.thanks', {}, t('final.thanks')),
+      h('p.quiet.stay', {}, t('final.stay')),
       button({ label: t('final.leave'), kind: 'outline', run: () => ctx.leave(null) }),
     ],
   );

@@ -33,6 +33,8 @@ export function pick(ctx) {
     fill(why, icon('info'), h('span', {}, words));
     why.hidden = false;
   };
+  const late = button({ label: t('late.verb'), icon: 'plus', kind: 'outline', run: () => joinLate(ctx) });
+  late.hidden = true;
   // Tiles keep the place they had when the screen was drawn; newcomers go to the end.
   const order = [];
   const take = (player) => {
@@ -84,6 +86,7 @@ export function pick(ctx) {
     'pick',
     [h('p.brandline.num', {}, showCode(ctx.client.code)), title, h('p.quiet.sub', {}, t('pick.sub')), why, grid],
     [
+      late,
       watch,
       h(
         'div.footline',
@@ -96,6 +99,7 @@ export function pick(ctx) {
   return {
     el,
     refused(p) {
+      if (p.intent?.type === 'JOIN_LATE') return true;
       if (p.reason === undefined && p.intent?.type !== 'TAKE_PLAYER') return false;
       const words = p.reason ? t(`take.${p.reason}`) : sentence(p);
       tell(words);
@@ -110,12 +114,74 @@ export function pick(ctx) {
     update(state) {
       if (state.seat && LOST[state.seat]) tell(t(LOST[state.seat]));
       watch.hidden = state.phase === 'lobby';
+      late.hidden = !state.rules.latecomers;
       for (const p of state.players) if (!order.includes(p.player_id)) order.push(p.player_id);
       const list = order.map((id) => playerOf(state, id)).filter(Boolean);
       patch(grid, list, (p) => p.player_id, make, update);
       grid.classList.toggle('three', list.length > 8);
     },
   };
+}
+
+/** Someone who is not on the list: a name, and a seat of their own. */
+function joinLate(ctx) {
+  const playing = ctx.client.state.phase === 'game';
+  askName({
+    title: t('late.title'),
+    hint: t(playing ? 'late.playing' : 'late.say'),
+    verb: t('late.join'),
+    send: (name) => wanted(ctx, { key: 'late', type: 'JOIN_LATE', payload: { name }, needed: (s) => !s.my_player_id }),
+  });
+}
+
+/** Asks the server for something; resolves to a sentence when refused, null when done. */
+function wanted(ctx, wish) {
+  return new Promise((resolve) => {
+    const intent = ctx.client.want(wish);
+    const no = (e) => {
+      if (e.detail.intent === intent) resolve(sentence(e.detail));
+    };
+    ctx.client.addEventListener('refused', no);
+    intent.done.then(() =>
+      queueMicrotask(() => {
+        ctx.client.removeEventListener('refused', no);
+        resolve(null);
+      }),
+    );
+  });
+}
+
+/** A dialog for one name; `send` gives a sentence when it was refused. */
+function askName({ title, hint, verb, value = '', send }) {
+  const id = uid('name');
+  const input = h('input.input', { id, maxlength: '48', autocomplete: 'off', enterkeyhint: 'done' });
+  input.value = value;
+  const bad = h('p.fault', { role: 'alert' });
+  const no = (words) => {
+    fill(bad, icon('warn'), h('span', {}, words));
+    input.setAttribute('aria-invalid', 'true');
+    input.focus();
+    throw new Error('');
+  };
+  ask({
+    title,
+    content: h('div.fieldrow', {}, h('label', { for: id }, t('rename.label')), input, bad, h('p.quiet', {}, hint)),
+    verb,
+    danger: false,
+    run: async () => {
+      const name = cleanName(input.value);
+      if (!name) no(t('error.invalid_name'));
+      const error = await send(name);
+      if (error) no(error);
+    },
+  });
+  input.focus();
+  input.select();
+  input.addEventListener('keydown', (e) => {
+    if (e.key !== 'Enter') return;
+    e.preventDefault();
+    input.closest('dialog').querySelector('.buttons .btn:last-child').click();
+  });
 }
 
 const leaveLink = (ctx) => button({ label: t('seat.leave'), kind: 'quiet', small: true, run: () => ctx.leave(null) });
@@ -153,77 +219,38 @@ export function wait(ctx) {
     }
   }
   const complain = (words) => fill(fault, icon('warn'), h('span', {}, words));
-  const wantPhoto = (image) =>
-    ctx.client.want({
+  // Photos come back as links, so the news that one's own player changed says that it is done.
+  const wantPhoto = (image) => {
+    const before = playerOf(ctx.client.state, ctx.client.state.my_player_id)?.avatar_url ?? null;
+    const intent = ctx.client.want({
       key: 'photo',
       type: 'UPDATE_AVATAR',
       payload: { image },
-      needed: (s) => (playerOf(s, s.my_player_id)?.avatar_url ?? null) !== image,
+      needed: (s) => (playerOf(s, s.my_player_id)?.avatar_url ?? null) === before,
     });
-
-  const rename = () => {
-    const id = uid('name');
-    const me = playerOf(ctx.client.state, ctx.client.state.my_player_id);
-    const input = h('input.input', { id, maxlength: '48', autocomplete: 'off', enterkeyhint: 'done' });
-    input.value = me?.name || '';
-    const bad = h('p.fault', { role: 'alert' });
-    ask({
-      title: t('rename.title'),
-      content: h(
-        'div.fieldrow',
-        {},
-        h('label', { for: id }, t('rename.label')),
-        input,
-        bad,
-        h('p.quiet', {}, t('rename.hint')),
-      ),
-      verb: t('rename.save'),
-      danger: false,
-      run: async () => {
-        const wanted = cleanName(input.value);
-        if (!wanted) {
-          fill(bad, icon('warn'), t('error.invalid_name'));
-          throw new Error('');
-        }
-        const error = await wantName(wanted);
-        if (error) {
-          fill(bad, icon('warn'), h('span', {}, error));
-          input.setAttribute('aria-invalid', 'true');
-          input.focus();
-          throw new Error('');
-        }
-      },
-    });
-    input.focus();
-    input.select();
-    input.addEventListener('keydown', (e) => {
-      if (e.key !== 'Enter') return;
-      e.preventDefault();
-      input.closest('dialog').querySelector('.buttons .btn:last-child').click();
-    });
+    const heard = (e) => {
+      const { message } = e.detail;
+      const own = message.payload?.player?.player_id === ctx.client.state.my_player_id;
+      if (message.type === 'PLAYER_UPDATE' && own && intent.sent) ctx.client.forget(intent);
+    };
+    ctx.client.addEventListener('message', heard);
+    intent.done.then(() => ctx.client.removeEventListener('message', heard));
   };
 
-  /** Resolves to a sentence when refused, null when done. */
-  function wantName(wanted) {
-    return new Promise((resolve) => {
-      const intent = ctx.client.want({
-        key: 'name',
-        type: 'RENAME_PLAYER',
-        payload: { new_name: wanted },
-        needed: (s) => !s.my_player_id || playerOf(s, s.my_player_id)?.name !== wanted,
-      });
-      const no = (e) => {
-        if (e.detail.intent === intent) resolve(sentence(e.detail));
-      };
-      ctx.client.addEventListener('refused', no);
-      intent.done.then(() =>
-        queueMicrotask(() => {
-          ctx.client.removeEventListener('refused', no);
-          resolve(null);
+  const rename = () =>
+    askName({
+      title: t('rename.title'),
+      hint: t('rename.hint'),
+      verb: t('rename.save'),
+      value: playerOf(ctx.client.state, ctx.client.state.my_player_id)?.name,
+      send: (name) =>
+        wanted(ctx, {
+          key: 'name',
+          type: 'RENAME_PLAYER',
+          payload: { new_name: name },
+          needed: (s) => !s.my_player_id || playerOf(s, s.my_player_id)?.name !== name,
         }),
-      );
     });
-  }
 
   const photo = button({
     label: t('wait.photo'),

@@ -6,7 +6,7 @@ import { ask, toast } from '../../base/overlay.js';
 import { button } from '../../base/parts.js';
 import { keepTab, readTab } from '../kept.js';
 import { mark, ofSender } from '../marks.js';
-import { freeSeats, senderOf } from '../room-state.js';
+import { canSit, senderOf } from '../room-state.js';
 import { countdown } from '../shell.js';
 import { head, lookUp, reelPill, screen } from './frame.js';
 
@@ -224,7 +224,7 @@ export function look(ctx) {
       time.set(status === 'vote' ? g.ends_at : null);
       top.set(state, status === 'vote' && g.ends_at ? time.pill : g && reel(g));
       change.hidden = !(mine && status === 'vote');
-      seat.hidden = !!state.my_player_id || !freeSeats(state).length;
+      seat.hidden = !!state.my_player_id || !canSit(state);
       const next = JSON.stringify([status, mine, state.my_player_id, state.master_away, g?.item?.item_id]);
       if (next === key) return;
       key = next;
@@ -234,6 +234,7 @@ export function look(ctx) {
         reveal_wait: ['reveal.title', 'reveal.say'],
       }[status] || ['look.title', 'look.say'];
       if (status === 'idle' && !state.my_player_id) words[1] = 'watch.idle';
+      if (status === 'vote' && !mine && state.my_player_id) words[1] = 'late.next';
       text(title, t(words[0]));
       text(say, t(words[1]));
       fill(art, icon(status === 'vote' && mine ? 'tick' : status === 'reveal_wait' ? 'eye' : 'screen'));

@@ -60,6 +60,12 @@ pub struct Dispatch {
     /// How long that key holds [default: 1 day]
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "unique")]
     pub unique_for: Option<u64>,
+    /// Run once, this long after the last job with this key: KEY:TIME, such as index:5s
+    #[arg(long, value_name = "KEY:TIME", conflicts_with_all = ["unique", "throttle", "delay", "at"])]
+    pub debounce: Option<String>,
+    /// Refuse all but the first job with this key in a time: KEY:TIME, such as mail-42:1h
+    #[arg(long, value_name = "KEY:TIME", conflicts_with = "unique")]
+    pub throttle: Option<String>,
     /// Wait for this job first; may be repeated
     #[arg(long, value_name = "ID")]
     pub depends_on: Vec<String>,

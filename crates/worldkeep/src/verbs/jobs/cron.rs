@@ -14,6 +14,7 @@ const LIST: &[Column] = &[
     col("pattern", "/cron"),
     col("zone", "/timezone"),
     col("type", "/type"),
+    col("overlap", "/overlap"),
     col("next", "/nextAt").by(when),
     col("in", "/nextAt").by(since),
     col("reads", "/sentence"),
@@ -36,6 +37,9 @@ pub(super) fn run(cx: &Cx<'_>, verb: Cron) -> Result<(), Failure> {
             });
             if let Some(zone) = flags.timezone {
                 body["schedule"]["timezone"] = zone.into();
+            }
+            if let Some(overlap) = flags.overlap {
+                body["x"] = json!({ "overlap": overlap });
             }
             let body = super::produce::with_raw(&body, [("payload", payload)]);
             let says = |made: &Value| {

@@ -8,7 +8,7 @@ use crate::cli::jobs::{Chosen, Dlq};
 use crate::exit::Failure;
 use crate::remote::Ask;
 use crate::view::{Column, Show, list, plain};
-use crate::{open, path};
+use crate::{open, path, print};
 
 const LIST: &[Column] = &[
     col("job", "/jobId"),
@@ -72,6 +72,9 @@ fn bulk(
         if chosen.ids.is_empty() {
             body["count"] = json!(true);
             let count = remote.json(&cx.named(ask(body.clone()))).await?["count"].clone();
+            if count == json!(0) {
+                return Err(Failure::not_found(format!("no dead letter is meant; {done} nothing")));
+            }
             open::confirm(cx.global, &format!("{verb} {count} dead letters"))?;
             body["count"] = json!(false);
         } else if done == "removed" {
@@ -83,6 +86,15 @@ fn bulk(
             }
             _ => format!("{done} {}", answer["count"]),
         };
-        remote.tell(cx.global, &cx.named(ask(body)), &Show::Says(&says)).await
+        let answer = remote.json(&cx.named(ask(body))).await?;
+        if cx.global.json {
+            print::json(&answer);
+        } else if answer["count"] != json!(0) && !cx.global.quiet {
+            print::line(says(&answer));
+        }
+        match answer["count"].as_u64() {
+            Some(0) => Err(Failure::not_found(format!("no dead letter is meant; {done} nothing"))),
+            _ => Ok(()),
+        }
     })
 }

@@ -77,6 +77,15 @@ fn job(flags: Dispatch) -> Result<String, Failure> {
         ]),
     );
     set("unique", object([("key", json!(flags.unique)), ("windowMs", json!(flags.unique_for))]));
+    let timed = |flag: &str, given: Option<String>, time: &'static str| {
+        let (key, ms) = match given {
+            Some(given) => keyed(flag, &given)?,
+            None => return Ok(None),
+        };
+        Ok::<_, Failure>(object([("key", json!(key)), (time, json!(ms))]))
+    };
+    set("debounce", timed("--debounce", flags.debounce, "waitMs")?);
+    set("throttle", timed("--throttle", flags.throttle, "windowMs")?);
     set("dependsOn", some(flags.depends_on).map(Value::from));
     set(
         "x",
@@ -139,6 +148,13 @@ fn backoff(text: &str) -> Result<Value, Failure> {
     Ok(json!({ "type": kind, "delay": delay }))
 }
 
+/// `KEY:TIME`; the key may hold colons.
+fn keyed(flag: &str, text: &str) -> Result<(String, u64), Failure> {
+    let bad = || Failure::usage(format!("{flag}: write it like shop-7:5s, a key and a time"));
+    let (key, time) = text.rsplit_once(':').filter(|(key, _)| !key.is_empty()).ok_or_else(bad)?;
+    Ok((key.to_owned(), duration(time).map_err(|_| bad())?))
+}
+
 /// One JSON per line, or one list.
 fn jobs_of(text: &str) -> Result<Vec<Box<RawValue>>, Failure> {
     if text.trim_start().starts_with('[') {
@@ -189,5 +205,7 @@ mod tests {
         assert!(jobs_of("{\"type\":\n").unwrap_err().message.contains("line 1"));
         assert_eq!(backoff("fixed:5s").unwrap(), json!({ "type": "fixed", "delay": 5000 }));
         assert_eq!(backoff("fixed").unwrap_err().code, 2);
+        assert_eq!(keyed("--debounce", "shop:7:5s").unwrap(), ("shop:7".to_owned(), 5_000));
+        assert_eq!(keyed("--debounce", "5s").unwrap_err().code, 2);
     }
 }

@@ -60,6 +60,7 @@ pub(super) fn ls(cx: &Cx<'_>, flags: Ls) -> Result<(), Failure> {
         .query("status", flags.status)
         .query("type", flags.kind)
         .query("text", flags.text)
+        .query("order", flags.order)
         .up_to(flags.limit);
     // The namespace goes before the cursor, which the pages add.
     cx.run(ask, &Show::Table(LIST, "no job matches"))
