@@ -174,8 +174,7 @@ export function mount(root, ctx) {
   const groupTable = h('wk-table').setup({
     label: t('jobs.groups'),
     key: (/** @type {Api.GroupRow} */ x) => x.group,
-    open: (x) =>
-      ctx.can('operator') ? setLimit(ctx, ns(), x.group, 'groups', x.limit).then(show) : Promise.resolve(),
+    open: (x) => (ctx.can('operator') ? setLimit(ctx, ns(), x.group, 'groups', x.limit).then(show) : Promise.resolve()),
     sort: { id: 'group', down: false },
     columns: [
       { id: 'group', name: t('jobs.group'), sort: true, cell: (x) => h('b', {}, x.group) },
@@ -285,7 +284,13 @@ export function mount(root, ctx) {
                   type,
                 ).then(() => open(type)),
             }),
-        button({ label: t('jobs.setlimit'), run: () => setLimit(ctx, ns(), type, 'queues', x.limit).then(show).then(() => open(type)) }),
+        button({
+          label: t('jobs.setlimit'),
+          run: () =>
+            setLimit(ctx, ns(), type, 'queues', x.limit)
+              .then(show)
+              .then(() => open(type)),
+        }),
         button({ label: t('jobs.purge'), icon: 'trash', kind: 'danger', run: () => purge(type) }),
       ],
       onclose: () => ctx.router.setQuery({ type: null }),
