@@ -121,7 +121,8 @@ export default {
   'jobs.limit.minute': '{used} sur {most} cette minute',
   'jobs.setlimit': 'Fixer une limite',
   'jobs.setlimit.title': 'Limiter {type}',
-  'jobs.setlimit.say': 'Chaque worker obéit aussitôt à la limite, quoi que demandent les tâches. Un champ vide ne limite rien.',
+  'jobs.setlimit.say':
+    'Chaque worker obéit aussitôt à la limite, quoi que demandent les tâches. Un champ vide ne limite rien.',
   'jobs.setlimit.most': 'À la fois, au plus',
   'jobs.setlimit.rate': 'Départs par période, au plus',
   'jobs.setlimit.period': 'Période',

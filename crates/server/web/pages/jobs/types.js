@@ -61,7 +61,7 @@ const PERIODS = ['1', '10', '60', '3600', '86400'];
  *  @param {Wk.Context} ctx @param {string} ns @param {string} name @param {string} where @param {Api.SetLimit} [limit] */
 async function setLimit(ctx, ns, name, where, limit) {
   const id = (x) => `jobs-limit-${x}`;
-  const set = limit ?? {};
+  const set = /** @type {Api.SetLimit} */ (limit ?? {});
   const number = (name, value) =>
     h('input', { id: id(name), type: 'number', min: '1', inputmode: 'numeric', value: value ?? '' });
   const most = number('most', set.concurrency);
@@ -152,7 +152,7 @@ export function mount(root, ctx) {
   /** @param {Api.TypeRow} x */
   function limits(x) {
     const { maxConcurrent, maxPerMinute } = x.limits;
-    const { concurrency, rate, periodMs } = x.limit ?? {};
+    const { concurrency, rate, periodMs } = /** @type {Api.SetLimit} */ (x.limit ?? {});
     if (!maxConcurrent && !maxPerMinute && !x.limit) return h('span.quiet', {}, t('jobs.nolimit'));
     const bar = (used, most, key, more = {}) =>
       h(
@@ -174,8 +174,7 @@ export function mount(root, ctx) {
   const groupTable = h('wk-table').setup({
     label: t('jobs.groups'),
     key: (/** @type {Api.GroupRow} */ x) => x.group,
-    open: (x) =>
-      ctx.can('operator') ? setLimit(ctx, ns(), x.group, 'groups', x.limit).then(show) : Promise.resolve(),
+    open: (x) => (ctx.can('operator') ? setLimit(ctx, ns(), x.group, 'groups', x.limit).then(show) : Promise.resolve()),
     sort: { id: 'group', down: false },
     columns: [
       { id: 'group', name: t('jobs.group'), sort: true, cell: (x) => h('b', {}, x.group) },
@@ -285,7 +284,13 @@ export function mount(root, ctx) {
                   type,
                 ).then(() => open(type)),
             }),
-        button({ label: t('jobs.setlimit'), run: () => setLimit(ctx, ns(), type, 'queues', x.limit).then(show).then(() => open(type)) }),
+        button({
+          label: t('jobs.setlimit'),
+          run: () =>
+            setLimit(ctx, ns(), type, 'queues', x.limit)
+              .then(show)
+              .then(() => open(type)),
+        }),
         button({ label: t('jobs.purge'), icon: 'trash', kind: 'danger', run: () => purge(type) }),
       ],
       onclose: () => ctx.router.setQuery({ type: null }),
