@@ -61,7 +61,7 @@ const PERIODS = ['1', '10', '60', '3600', '86400'];
  *  @param {Wk.Context} ctx @param {string} ns @param {string} name @param {string} where @param {Api.SetLimit} [limit] */
 async function setLimit(ctx, ns, name, where, limit) {
   const id = (x) => `jobs-limit-${x}`;
-  const set = limit ?? {};
+  const set = /** @type {Api.SetLimit} */ (limit ?? {});
   const number = (name, value) =>
     h('input', { id: id(name), type: 'number', min: '1', inputmode: 'numeric', value: value ?? '' });
   const most = number('most', set.concurrency);
@@ -152,7 +152,7 @@ export function mount(root, ctx) {
   /** @param {Api.TypeRow} x */
   function limits(x) {
     const { maxConcurrent, maxPerMinute } = x.limits;
-    const { concurrency, rate, periodMs } = x.limit ?? {};
+    const { concurrency, rate, periodMs } = /** @type {Api.SetLimit} */ (x.limit ?? {});
     if (!maxConcurrent && !maxPerMinute && !x.limit) return h('span.quiet', {}, t('jobs.nolimit'));
     const bar = (used, most, key, more = {}) =>
       h(
