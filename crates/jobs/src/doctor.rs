@@ -166,8 +166,9 @@ impl Visit<'_> {
 
     /// Says that it waits, runs or is delayed, and nothing holds it.
     async fn lost(&mut self, ids: &[String]) -> Result<(), Error> {
-        let first: Vec<String> = self.jobs.in_no_structure(ids).await?.into_keys().collect();
-        for (id, word) in self.jobs.in_no_structure(&first).await? {
+        let first: Vec<String> =
+            self.jobs.in_no_structure(ids, usize::MAX).await?.into_keys().collect();
+        for (id, word) in self.jobs.in_no_structure(&first, usize::MAX).await? {
             let key = self.jobs.space().status(&id);
             let mut repaired = false;
             if self.repair {
