@@ -32,12 +32,12 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// So many at once.
+    /// A limit on how many run at once.
     pub fn concurrency(most: u64) -> Limit {
         Limit { concurrency: Some(most), ..Limit::default() }
     }
 
-    /// So many starts in so many milliseconds.
+    /// A limit on how many start in a period of milliseconds.
     pub fn rate(rate: u64, period_ms: u64) -> Limit {
         Limit { rate: Some(rate), period_ms: Some(period_ms), ..Limit::default() }
     }

@@ -121,7 +121,7 @@ on_every_store!(a_memory_that_is_damaged_costs_nothing_but_time, |store| {
     assert_eq!(bed.claimed_id(&worker("w")).await, "-");
 });
 
-/// What happens to the list between two claims.
+/// Something that happens to the list between two claims.
 #[derive(Debug, Clone)]
 enum Happens {
     Pushed { kind: u8, front: bool },

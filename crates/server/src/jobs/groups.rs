@@ -37,9 +37,9 @@ pub(crate) struct GroupPage {
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct GroupBody {
-    /// So many jobs run at once, at most.
+    /// Jobs that run at once, at most.
     concurrency: Option<u64>,
-    /// So many jobs start in a period, at most.
+    /// Jobs that start in a period, at most.
     rate: Option<u64>,
     /// The period in milliseconds, a minute unless given.
     period_ms: Option<u64>,
