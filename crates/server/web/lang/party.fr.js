@@ -344,7 +344,7 @@ export default {
   'error.not_claimed': 'Cette place n’est plus la vôtre.',
   'error.rate_limited': 'Trop d’un coup. Attendez un instant.',
   'error.internal_error':
-    'La mémoire du serveur ne répond pas. Attendez quelques secondes et réessayez ; ce qui est fait n’est pas perdu.',
+    'La mémoire du serveur ne répond pas. Attendez quelques secondes et réessayez ; ce qui est fait n’est pas perdu.',
   'error.bad_master_key': 'Cet écran ne peut pas mener ce salon.',
   'error.bad_status': 'La partie a déjà avancé.',
   'error.busy': 'Trop de monde à la fois. Réessayez.',
