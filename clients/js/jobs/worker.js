@@ -469,7 +469,7 @@ export class Worker extends EventEmitter {
       while (this.#calls > 0) await sleep(1);
       const held = await this.jobs.read((redis) => redis.hgetall(this.jobs.store.key('x:claimed')));
       for (const [id, value] of Object.entries(held)) {
-        if (this.running.has(id) || value.slice(value.indexOf(' ') + 1) !== this.serverId) continue;
+        if (this.running.has(id) || value.split(' ')[1] !== this.serverId) continue;
         const text = await this.jobs.read((redis) => redis.get(this.jobs.store.key(`jobs:data:${id}`)));
         const job = text === null ? null : Job.read(id, text);
         if (job) await this.#step([{ job, ending: { outcome: 'hand_back' }, tookMs: 0, progressed: false }], 0);

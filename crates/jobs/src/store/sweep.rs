@@ -128,8 +128,8 @@ impl Jobs {
         self.requeue_orphans(due).await
     }
 
-    /// Jobs that have a state: one stretch of SCAN, and where the next one begins.
-    async fn scan_states(
+    /// Jobs that have a state: one stretch of SCAN, and where the next one begins; nothing after the last.
+    pub(crate) async fn scan_states(
         &self,
         from: &[u8],
         count: usize,
