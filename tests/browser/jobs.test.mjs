@@ -302,6 +302,22 @@ test('a type is paused for a while and resumed', async () => {
   await clean(page);
 });
 
+test('a type and a group are limited on the page', async () => {
+  await server.redis('HSET', 'bridge:x:group_limits', 'acme', '{"concurrency":3}');
+  const page = await open(browser, server, '/jobs/types');
+  const row = page.locator('wk-table tbody tr', { hasText: 'email' });
+  await row.click();
+  await page.locator('wk-drawer .btn', { hasText: 'Set a limit' }).click();
+  await page.locator('#jobs-limit-most').fill('7');
+  await page.locator('dialog .btn.primary').click();
+  await page.waitForSelector('dialog', { state: 'detached' });
+  await until('the limit', async () => (await row.innerText()).includes('of 7 at once'));
+  const group = page.locator('section[aria-label="Groups"] tbody tr', { hasText: 'acme' });
+  assert.match(await group.innerText(), /3 at once/);
+  await server.redis('DEL', 'bridge:x:limits', 'bridge:x:group_limits');
+  await clean(page);
+});
+
 test('the doctor finds what is wrong and mends it', async () => {
   await server.redis('RPUSH', 'bridge:jobs:waiting', 'ghost');
   const page = await open(browser, server, '/jobs/doctor');

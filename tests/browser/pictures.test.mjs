@@ -7,6 +7,18 @@ import test from 'node:test';
 import { launch, open, ROOT, Server, SHOTS, shot, until } from './kit.mjs';
 
 const KEPT = path.join(ROOT, 'docs/pictures');
+/** Name of each picture, the page it shows, and what must be there before it is taken. */
+const PICTURES = [
+  ['overview', '/', '.tour .steps'],
+  ['jobs', '/jobs', 'wk-table tbody tr'],
+  ['galaxy', '/galaxy', 'canvas'],
+  ['keys', '/keys?module=rooms', '.view'],
+];
+/** Documents that show pictures, by the folder that their addresses begin in. */
+const SHOWN_IN = [
+  ['', 'README.md'],
+  ['docs', 'docs/dashboard.md'],
+];
 
 test('the pictures of the documents can be taken, and those that are named exist', async () => {
   const server = await Server.start({ args: ['--demo'] });
@@ -20,16 +32,24 @@ test('the pictures of the documents can be taken, and those that are named exist
     );
   });
   await page.waitForTimeout(process.env.UPDATE_PICTURES ? 45_000 : 500);
-  await shot(page, 'overview');
+  for (const [name, at, wanted] of PICTURES) {
+    await page.goto(server.url + at);
+    await page.waitForSelector(wanted);
+    // A picture that moves is taken when its first numbers are there.
+    await page.waitForTimeout(process.env.UPDATE_PICTURES ? 4_000 : 200);
+    await shot(page, name);
+  }
   assert.deepEqual(await page.done(), []);
   await browser.close();
   await server.stop();
   if (process.env.UPDATE_PICTURES) {
     mkdirSync(KEPT, { recursive: true });
-    copyFileSync(path.join(SHOTS, 'overview.png'), path.join(KEPT, 'overview.png'));
+    for (const [name] of PICTURES) copyFileSync(path.join(SHOTS, `${name}.png`), path.join(KEPT, `${name}.png`));
   }
-  const readme = readFileSync(path.join(ROOT, 'README.md'), 'utf8');
-  const named = [...readme.matchAll(/!\[[^\]]*\]\(([^)]+)\)/g)].map((match) => match[1]);
-  assert.ok(named.length > 0, 'the README shows a picture');
-  for (const one of named) assert.ok(existsSync(path.join(ROOT, one)), `${one} exists`);
+  for (const [folder, file] of SHOWN_IN) {
+    const text = readFileSync(path.join(ROOT, file), 'utf8');
+    const named = [...text.matchAll(/!\[[^\]]*\]\(([^)]+)\)/g)].map((match) => match[1]);
+    assert.ok(named.length > 0, `${file} shows a picture`);
+    for (const one of named) assert.ok(existsSync(path.join(ROOT, folder, one)), `${one} of ${file} exists`);
+  }
 });

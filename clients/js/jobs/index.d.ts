@@ -62,6 +62,10 @@ export interface JobOptions extends Schedule {
   /** At most one job with this key in a window: the first runs, the others are refused, also after its end. */
   throttle?: { key: string; windowMs: number };
   x?: {
+    /** Groups, such as customers, take turns, and may have limits of their own. */
+    group?: string;
+    /** Jobs of one sequence run one after the other, in the order of their dispatch. */
+    sequence?: string;
     /** Of a cron definition: whether a firing queues up while the one before is not over. */
     overlap?: 'skip' | 'queue';
     timeoutMs?: number;

@@ -130,7 +130,7 @@ export class Jobs extends EventEmitter {
     for (const [at, given] of jobs.entries()) {
       try {
         const entry = prepare(given, this.now(), this.options.payloadMax);
-        if (entry.dependsOn.length === 0) {
+        if (entry.dependsOn.length === 0 && entry.sequence === '') {
           plain.push({ at, entry });
         } else {
           // A job that it depends on may stand before it in this very call.
@@ -193,6 +193,19 @@ export class Jobs extends EventEmitter {
     }
     for (const [n, { at, entry }] of entries.entries()) {
       answers[at] = typeof reply === 'number' ? { error: this.#full(reply) } : stored(entry, reply[n], isAgain);
+    }
+    const joins = entries.filter(({ at, entry }) => entry.group !== '' && answers[at].status === 'waiting');
+    if (joins.length > 0) await this.#joinGroups(joins.flatMap(({ entry }) => [entry.id, entry.group]));
+  }
+
+  /** Enters stored jobs into the lines of their groups. A claim enters what it meets in the list, so a fault here costs a turn
+   * and nothing else. @param {string[]} rest
+   */
+  async #joinGroups(rest) {
+    try {
+      await this.script('join_groups', { now: this.now() }, rest);
+    } catch (error) {
+      this.#tell('error', error);
     }
   }
 

@@ -12,7 +12,7 @@ const SHORT = ['delay', 'runAt', 'cron', 'timezone'];
 /** Members that a job carries which was read and is sent again. */
 const IGNORED = new Set(['createdAt', 'attempts', 'status']);
 /** Words that a path of the API may end with after its last colon; an id or a type must not look like that. */
-const VERBS = /:(batch|bury|cancel|fire|pause|purge|quiet|requeue|resume|retry|runNow|stop)$/;
+const VERBS = /:(batch|bury|cancel|fire|limit|pause|purge|quiet|requeue|resume|retry|runNow|stop)$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/;
 
@@ -170,6 +170,8 @@ function place({ schedule, priority }, now) {
  * @property {string} window
  * @property {string} policy
  * @property {boolean} isCron
+ * @property {string} group
+ * @property {string} sequence
  */
 
 /**
@@ -192,6 +194,9 @@ export function prepare(given, now, payloadMax) {
   const isCron = job.schedule.cron !== undefined;
   if (isCron && job.dependsOn.length > 0) {
     throw refuse('invalid_dependency', 'dependsOn', 'a cron definition cannot depend on other jobs');
+  }
+  if (isCron && job.x?.sequence) {
+    throw refuse('invalid_x', 'x.sequence', 'a cron definition has no place in a sequence');
   }
   if (isCron && unique) throw refuse('invalid_unique', 'unique', 'a cron definition is unique by its id');
   if (job.priority === 0) job.priority = 5;
@@ -219,6 +224,8 @@ export function prepare(given, now, payloadMax) {
     window: unique ? String(unique.windowMs) : '',
     policy: unique ? unique.onConflict : '',
     isCron,
+    group: job.x?.group ?? '',
+    sequence: job.x?.sequence ?? '',
   };
 }
 

@@ -24,6 +24,7 @@ const GIVEN = {
     ],
     ...['types', 'scan_limit', 'first_seen', 'last_seen', 'last_index', 'attempts'],
   ],
+  join_groups: ['now', 'jobs'],
   renew: ['worker', 'ttl', 'ids'],
   progress: ['worker', 'id', 'text'],
   reclaim: ['now', 'opts', 'result_ttl', 'retention', 'max_recoveries', 'cursor', 'pause'],

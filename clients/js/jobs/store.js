@@ -76,6 +76,8 @@ export class Store {
   /** One more connection, closed with the store. @param {Record<string, any>} [more] */
   open(more) {
     const redis = open(this.#to, more);
+    // Every call that waits for the connection listens.
+    redis.setMaxListeners(0);
     redis.on('error', (error) => this.#onError(error));
     if (this.redis) this.#others.push(redis);
     return redis;

@@ -8,10 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Chores } from './chores.js';
 import { JobContext } from './context.js';
 import { afterError, attemptArgs, completed, failed } from './ending.js';
-import { Discard, JobsError, StoreError } from './errors.js';
+import { Discard, StoreError } from './errors.js';
 import { Job } from './job.js';
 import { withResolvers } from './jobs.js';
 import { Tally } from './tally.js';
+import { checkWorker, defaultId } from './workeroptions.js';
 
 /** Jobs that one call finishes or claims at most. */
 const WORK_MAX = 64;
@@ -468,7 +469,7 @@ export class Worker extends EventEmitter {
       while (this.#calls > 0) await sleep(1);
       const held = await this.jobs.read((redis) => redis.hgetall(this.jobs.store.key('x:claimed')));
       for (const [id, value] of Object.entries(held)) {
-        if (this.running.has(id) || value.slice(value.indexOf(' ') + 1) !== this.serverId) continue;
+        if (this.running.has(id) || value.split(' ')[1] !== this.serverId) continue;
         const text = await this.jobs.read((redis) => redis.get(this.jobs.store.key(`jobs:data:${id}`)));
         const job = text === null ? null : Job.read(id, text);
         if (job) await this.#step([{ job, ending: { outcome: 'hand_back' }, tookMs: 0, progressed: false }], 0);
@@ -481,31 +482,4 @@ export class Worker extends EventEmitter {
         this.#gate = undefined;
       });
   }
-}
-
-function defaultId() {
-  const random = Math.floor(Math.random() * 0x10000).toString(16);
-  return `${hostname().replaceAll(/[^A-Za-z0-9._-]/g, '-')}-${process.pid}-${random.padStart(4, '0')}`.slice(-128);
-}
-
-/** @param {any} serverId @param {any} handlers @param {any} concurrency @param {string[]} unknown */
-function checkWorker(serverId, handlers, concurrency, unknown) {
-  const refuse = (/** @type {string} */ field, /** @type {string} */ why) => {
-    throw new JobsError(field === 'serverId' ? 'invalid_server_id' : 'invalid_option', `${field} ${why}`, { field });
-  };
-  if (serverId === 'active' || serverId === 'heartbeat')
-    refuse('serverId', 'must not be active or heartbeat, which are keys of the registry');
-  if (typeof serverId !== 'string' || !/^[A-Za-z0-9._-]{1,128}$/.test(serverId)) {
-    refuse('serverId', 'must be 1 to 128 of A-Z, a-z, 0-9, ., _ and -');
-  }
-  const isMap = typeof handlers === 'object' && handlers !== null && Object.keys(handlers).length > 0;
-  if (!isMap || Object.values(handlers).some((one) => typeof one !== 'function')) {
-    refuse('handlers', 'must be functions by the type of their jobs, one or more');
-  }
-  if (Object.keys(handlers).some((type) => type === '' || type.includes('\n')))
-    refuse('handlers', 'has a name that is no type');
-  if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > 10_000) {
-    refuse('concurrency', 'must be a whole number from 1 to 10000');
-  }
-  for (const name of unknown) refuse(name, 'is no option of a worker');
 }

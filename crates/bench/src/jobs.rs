@@ -14,7 +14,9 @@ use super::own_redis::OwnRedis;
 use super::peers::{Peers, Said};
 use super::stats::median;
 use super::{Figure, Tell};
-use ours::{KIND, dispatch_bulk, dispatch_each, open, pickup, told, work_off};
+use ours::{
+    KIND, claimed_in, dispatch_bulk, dispatch_each, dispatch_limited, open, pickup, told, work_off,
+};
 
 /// How much to do.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +44,7 @@ pub(crate) async fn run(size: Size, tell: &mut Tell<'_>) -> Result<(), String> {
     bench.memory(tell).await?;
     bench.long_queue(tell).await?;
     bench.unroutable(tell).await?;
+    bench.limited(tell).await?;
     bench.packages(tell)
 }
 
@@ -251,6 +254,37 @@ impl Bench {
         let name = "first claim past 1000 unroutable jobs";
         tell(Figure::at_most(name, cost(&first), "ms of Redis", 8.0));
         tell(Figure::at_most("later claims past them", cost(&later), "ms of Redis", 1.0));
+        Ok(())
+    }
+
+    /// A hundred thousand jobs at their limit in front of one that is free: what a claim of that one costs, and what the
+    /// poll of an idle worker does, on Redis and embedded.
+    async fn limited(&self, tell: &mut Tell<'_>) -> Result<(), String> {
+        self.clear().await?;
+        let embedded = link::Embedded::memory().store();
+        for (name, store) in [("Redis", Arc::clone(&self.store)), ("embedded", embedded)] {
+            let jobs = open(store, Options { events: false, ..Options::default() })?;
+            dispatch_limited(&jobs, 100_000).await?;
+            let facts = jobs::WorkerFacts::new("bench").map_err(told)?;
+            for _ in 0..120 {
+                jobs.claim(&facts, 1).await.map_err(told)?;
+            }
+            let (mut claims, mut polls) = (Vec::new(), Vec::new());
+            for _ in 0..50 * self.size.rounds {
+                polls.push(claimed_in(&jobs, &facts, 0).await?);
+                jobs.dispatch(NewJob::raw("free", "{}")).await.map_err(told)?;
+                claims.push(claimed_in(&jobs, &facts, 1).await?);
+            }
+            let (claim, poll) = (median(claims.into_iter()), median(polls.into_iter()));
+            let claim_name = format!("claim behind 100 000 limited jobs, {name}");
+            tell(Figure::at_most(claim_name, claim, "ms with the trip", 5.0));
+            tell(Figure::at_most(
+                format!("idle poll before them, {name}"),
+                poll,
+                "ms with the trip",
+                0.2,
+            ));
+        }
         Ok(())
     }
 

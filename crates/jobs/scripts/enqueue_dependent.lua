@@ -1,4 +1,4 @@
--- enqueue_dependent: store a new job that depends on others. It waits in no queue until the last of them has completed.
+-- enqueue_dependent: store a new job that depends on others, or follows the last one of its sequence. It waits in no queue until the last of them has ended.
 -- KEYS 1  waiting  {ns}:jobs:waiting
 -- ARGV 1  now
 -- ARGV 2  opts
@@ -11,13 +11,14 @@
 -- ARGV 9.. depends_on
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:result:{jobId} {ns}:jobs:progress:{jobId}
 -- BUILDS {ns}:jobs:delayed {ns}:events:stream {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId}
--- BUILDS {ns}:x:unique:{digest} {ns}:x:batch:{batchId} {ns}:x:wake
+-- BUILDS {ns}:x:unique:{digest} {ns}:x:batch:{batchId} {ns}:x:wake {ns}:x:sequences
 -- BUILDS {ns}:x:index
 -- GIVES a word, then a detail: `parked`, `placed`, `failed`, `exists`, `held` and an id, `unknown` and an id
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 --- @include "read_job"
+--- @include "read_state"
 --- @include "append_event"
 --- @include "index_jobs"
 --- @include "type_body"
@@ -25,10 +26,11 @@ local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 --- @include "fail_dependent"
 --- @include "promote_parked"
 
-local id, text, digest = ARGV[5], ARGV[6], ARGV[7]
+local id, text, digest, sequences = ARGV[5], ARGV[6], ARGV[7], ns .. 'x:sequences'
 redis.call('LLEN', KEYS[1])
 redis.call('ZCARD', ns .. 'jobs:delayed')
 redis.call('SCARD', ns .. 'x:parked')
+redis.call('HLEN', sequences)
 redis.call('XLEN', ns .. 'events:stream')
 if redis.call('EXISTS', ns .. 'jobs:data:' .. id) == 1 then return { 'exists', id } end
 local job = read_job(text)
@@ -44,6 +46,14 @@ if digest ~= '' then
   local holder = redis.call('GET', ns .. 'x:unique:' .. digest)
   if holder and redis.call('EXISTS', ns .. 'jobs:status:' .. holder) == 1 then return { 'held', holder } end
   redis.call('SET', ns .. 'x:unique:' .. digest, id, 'PX', ARGV[8])
+end
+local sequence = type(job.x) == 'table' and job.x.sequence
+if type(sequence) == 'string' and sequence ~= '' then
+  -- The last one of the sequence that has not ended is the one to follow.
+  local last = redis.call('HGET', sequences, sequence)
+  local status = last and redis.call('GET', ns .. 'jobs:status:' .. last)
+  if status and not is_over(status) then unmet[#unmet + 1] = last end
+  redis.call('HSET', sequences, sequence, id)
 end
 redis.call('MSET', ns .. 'jobs:data:' .. id, text, ns .. 'jobs:status:' .. id, 'waiting')
 append_event('dispatched', id, type_body(job.type))

@@ -20,7 +20,8 @@
 -- BUILDS {ns}:jobs:progress:{jobId} {ns}:jobs:active {ns}:jobs:delayed {ns}:jobs:cron {ns}:jobs:deadletter
 -- BUILDS {ns}:queues:paused {ns}:ratelimit:concurrent:{jobType} {ns}:ratelimit:minute:{jobType} {ns}:events:stream
 -- BUILDS {ns}:x:claimed {ns}:x:recoveries {ns}:x:cancelled {ns}:x:wake
--- BUILDS {ns}:x:slide:{jobType}
+-- BUILDS {ns}:x:slide:{jobType} {ns}:x:rate:{jobType} {ns}:x:limits {ns}:x:passed {ns}:x:groups {ns}:x:group:{group}
+-- BUILDS {ns}:x:group_limits {ns}:x:group_runs:{group} {ns}:x:group_rate:{group}
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
 -- BUILDS {ns}:x:cron_failed {ns}:x:index
 -- GIVES what was written: nothing when all was, else a word per attempt (written, cancelled, lost, changed); what was looked at: nothing when all of it was claimed, else counts, unreadable ids, what to remember; then id and text of each job
@@ -34,12 +35,15 @@ redis.call('HLEN', claimed_at)
 redis.call('XLEN', ns .. 'events:stream')
 local heads = redis.call('LRANGE', waiting, 0, ARGV[8])
 
--- Marks that most queues do not have: paused types, jobs to be cancelled, jobs that depend on others, jobs that were
--- taken back from a dead worker.
+-- Marks that most queues do not have: paused types, limits, stretches of the list that were passed over; then
+-- what the end of a job looks at: jobs to be cancelled, jobs that depend on others, jobs that were taken back from a dead worker.
 local marks = {}
-if redis.call('EXISTS', ns .. 'queues:paused', ns .. 'x:cancelled', ns .. 'x:parked', ns .. 'x:recoveries') > 0 then
-  marks.any = true
+if redis.call('EXISTS', ns .. 'queues:paused', ns .. 'x:limits', ns .. 'x:group_limits', ns .. 'x:passed',
+  ns .. 'x:cancelled', ns .. 'x:parked', ns .. 'x:recoveries') > 0 then
   marks.paused = redis.call('EXISTS', ns .. 'queues:paused') == 1
+  marks.limits = redis.call('EXISTS', ns .. 'x:limits') == 1
+  marks.group_limits = redis.call('EXISTS', ns .. 'x:group_limits') == 1
+  marks.passed = redis.call('EXISTS', ns .. 'x:passed') == 1
   marks.cancelled = redis.call('EXISTS', ns .. 'x:cancelled') == 1
   marks.parked = redis.call('EXISTS', ns .. 'x:parked') == 1
   marks.recovered = redis.call('EXISTS', ns .. 'x:recoveries') == 1

@@ -15,6 +15,7 @@ local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 --- @include "read_job"
 --- @include "runs_after_failure"
+--- @include "follows"
 --- @include "fail_dependent"
 --- @include "release_dependents"
 --- @include "promote_parked"
@@ -35,7 +36,8 @@ end
 local left = 0
 for _, parent in ipairs(redis.call('SMEMBERS', deps)) do
   local status = redis.call('GET', ns .. 'jobs:status:' .. parent)
-  if (status == 'failed' or status == 'dead') and not runs_after_failure(job) then
+  local bad = status == 'failed' or status == 'dead'
+  if bad and not runs_after_failure(job) and not follows(job, parent) then
     fail_dependent(id, job, parent)
     if redis.call('EXISTS', parked) == 1 then release_dependents(id, false) end
     return 'failed'

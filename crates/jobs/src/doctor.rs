@@ -14,11 +14,13 @@ use crate::keys::def;
 use crate::model::Job;
 use crate::scripts::RECHECK_DEPENDENCIES;
 use crate::store::index::Known;
-use crate::store::wire::{escape_glob, scanned};
+use crate::store::wire::scanned;
 use crate::store::{Jobs, cmd};
 
 /// Ids in one trip.
 const TRIP: u64 = 200;
+/// States that one stretch of SCAN looks at.
+const STATES: usize = 500;
 
 /// One examination under way.
 struct Visit<'a> {
@@ -75,19 +77,6 @@ impl Jobs {
         }
     }
 
-    /// Ids of one stretch of the stored states, and the cursor of the next.
-    async fn scan_states(&self, cursor: &[u8]) -> Result<(Vec<u8>, Vec<String>), Error> {
-        let prefix = self.space().status("");
-        let mut scan = redis::cmd("SCAN");
-        scan.arg(cursor).arg("MATCH").arg(format!("{}*", escape_glob(&prefix)));
-        scan.arg("COUNT").arg(500);
-        let key = self.space().waiting.clone();
-        let mut session = self.store().session(key.as_bytes(), self.by()).await?;
-        let (next, keys) = scanned(&session.call(&scan, self.by()).await?);
-        let ids = keys.iter().filter_map(|key| key.strip_prefix(&prefix));
-        Ok((next, ids.map(str::to_owned).collect()))
-    }
-
     /// Notes that are no fault: programs that take jobs without leases.
     pub async fn doctor_notes(&self) -> Result<Vec<String>, Error> {
         let foreign = self.workers().await?.into_iter().filter(|one| one.version.is_none());
@@ -121,15 +110,15 @@ impl Visit<'_> {
         let (jobs, mut known) = (self.jobs, Known::default());
         let (mut all, mut lacking) = (Vec::new(), Vec::new());
         jobs.learn_index(&mut known, usize::MAX).await?;
-        let mut cursor = b"0".to_vec();
+        let mut cursor = Vec::new();
         loop {
-            let (next, ids) = jobs.scan_states(&cursor).await?;
+            let (ids, next) = jobs.scan_states(&cursor, STATES).await?;
             lacking.extend(ids.iter().filter(|id| !known.has(id)).cloned());
             if self.repair {
                 all.extend(ids);
             }
             cursor = next;
-            if cursor == b"0" {
+            if cursor.is_empty() {
                 break;
             }
         }
@@ -152,13 +141,13 @@ impl Visit<'_> {
 
     /// Each state: is the job where it says?
     async fn states(&mut self) -> Result<(), Error> {
-        let mut cursor = b"0".to_vec();
+        let mut cursor = Vec::new();
         loop {
-            let (next, ids) = self.jobs.scan_states(&cursor).await?;
+            let (ids, next) = self.jobs.scan_states(&cursor, STATES).await?;
             self.lost(&ids).await?;
             self.unlisted(&ids).await?;
             cursor = next;
-            if cursor == b"0" {
+            if cursor.is_empty() {
                 return Ok(());
             }
         }
@@ -166,8 +155,9 @@ impl Visit<'_> {
 
     /// Says that it waits, runs or is delayed, and nothing holds it.
     async fn lost(&mut self, ids: &[String]) -> Result<(), Error> {
-        let first: Vec<String> = self.jobs.in_no_structure(ids).await?.into_keys().collect();
-        for (id, word) in self.jobs.in_no_structure(&first).await? {
+        let first: Vec<String> =
+            self.jobs.in_no_structure(ids, usize::MAX).await?.into_keys().collect();
+        for (id, word) in self.jobs.in_no_structure(&first, usize::MAX).await? {
             let key = self.jobs.space().status(&id);
             let mut repaired = false;
             if self.repair {

@@ -22,6 +22,7 @@ pub mod refusal {
         INVALID_TIMEZONE = "invalid_timezone", Invalid, "no such time zone; use an IANA name such as Europe/Paris";
         INVALID_RETRY = "invalid_retry", Invalid, "attempts go from 0 to 1000; backoff is fixed, linear or exponential with a delay from 0";
         INVALID_RATE_LIMIT = "invalid_rate_limit", Invalid, "limits are whole numbers from 1; pause the type to stop it";
+        INVALID_LIMIT = "invalid_limit", Invalid, "a limit has a concurrency, or a rate in a period of milliseconds; `field` names what is wrong";
         INVALID_TARGET = "invalid_target", Invalid, "a target has lists of up to 64 texts, and mode any or all";
         INVALID_DEPENDENCY = "invalid_dependency", Invalid, "dependsOn is a list of up to 1000 job ids";
         UNKNOWN_DEPENDENCY = "unknown_dependency", Invalid, "a job named in dependsOn does not exist";

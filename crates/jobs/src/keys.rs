@@ -103,7 +103,8 @@ kernel::keyspace! {
     /// How often a job was taken back from a dead worker: field = job id.
     own recoveries(ns: Namespace) = "{ns}:x:recoveries", Hash, Life::None,
         index = Some(jobs(Held::Fields, Named::Any));
-    /// When each active job was claimed and by whom: field = job id, value Unix ms, a space, the worker.
+    /// When each active job was claimed and by whom: field = job id, value Unix ms, the worker and the type, with spaces
+    /// between them.
     own claimed(ns: Namespace) = "{ns}:x:claimed", Hash, Life::None,
         index = Some(jobs(Held::Fields, Named::Live));
     /// When claimed jobs were last looked through for lost ones: Unix ms.
@@ -140,6 +141,28 @@ kernel::keyspace! {
         Life::Sometimes("none while the batch runs; it may expire after its end");
     /// Claims of a type in the last minute, where its jobs ask for a sliding limit: score = Unix ms.
     own slide(ns: Namespace, job_type: JobType) = "{ns}:x:slide:{jobType}", Zset, Life::Secs(60);
+    /// Limits on types, set at run time: field = type, value JSON with `concurrency`, `rate` and `periodMs`.
+    own limits(ns: Namespace) = "{ns}:x:limits", Hash, Life::None;
+    /// Claims of a type in the period of the limit that was set on it: score = Unix ms.
+    own rate(ns: Namespace, job_type: JobType) = "{ns}:x:rate:{jobType}", Zset,
+        Life::Computed("the period of the limit");
+    /// The line of groups that have jobs in `waiting`: score = their turn. An index, made anew from what claims meet.
+    own groups(ns: Namespace) = "{ns}:x:groups", Zset, Life::None;
+    /// Jobs of a group in `waiting`, the next one first. Part of the same index.
+    own group(ns: Namespace, group: JobType) = "{ns}:x:group:{group}", Zset, Life::None;
+    /// Limits on groups: field = group, or `*` for each that has none of its own; value JSON as in `x:limits`.
+    own group_limits(ns: Namespace) = "{ns}:x:group_limits", Hash, Life::None;
+    /// Jobs of a limited group that were claimed; those that do not run any more are dropped at the limit.
+    own group_runs(ns: Namespace, group: JobType) = "{ns}:x:group_runs:{group}", Set,
+        Life::Secs(86_400);
+    /// Claims of a group in the period of its limit: score = Unix ms.
+    own group_rate(ns: Namespace, group: JobType) = "{ns}:x:group_rate:{group}", Zset,
+        Life::Computed("the period of the limit");
+    /// The last job of each sequence: field = sequence, value = job id.
+    own sequences(ns: Namespace) = "{ns}:x:sequences", Hash, Life::None;
+    /// Stretches of `waiting` whose jobs were passed over: place, number, first and last job, and their classes. A memory that
+    /// every claim checks; without it the list is read.
+    own passed(ns: Namespace) = "{ns}:x:passed", String, Life::Secs(600);
     /// Definitions whose last firing failed for good, as an alarm: field = job id, value Unix ms.
     own cron_failed(ns: Namespace) = "{ns}:x:cron_failed", Hash, Life::None,
         index = Some(jobs(Held::Fields, Named::Any));

@@ -34,6 +34,7 @@ pub use store::{
     dlq::{ErrorGroup, Pick},
     explain::{Explanation, Reason, WorkerVerdict},
     lease::Lease,
+    limits::{Group, Limit},
     list::{ListQuery, Order, Page},
     numbers::{Queue, Queues, Stats},
     produce::{DISPATCH_MAX, Dispatched},

@@ -26,5 +26,5 @@ pub use rules::{Backoff, BackoffKind, Mode, RateLimit, Retry, Target};
 pub use worker::{Registration, Worker, WorkerFacts};
 
 pub(crate) use raw::{compact, quote};
-pub(crate) use validate::check_type;
+pub(crate) use validate::{check_name, check_type};
 pub(crate) use worker::{Memory, process_name};

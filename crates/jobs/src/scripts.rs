@@ -6,13 +6,16 @@ pub mod export;
 
 kernel::scripts! {
     parts: [
-        "append_event", "check_types", "claim_behind_high", "claim_job", "claim_next",
-        "close_job", "count_end", "count_running", "dead_firing", "dead_letter", "drop_progress", "end_job",
-        "fail_dependent", "failure_result", "finish_attempt", "finish_attempts", "hand_back", "index_jobs",
-        "is_high", "is_readable", "is_same_process", "matches_target", "peek_job", "promote_parked",
-        "push_waiting", "raise_alarm", "rate_limit", "read_job", "read_state", "recover_job",
-        "release_dependents", "requeue_job", "resume_scan", "retry_job", "runs_after_failure",
-        "see_type", "take_out", "take_unique_key", "type_body", "type_json", "wake_workers",
+        "append_event", "check_types", "claim_behind_high", "claim_job", "claim_next", "close_job",
+        "close_ranks", "count_end", "count_running", "dead_firing", "dead_letter", "drop_progress",
+        "end_job", "fail_dependent", "failure_result", "finish_attempt", "finish_attempts",
+        "follows", "group_line", "hand_back", "index_jobs", "is_high", "is_readable",
+        "is_same_process", "matches_target", "open_memory", "open_turns", "passed_over", "peek_job",
+        "peek_limits", "promote_parked", "push_waiting", "raise_alarm", "rate_limit", "read_job",
+        "read_limit", "read_state", "recall_passed", "recover_job", "release_dependents",
+        "requeue_job", "resume_scan", "retry_job", "runs_after_failure", "see_type", "starts",
+        "take_out", "take_turn", "take_unique_key", "type_body", "type_json", "wake_workers",
+        "why_not",
     ];
     pub(crate) ENQUEUE = "enqueue";
     pub(crate) ENQUEUE_DEPENDENT = "enqueue_dependent";
@@ -32,6 +35,8 @@ kernel::scripts! {
     pub(crate) REQUEUE = "requeue";
     pub(crate) PAUSE = "pause";
     pub(crate) RESUME = "resume";
+    pub(crate) LIMIT = "limit";
+    pub(crate) JOIN_GROUPS = "join_groups";
     pub(crate) REGISTER = "register";
     pub(crate) UNREGISTER = "unregister";
     pub(crate) RECONCILE = "reconcile";

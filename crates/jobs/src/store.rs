@@ -12,6 +12,7 @@ pub(crate) mod explain;
 pub(crate) mod finish;
 pub(crate) mod index;
 pub(crate) mod lease;
+pub(crate) mod limits;
 pub(crate) mod list;
 pub(crate) mod newest;
 pub(crate) mod numbers;

@@ -23,6 +23,7 @@ mod demo;
 mod dlq;
 mod doctor;
 mod find;
+mod groups;
 mod handle;
 mod history;
 mod item;
@@ -96,7 +97,11 @@ const ACCESS: &[Access] = &[
     namespace("POST", "/api/queues/{type}", Operator),
     namespace("POST", "/api/queues/{type}:pause", Operator),
     namespace("POST", "/api/queues/{type}:resume", Operator),
+    namespace("POST", "/api/queues/{type}:limit", Operator),
     namespace("POST", "/api/queues/{type}:purge", Operator),
+    namespace("GET", "/api/groups", Reader),
+    namespace("POST", "/api/groups/{group}", Operator),
+    namespace("POST", "/api/groups/{group}:limit", Operator),
     namespace("GET", "/api/dlq", Reader),
     namespace("DELETE", "/api/dlq", Operator),
     namespace("POST", "/api/dlq:requeue", Operator),
@@ -123,7 +128,7 @@ const ACCESS: &[Access] = &[
 #[openapi(
     paths(
         act::cancel, act::retry, act::run_now, act::bury,
-        queues::pause, queues::resume, queues::purge,
+        queues::pause, queues::resume, queues::limit, queues::purge, groups::limit,
         dlq::edit, cron::fire, workers::quiet, workers::stop,
     ),
     tags((name = "jobs", description = "The job queue. All take `ns=`, a namespace of the setting jobs.namespaces."))
@@ -144,6 +149,8 @@ fn router() -> OpenApiRouter<State> {
         .routes(routes!(queues::list))
         .routes(routes!(queues::get))
         .route("/api/queues/{type}", post(queues::verb))
+        .routes(routes!(groups::list))
+        .route("/api/groups/{group}", post(groups::verb))
         .routes(routes!(dlq::list, dlq::delete))
         .routes(routes!(dlq::requeue))
         .route("/api/dlq/{id}", post(dlq::verb))

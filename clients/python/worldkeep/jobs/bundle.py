@@ -21,6 +21,7 @@ _GIVEN = {
     "enqueue_dependent": f"{_ENDING} id text digest window depends_on",
     "finish_and_claim": f"{_ENDING} worker finishing claiming last_head lock_ttl routing types scan_limit first_seen "
     "last_seen last_index attempts",
+    "join_groups": "now jobs",
     "renew": "worker ttl ids",
     "progress": "worker id text",
     "reclaim": f"{_ENDING} max_recoveries cursor pause",

@@ -106,16 +106,15 @@ def attempt_args(done: Done, worker: str, now: int, options: Any) -> list[Any]:
     job, ending = done.job, done.ending
     is_retry = ending.outcome == "retry"
     is_large = ending.data is not None and len(ending.data.encode()) > options.result_max
-    unique, batch = job.x.get("uniqueKey"), job.x.get("batch")
-    is_unique, is_in_batch = isinstance(unique, str), isinstance(batch, str)
+    unique, batch = (value if isinstance(value, str) else "" for value in (job.x.get("uniqueKey"), job.x.get("batch")))
     flags = "".join(letter for letter, is_so in (
         ("c", job.is_cron),
         # An attempt before this one may have left some progress.
         ("p", done.progressed or job.attempts > 0),
-        ("l", is_large), ("u", is_unique), ("b", is_in_batch), ("r", is_retry), ("h", is_retry and job.is_high),
+        ("l", is_large), ("u", unique), ("b", batch), ("r", is_retry), ("h", is_retry and job.is_high),
     ) if is_so)
     result = _result_of(ending, now, done.took_ms, is_large)
-    args = [job.job_id, ending.outcome, job.type, result, _body_of(done, worker), flags]
+    args: list[Any] = [job.job_id, ending.outcome, job.type, result, _body_of(done, worker), flags]
     if not flags:
         return args
     attempts = job.attempts + ending.counts
@@ -123,7 +122,7 @@ def attempt_args(done: Done, worker: str, now: int, options: Any) -> list[Any]:
     if is_retry:
         new_text = job.rerouted(worker, attempts) if ending.reroute else job.with_attempts(attempts)
         old_text = job.text
-    args += [new_text, old_text, ending.run_at, digest(unique) if is_unique else "", batch if is_in_batch else ""]
+    args += [new_text, old_text, ending.run_at, digest(unique) if unique else "", batch]
     return args
 
 

@@ -21,7 +21,7 @@ _SHORT = ("delay", "runAt", "cron", "timezone")
 # Members that a job carries which was read and is sent again.
 _IGNORED = ("createdAt", "attempts", "status")
 # Words that a path of the API may end with after its last colon; an id or a type must not look like that.
-_VERBS = re.compile(r":(batch|bury|cancel|fire|pause|purge|quiet|requeue|resume|retry|runNow|stop)\Z")
+_VERBS = re.compile(r":(batch|bury|cancel|fire|limit|pause|purge|quiet|requeue|resume|retry|runNow|stop)\Z")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ABSENT: Any = object()
 
@@ -184,6 +184,8 @@ class Entry:
     window: str
     policy: str
     is_cron: bool
+    group: str
+    sequence: str
 
 
 def digest(key: str) -> str:
@@ -207,6 +209,8 @@ def prepare(given: dict[str, Any], now: int, payload_max: int) -> Entry:
     is_cron = "cron" in job["schedule"]
     if is_cron and job["dependsOn"]:
         raise _refuse("invalid_dependency", "dependsOn", "a cron definition cannot depend on other jobs")
+    if is_cron and job.get("x", {}).get("sequence"):
+        raise _refuse("invalid_x", "x.sequence", "a cron definition has no place in a sequence")
     if is_cron and unique:
         raise _refuse("invalid_unique", "unique", "a cron definition is unique by its id")
     job["priority"] = job["priority"] or 5
@@ -217,7 +221,8 @@ def prepare(given: dict[str, Any], now: int, payload_max: int) -> Entry:
     return Entry(
         name, job_id is None, job["type"], _write(name, job, now, payload_max), place, score, job["dependsOn"],
         digest(unique["key"]) if unique else "", str(unique["windowMs"]) if unique else "",
-        unique["onConflict"] if unique else "", is_cron,
+        unique["onConflict"] if unique else "", is_cron, job.get("x", {}).get("group", ""),
+        job.get("x", {}).get("sequence", ""),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, Mapping
 
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -48,7 +48,7 @@ def member(text: str, name: str) -> str | None:
     return None
 
 
-def edit(text: str, changes: dict[str, str | None]) -> str:
+def edit(text: str, changes: Mapping[str, str | None]) -> str:
     """The object with these members set to JSON texts; `None` removes one. Every other byte stays."""
     every = members(text)
     kept = [at for at, one in enumerate(every) if changes.get(one[0], "") is not None]

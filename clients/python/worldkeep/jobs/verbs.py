@@ -134,7 +134,7 @@ class Verbs:
             answers.append(Answer())
             try:
                 entry = prepare(given, self.space.now(), self.options.payload_max)
-                if entry.depends_on:
+                if entry.depends_on or entry.sequence:
                     # A job that it depends on may stand before it in this very call.
                     yield from self._enqueue(plain, answers)
                     plain = []
@@ -174,6 +174,14 @@ class Verbs:
             return
         for (at, entry), word in zip(entries, reply):
             answers[at] = _stored(entry, word, is_again)
+        joins = [entry for at, entry in entries if entry.group and answers[at].status == "waiting"]
+        if joins:
+            # A claim enters what it meets in the list, so a fault here costs a turn and nothing else.
+            try:
+                rest = [word for entry in joins for word in (entry.id, entry.group)]
+                yield script("join_groups", {"now": self.space.now()}, rest)
+            except StoreError:
+                pass
 
     def _enqueue_dependent(self, entry: Entry) -> Verb[Answer]:
         named = {"id": entry.id, "text": entry.text, "digest": entry.digest, "window": entry.window}

@@ -437,7 +437,7 @@ class Worker:
             try:
                 (held,) = await self._call(reads(["HGETALL", self.jobs.store.key("x:claimed")]))
                 for job_id, value in held.items():
-                    if job_id in self.running or value.partition(" ")[2] != self.server_id:
+                    if job_id in self.running or value.split(" ")[1:2] != [self.server_id]:
                         continue
                     (text,) = await self._call(reads(["GET", self.jobs.store.key(f"jobs:data:{job_id}")]))
                     job = None if text is None else Job.read(job_id, text)

@@ -43,6 +43,32 @@ pub(super) async fn dispatch_each(jobs: &Jobs, count: usize) -> Result<Duration,
     .await
 }
 
+/// Jobs that ask for a limit of one, and one that runs.
+pub(super) async fn dispatch_limited(jobs: &Jobs, count: usize) -> Result<(), String> {
+    for _ in 0..count / 1_000 {
+        let all = (0..1_000).map(|_| new_job().max_concurrent(1)).collect();
+        for sent in jobs.dispatch_many(all).await.map_err(told)? {
+            sent.map_err(told)?;
+        }
+    }
+    Ok(())
+}
+
+/// Milliseconds of one claim, which must bring so many jobs.
+pub(super) async fn claimed_in(
+    jobs: &Jobs,
+    facts: &jobs::WorkerFacts,
+    count: usize,
+) -> Result<f64, String> {
+    let began = Instant::now();
+    let claims = jobs.claim(facts, 1).await.map_err(told)?;
+    let took = began.elapsed().as_secs_f64() * 1e3;
+    if claims.jobs.len() != count {
+        return Err(format!("{} jobs were claimed instead of {count}", claims.jobs.len()));
+    }
+    Ok(took)
+}
+
 pub(super) async fn dispatch_bulk(jobs: &Jobs, count: usize) -> Result<Duration, String> {
     let jobs = jobs.clone();
     apart(async move {

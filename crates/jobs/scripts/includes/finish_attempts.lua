@@ -3,7 +3,7 @@
 -- Ends the attempts that the arguments from 16 on tell of. Gives a word for each, or nothing when all were written; then
 -- whether jobs may have come into the list.
 local function finish_attempts(count)
-  local locks, at, all_plain = {}, 16, not marks.any
+  local locks, at, all_plain = {}, 16, not (marks.cancelled or marks.parked or marks.recovered)
   for i = 1, count do
     locks[i] = ns .. 'jobs:lock:' .. ARGV[at]
     if ARGV[at + 5] ~= '' or ARGV[at + 1] ~= 'completed' then all_plain = false end

@@ -1,5 +1,6 @@
 --- @include "read_job"
 --- @include "runs_after_failure"
+--- @include "follows"
 --- @include "fail_dependent"
 --- @include "promote_parked"
 
@@ -19,7 +20,7 @@ local function release_dependents(id, well)
         if not job then
           redis.call('SREM', ns .. 'x:parked', child)
           redis.call('DEL', deps)
-        elseif not fine and not runs_after_failure(job) then
+        elseif not fine and not runs_after_failure(job) and not follows(job, parent) then
           fail_dependent(child, job, parent)
           ended[#ended + 1] = { child, false }
         elseif redis.call('EXISTS', deps) == 0 then

@@ -40,9 +40,10 @@ macro_rules! space {
 space! {
     fixed: waiting, active, delayed, cron, deadletter, paused, workers_active, scheduler_lock, scheduler_leader,
         events, recoveries, claimed, wake, cancel, control, asked, progressed, cancelled, parked,
-        paused_until, cron_failed, index, metrics_processed, metrics_failed, metrics_time;
+        paused_until, limits, groups, group_limits, cron_failed, index, metrics_processed,
+        metrics_failed, metrics_time;
     by id: data("i"), status("i"), result("i"), lock("i"), progress("i"), concurrent("i"), minute("i"),
-        worker("i"), heartbeat("i"), deps("i"), batch("i"),
+        rate("i"), group("i"), group_runs("i"), group_rate("i"), worker("i"), heartbeat("i"), deps("i"), batch("i"),
         stats("20000101"),
 }
 

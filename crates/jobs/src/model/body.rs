@@ -284,7 +284,9 @@ fn extras(raw: &RawValue) -> Read<Extras> {
     for json::Member { name, raw } in members(raw, DEF, "x")? {
         let value: Value = serde_json::from_str(raw.get()).unwrap_or(Value::Null);
         let right = match &*name {
-            "uniqueKey" | "traceparent" | "batch" | "cronParent" => value.is_string(),
+            "uniqueKey" | "traceparent" | "batch" | "cronParent" | "group" | "sequence" => {
+                value.is_string()
+            }
             "timeoutMs" | "expiresAt" => whole(raw.get()).is_some_and(|number| number > 0),
             "exclude" => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
             "limiter" => value == "sliding",

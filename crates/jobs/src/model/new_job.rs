@@ -246,6 +246,20 @@ impl NewJob {
         self
     }
 
+    /// The group that it takes turns with others for, such as a customer.
+    #[must_use]
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.x.group = Some(group.into());
+        self
+    }
+
+    /// The sequence it runs in: after all jobs of the same name that were dispatched before it, also over their retries.
+    #[must_use]
+    pub fn sequence(mut self, sequence: impl Into<String>) -> Self {
+        self.x.sequence = Some(sequence.into());
+        self
+    }
+
     /// The trace it belongs to.
     #[must_use]
     pub fn traceparent(mut self, traceparent: impl Into<String>) -> Self {

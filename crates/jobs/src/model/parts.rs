@@ -152,6 +152,12 @@ pub struct Extras {
     /// `sliding` smooths the limit per minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limiter: Option<String>,
+    /// The group that it takes turns with others for, such as a customer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Jobs of one sequence run one after the other, in the order of their dispatch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<String>,
     /// `ignore` lets it run when a dependency failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_dependency_failed: Option<String>,
@@ -177,6 +183,8 @@ impl Extras {
             cron_parent: object.get("cronParent"),
             exclude: object.words("exclude"),
             limiter: object.get("limiter"),
+            group: object.get("group"),
+            sequence: object.get("sequence"),
             on_dependency_failed: object.get("onDependencyFailed"),
             overlap: object.get("overlap"),
         }

@@ -20,8 +20,8 @@ const DEPENDS_MAX: usize = 1_000;
 /// The words that a path may end with after its last colon; an id or a type must not look like
 /// that.
 const VERBS: &[&str] = &[
-    "batch", "bury", "cancel", "fire", "pause", "purge", "quiet", "requeue", "resume", "retry",
-    "runNow", "stop",
+    "batch", "bury", "cancel", "fire", "limit", "pause", "purge", "quiet", "requeue", "resume",
+    "retry", "runNow", "stop",
 ];
 
 type Check = Result<(), Error>;
@@ -227,8 +227,29 @@ fn extras(job: &NewJob) -> Check {
             return refuse("x.batch", "x.batch must be 1 to 128 of A-Z, a-z, 0-9, ., _ and -");
         }
     }
+    if let Some(group) = &job.x.group {
+        check_name("x.group", group)?;
+    }
+    if let Some(sequence) = &job.x.sequence {
+        check_name("x.sequence", sequence)?;
+        if job.schedule.cron.is_some() {
+            return refuse("x.sequence", "a cron definition has no place in a sequence");
+        }
+    }
     if job.x.overlap.is_some() && job.schedule.cron.is_none() {
         return refuse("x.overlap", "x.overlap has a meaning with schedule.cron only");
     }
     names(refusal::INVALID_X, "x.exclude", &job.x.exclude)
+}
+
+/// A group or a sequence: a short text that is no verb.
+pub(crate) fn check_name(field: &'static str, name: &str) -> Check {
+    let fine = (1..=128).contains(&name.len()) && !name.chars().any(char::is_control);
+    if !fine || name == "*" || ends_like_a_verb(name) {
+        let why = format!(
+            "{field} must be 1 to 128 bytes without control characters and not end like a verb"
+        );
+        return Err(Error::invalid(refusal::INVALID_X, field, why));
+    }
+    Ok(())
 }

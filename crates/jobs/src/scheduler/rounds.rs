@@ -11,8 +11,9 @@ use crate::store::Jobs;
 use crate::store::definitions::{Fired, Overlap};
 use crate::store::index::Known;
 
-/// Keys that the sweep for orphans looks at in a second.
-const ORPHAN_BUDGET: usize = 200;
+/// Keys that the sweep for orphans looks at in a second: a store of a million keys in less than two minutes, for
+/// about four milliseconds of each second.
+const ORPHAN_BUDGET: usize = 10_000;
 
 /// Something done every so often.
 pub(super) struct Pace {

@@ -16,6 +16,7 @@ const SHIPPED: &[&str] = &[
     "enqueue",
     "enqueue_dependent",
     "finish_and_claim",
+    "join_groups",
     "pause",
     "progress",
     "promote",

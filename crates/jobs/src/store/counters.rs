@@ -1,15 +1,18 @@
-//! Counters of running jobs: they are compared with the active set and put right when they leaked.
+//! Counters of running jobs: they are compared with the active set and put right when they leaked. The types come from
+//! what the queue keeps itself, so that a store full of other keys costs nothing; a stretch of SCAN finds the rest.
 
 use kernel::{Value, reply};
 
 use crate::error::Error;
 use crate::scripts::RECONCILE;
-use crate::store::Jobs;
+use crate::store::counts::day;
 use crate::store::sweep::Sightings;
-use crate::store::wire::{escape_glob, scanned};
+use crate::store::wire::{escape_glob, scanned, texts};
+use crate::store::{Jobs, cmd};
 
 /// Active jobs that a reconciliation looks at, at most.
-const RECONCILE_MAX: u64 = 5_000;
+const RECONCILE_MAX: u64 = 50_000;
+
 /// A counter that was wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Miscount {
@@ -25,12 +28,14 @@ pub struct Miscount {
 
 impl Jobs {
     /// Compares the counters of running jobs with the active set, and puts right those that were wrong the time
-    /// before as well. Looks at a stretch of the counters each time.
+    /// before as well. Looks at every type that runs, waits or ended a job since yesterday, and at a stretch of all
+    /// counters each time.
     pub async fn reconcile(&self, seen: &Sightings) -> Result<Vec<Miscount>, Error> {
         let suspects = seen.counters.lock().clone();
         let from = seen.cursor.lock().1.clone();
-        let (others, next) = self.counted_types(&from, 1_000).await?;
+        let (mut others, next) = self.counted_types(&from, 1_000).await?;
         seen.cursor.lock().1 = next;
+        others.extend(self.types_of_days().await?);
         let found = self.compare_counters(&suspects, &others).await?;
         *seen.counters.lock() =
             found.iter().filter(|one| !one.repaired).map(|one| one.kind.clone()).collect();
@@ -57,6 +62,16 @@ impl Jobs {
             })
         };
         Ok(parts.chunks_exact(4).filter_map(read).collect())
+    }
+
+    /// Types of which a job ended today or yesterday.
+    async fn types_of_days(&self) -> Result<Vec<String>, Error> {
+        let now_ms = self.now_ms();
+        let days = [now_ms, now_ms.saturating_sub(86_400_000)].map(day);
+        let cmds = days.map(|day| cmd("HKEYS", self.space().stats(&day)));
+        let fields = self.all(&cmds).await?;
+        let types = fields.iter().flat_map(texts);
+        Ok(types.filter_map(|field| Some(field.rsplit_once(':')?.0.to_owned())).collect())
     }
 
     /// Types that have a counter of running jobs: one stretch of SCAN, and where the next one begins.

@@ -14,7 +14,7 @@ use crate::store::{Jobs, cmd};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reason {
-    /// `unreadable`, `ended`, `running`, `delayed`, `cron`, `parked`, `paused`, `concurrent`, `drifted`, `minute`,
+    /// `unreadable`, `ended`, `running`, `delayed`, `cron`, `parked`, `paused`, `concurrent`, `drifted`, `minute`, `rate`, `group`,
     /// `locked`, `no_worker`, `lost`, `behind`.
     pub code: &'static str,
     /// Whether it stops the job.
@@ -161,6 +161,12 @@ impl Jobs {
         if found.status.as_deref() == Some("active") {
             return Ok(());
         }
+        self.explain_set_limit(&job.kind, found).await?;
+        if let Some(group) = &job.x.group
+            && let Some(sentence) = self.stopped_group(group).await?
+        {
+            found.add("group", true, &sentence);
+        }
         let limit = job.rate_limit.unwrap_or_default();
         let number = |at: usize| reply::int(&values[at]).unwrap_or(0);
         let most = |max: Option<u64>| max.and_then(|max| i64::try_from(max).ok());
@@ -174,6 +180,25 @@ impl Jobs {
                 number(3)
             );
             found.add("minute", true, &sentence);
+        }
+        Ok(())
+    }
+
+    /// The limit that was set on the type.
+    async fn explain_set_limit(&self, kind: &str, found: &mut Explanation) -> Result<(), Error> {
+        let Some(limit) = self.limits().await?.remove(kind) else { return Ok(()) };
+        if let Some(most) = limit.concurrency.and_then(|most| i64::try_from(most).ok()) {
+            let counter = self.call(&cmd("GET", self.space().concurrent(kind))).await?;
+            self.explain_concurrent(kind, most, reply::int(&counter).unwrap_or(0), found).await?;
+        }
+        let Some(rate) = limit.rate else { return Ok(()) };
+        let period_ms = limit.period_ms.unwrap_or(60_000);
+        let started = self.started_in(kind, period_ms).await?;
+        if started >= rate {
+            let sentence = format!(
+                "{started} jobs of its type started in the last {period_ms} ms, and the type's limit is {rate}"
+            );
+            found.add("rate", true, &sentence);
         }
         Ok(())
     }

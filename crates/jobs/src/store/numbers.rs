@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::model::{Job, Status};
+use crate::store::limits::Limit;
 use crate::store::read::whole;
 use crate::store::wire::texts;
 use crate::store::{Jobs, cmd};
@@ -54,6 +55,10 @@ pub struct Queue {
     pub max_concurrent: Option<u64>,
     /// The same, per minute.
     pub max_per_minute: Option<u64>,
+    /// The limit that was set on the type.
+    pub limit: Option<Limit>,
+    /// Started in the period of that limit.
+    pub this_period: u64,
 }
 
 /// The types, and whether all jobs were looked at.
@@ -111,7 +116,7 @@ impl Jobs {
         Ok(names.into_iter().zip(values.iter().map(read)).collect())
     }
 
-    /// The types that have jobs, counters, a pause or outcomes of today, with their counts.
+    /// The types that have jobs, counters, a limit, a pause or outcomes of today, with their counts.
     pub async fn queues(&self) -> Result<Queues, Error> {
         let mut queues: BTreeMap<String, Queue> = BTreeMap::new();
         let mut exact = true;
@@ -150,6 +155,14 @@ impl Jobs {
         for kind in texts(&values[2]) {
             if let Some((kind, _)) = kind.rsplit_once(':') {
                 queues.entry(kind.to_owned()).or_default();
+            }
+        }
+        for (kind, limit) in self.limits().await? {
+            let queue = queues.entry(kind.clone()).or_default();
+            queue.limit = Some(limit);
+            if limit.rate.is_some() {
+                let period_ms = limit.period_ms.unwrap_or(60_000);
+                queue.this_period = self.started_in(&kind, period_ms).await?;
             }
         }
         let paused = texts(&values[0]);

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::error::{Error, refusal};
 use crate::model::{Job, NewJob, Status};
-use crate::scripts::{ENQUEUE, ENQUEUE_DEPENDENT};
+use crate::scripts::{ENQUEUE, ENQUEUE_DEPENDENT, JOIN_GROUPS};
 use crate::store::Jobs;
 use crate::store::definitions;
 
@@ -151,7 +151,9 @@ impl Jobs {
             let at = answers.len();
             match self.prepare(job) {
                 Err(refusal) => answers.push(Err(refusal)),
-                Ok(record) if record.job.depends_on.is_empty() => {
+                Ok(record)
+                    if record.job.depends_on.is_empty() && record.job.x.sequence.is_none() =>
+                {
                     plain.push((at, record));
                     answers.push(Err(Error::no_job("")));
                 }
@@ -223,10 +225,29 @@ impl Jobs {
             };
             (at, answer)
         });
-        Ok(stored.collect())
+        let stored: Stored = stored.collect();
+        self.join_groups(stored.iter().filter_map(|(_, answer)| answer.as_ref().ok())).await;
+        Ok(stored)
     }
 
-    /// A job that depends on others.
+    /// Enters stored jobs into the lines of their groups, those that have one. A claim enters what it meets in the
+    /// list, so a fault here costs a turn and nothing else.
+    async fn join_groups<'a>(&self, stored: impl Iterator<Item = &'a Dispatched> + Send) {
+        let waits = stored.filter(|one| one.status == Status::Waiting);
+        let named: Vec<(&str, &str)> =
+            waits.filter_map(|one| Some((&*one.job.id, one.job.x.group.as_deref()?))).collect();
+        if named.is_empty() {
+            return;
+        }
+        let now = self.now_ms().to_string();
+        let mut args: Vec<&[u8]> = vec![now.as_bytes()];
+        args.extend(named.iter().flat_map(|(id, group)| [id.as_bytes(), group.as_bytes()]));
+        if let Err(error) = self.script(&JOIN_GROUPS, &args, self.by()).await {
+            tracing::debug!(%error, "jobs did not join the lines of their groups yet");
+        }
+    }
+
+    /// A job that depends on others or follows the last of its sequence.
     async fn enqueue_dependent(&self, record: Record) -> Result<Dispatched, Error> {
         let head = self.ending_args();
         let mut args: Vec<&[u8]> = head.iter().map(String::as_bytes).collect();

@@ -16,6 +16,11 @@ use crate::store::{Jobs, cmd, cmd_on};
 /// How far apart two sightings of a lost job must be, for those in `active` and for those nowhere.
 const SIGHTINGS_MS: (u64, u64) = (5_000, 60_000);
 
+/// Keys that one call of SCAN looks at.
+const SCAN_SLICE: usize = 2_000;
+/// Entries of the waiting list that one look for lost jobs reads, about: at a long list few jobs are looked for.
+const LIST_READS: usize = 200_000;
+
 /// The suspects of earlier sweeps: nothing is believed at first sight. One per scheduler.
 #[derive(Debug, Default)]
 pub struct Sightings {
@@ -81,35 +86,36 @@ impl Jobs {
     }
 
     /// Puts jobs back whose state says that they wait, run or are delayed and that nothing holds: those that a
-    /// foreign worker popped and lost. Looks at about `budget` keys; call it again and again. A job is touched
-    /// when it was seen so twice.
+    /// foreign worker popped and lost. Nothing of ours knows them, so the store is walked: about `budget` keys a call;
+    /// call it again and again. A job is touched when it was seen so twice.
     pub async fn sweep_orphans(
         &self,
         seen: &Sightings,
         budget: usize,
     ) -> Result<Vec<Recovered>, Error> {
-        let (session_key, mut cursor) =
-            (self.space().waiting.clone(), seen.cursor.lock().0.clone());
-        if cursor.is_empty() {
-            cursor = b"0".to_vec();
+        let mut ids = Vec::new();
+        let mut left = budget;
+        while left > 0 {
+            let slice = left.min(SCAN_SLICE);
+            left -= slice;
+            let from = seen.cursor.lock().0.clone();
+            let (found, next) = self.scan_states(&from, slice).await?;
+            ids.extend(found);
+            let whole = next.is_empty();
+            seen.cursor.lock().0 = next;
+            if whole {
+                break;
+            }
         }
-        let mut session = self.store().session(session_key.as_bytes(), self.by()).await?;
-        let glob = format!("{}*", escape_glob(&self.space().status("")));
-        let mut scan = redis::cmd("SCAN");
-        scan.arg(&cursor).arg("MATCH").arg(glob).arg("COUNT").arg(budget);
-        let (next, keys) = scanned(&session.call(&scan, self.by()).await?);
-        drop(session);
-        seen.cursor.lock().0 = if next == b"0" { Vec::new() } else { next };
-        let prefix = self.space().status("");
-        let ids: Vec<String> =
-            keys.iter().filter_map(|key| key.strip_prefix(&prefix)).map(str::to_owned).collect();
         let now_ms = self.now_ms();
-        let found = self.in_no_structure(&ids).await?;
+        let found = self.in_no_structure(&ids, LIST_READS).await?;
         // Only what this stretch looked at may be forgotten.
         let mut due = Vec::new();
         {
             let mut orphans = seen.orphans.lock();
-            orphans.retain(|id, _| !ids.contains(id) || found.contains_key(id));
+            for id in ids.iter().filter(|id| !found.contains_key(*id)) {
+                orphans.remove(id);
+            }
             for (id, status) in found {
                 let first = orphans.entry(id.clone()).or_insert_with(|| (status.clone(), now_ms));
                 if first.0 != status {
@@ -122,17 +128,55 @@ impl Jobs {
         self.requeue_orphans(due).await
     }
 
-    /// Which of these say that they wait, run or are delayed and are in no structure and not locked.
+    /// Jobs that have a state: one stretch of SCAN, and where the next one begins; nothing after the last.
+    pub(crate) async fn scan_states(
+        &self,
+        from: &[u8],
+        count: usize,
+    ) -> Result<(Vec<String>, Vec<u8>), Error> {
+        let waiting = self.space().waiting.clone();
+        let mut session = self.store().session(waiting.as_bytes(), self.by()).await?;
+        let prefix = self.space().status("");
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(if from.is_empty() { b"0" } else { from });
+        scan.arg("MATCH").arg(format!("{}*", escape_glob(&prefix))).arg("COUNT").arg(count);
+        let (next, keys) = scanned(&session.call(&scan, self.by()).await?);
+        let ids = keys.iter().filter_map(|key| key.strip_prefix(&prefix)).map(str::to_owned);
+        Ok((ids.collect(), if next == b"0" { Vec::new() } else { next }))
+    }
+
+    /// The jobs among these that say that they wait, run or are delayed, with that word.
+    async fn live_states(&self, ids: &[String]) -> Result<Vec<(String, String)>, Error> {
+        let mut live = Vec::new();
+        for part in ids.chunks(500) {
+            let mut get = redis::cmd("MGET");
+            for id in part {
+                get.arg(self.space().status(id));
+            }
+            let states = self.call(&get).await?;
+            for (id, state) in part.iter().zip(reply::list(&states).unwrap_or_default()) {
+                let state = reply::text(state).unwrap_or_default();
+                if matches!(state, "active" | "waiting" | "delayed") {
+                    live.push((id.clone(), state.to_owned()));
+                }
+            }
+        }
+        Ok(live)
+    }
+
+    /// Which of these say that they wait, run or are delayed and are in no structure and not locked. The list of
+    /// waiting jobs is searched until about `list_reads` entries are read; jobs beyond that are taken for waiting.
     pub(crate) async fn in_no_structure(
         &self,
         ids: &[String],
+        list_reads: usize,
     ) -> Result<HashMap<String, String>, Error> {
+        let live = self.live_states(ids).await?;
         let space = self.space();
-        let cmds: Vec<_> = ids
+        let cmds: Vec<_> = live
             .iter()
-            .flat_map(|id| {
+            .flat_map(|(id, _)| {
                 [
-                    cmd("GET", space.status(id)),
                     cmd("EXISTS", space.lock(id)),
                     cmd_on("SISMEMBER", &space.active, id),
                     cmd_on("ZSCORE", &space.delayed, id),
@@ -140,17 +184,22 @@ impl Jobs {
                     cmd_on("SISMEMBER", &space.parked, id),
                 ]
             })
+            .chain([cmd("LLEN", space.waiting.as_str())])
             .collect();
         let values = self.all(&cmds).await?;
-        let mut suspects = Vec::new();
-        for (id, parts) in ids.iter().zip(values.chunks_exact(6)) {
-            let status = reply::text(&parts[0]).unwrap_or_default();
-            let held = parts[1..].iter().any(|part| !matches!(part, Value::Nil | Value::Int(0)));
-            if matches!(status, "active" | "waiting" | "delayed") && !held {
-                suspects.push((id.clone(), status.to_owned()));
-            }
-        }
-        // A place in the list is dear to find: only for those that nothing else holds.
+        let held =
+            |parts: &[Value]| parts.iter().any(|part| !matches!(part, Value::Nil | Value::Int(0)));
+        let mut suspects: Vec<(String, String)> = live
+            .into_iter()
+            .zip(values.chunks(5))
+            .filter(|(_, parts)| !held(parts))
+            .map(|(one, _)| one)
+            .collect();
+        // A place in the list is dear to find. One that says it runs is not there as a rule and comes first.
+        let length =
+            values.last().and_then(reply::int).and_then(|length| usize::try_from(length).ok());
+        suspects.sort_by_key(|(_, state)| state != "active");
+        suspects.truncate((list_reads / length.unwrap_or(0).max(1)).max(20));
         let gets: Vec<_> =
             suspects.iter().map(|(id, _)| cmd_on("LPOS", &space.waiting, id)).collect();
         let places = self.all(&gets).await?;

@@ -181,8 +181,8 @@ impl Jobs {
         let values = self.all(&[cmd("HGETALL", space.claimed.as_str()), active]).await?;
         let (mut held, mut leased) = (HashMap::<String, Vec<String>>::new(), HashSet::new());
         for (id, value) in reply::pairs(&values[0]).unwrap_or_default() {
-            let worker = reply::text(value).and_then(|value| value.split_once(' '));
-            if let (Some(id), Some((_, worker))) = (reply::text(id), worker) {
+            let worker = reply::text(value).and_then(|value| value.split(' ').nth(1));
+            if let (Some(id), Some(worker)) = (reply::text(id), worker) {
                 leased.insert(id.to_owned());
                 held.entry(worker.to_owned()).or_default().push(id.to_owned());
             }

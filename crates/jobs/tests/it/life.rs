@@ -32,7 +32,7 @@ on_every_store!(a_claim_and_its_completion, |store| {
         bridge:jobs:lock:a (30 s) w1
         bridge:jobs:status:a active
         bridge:ratelimit:concurrent:email 1
-        bridge:x:claimed [a=1794768259299 w1]
+        bridge:x:claimed [a=1794768259299 w1 email]
         bridge:x:index stream
     "#]].assert_eq(&bed.dump().await);
     bed.pass(1_500);

@@ -207,6 +207,10 @@ async fn life(jobs: &Jobs, store: &dyn Store, case: &Json) {
     for (id, want) in case["ends"].as_object().unwrap() {
         check_end(jobs, &events, id, want).await;
     }
+    if let Some(wanted) = case["claimed"].as_array() {
+        let claimed = events.iter().filter(|(kind, _)| kind == "claimed").map(|(_, id)| json!(id));
+        assert_eq!(&claimed.collect::<Vec<_>>(), wanted, "{}", case["name"]);
+    }
 }
 
 #[test]

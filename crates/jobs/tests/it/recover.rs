@@ -244,6 +244,34 @@ on_every_store!(counters_are_put_right_when_wrong_twice, |store| {
     assert!(bed.jobs.reconcile(&seen).await.unwrap().is_empty());
 });
 
+on_every_store!(a_drifted_counter_is_found_whatever_else_is_in_the_store, |store| {
+    // The repair once walked the whole database, a thousand keys each time.
+    let bed = bed(store);
+    for part in 0..20 {
+        let words = (0..1_000).flat_map(|n| [format!("{{other}}:{part}:{n}"), "1".to_owned()]);
+        let words: Vec<String> = std::iter::once("MSET".to_owned()).chain(words).collect();
+        bed.ask(&words.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    }
+    bed.put(job("mail", "a").max_concurrent(3)).await;
+    bed.line("SET bridge:ratelimit:concurrent:mail 99").await;
+    assert_eq!(bed.claimed_id(&worker("w")).await, "-");
+    let told = bed.jobs.explain("a").await.unwrap();
+    let codes: Vec<_> = told.reasons.iter().map(|one| (one.code, one.stops)).collect();
+    assert!(codes.contains(&("drifted", true)), "{codes:?}");
+    assert!(!codes.iter().any(|(code, _)| *code == "concurrent"), "no job runs: {codes:?}");
+    let seen = Sightings::default();
+    bed.jobs.reconcile(&seen).await.unwrap();
+    bed.jobs.reconcile(&seen).await.unwrap();
+    assert_eq!(bed.claimed_id(&worker("w")).await, "a", "the second look set it");
+    // Jobs that a foreign worker claimed with the seed's script count as well, and nothing of ours names them.
+    bed.put(job("mail", "theirs")).await;
+    bed.line("LREM bridge:jobs:waiting 1 theirs").await;
+    bed.line("SADD bridge:jobs:active theirs").await;
+    bed.jobs.reconcile(&seen).await.unwrap();
+    bed.jobs.reconcile(&seen).await.unwrap();
+    assert_eq!(bed.line("GET bridge:ratelimit:concurrent:mail").await, "2");
+});
+
 on_every_store!(marks_of_jobs_that_a_foreign_worker_ended_are_forgotten, |store| {
     let bed = bed(store);
     for id in ["ours", "theirs", "again"] {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobs::{Options, Overlap, Pick, Progress, Registration, Sightings, Target};
+use jobs::{Limit, Options, Overlap, Pick, Progress, Registration, Sightings, Target};
 
 use crate::own_vectors::Book;
 use crate::support::{Bed, NOW, job, worker};
@@ -165,6 +165,15 @@ pub(crate) async fn act(book: &mut Book) {
     book.note(("pause", "until a time"), plain(), nothing, until).await;
     let resume = async |bed: &Bed| drop(bed.jobs.resume("email").await);
     book.note(("resume", "resumed"), plain(), until, resume).await;
+    let limit = async |bed: &Bed| drop(bed.jobs.limit("email", Limit::rate(5, 1_000)).await);
+    book.note(("limit", "on a type"), plain(), nothing, limit).await;
+    let clear = async |bed: &Bed| drop(bed.jobs.limit("email", Limit::default()).await);
+    book.note(("limit", "taken away"), plain(), limit, clear).await;
+    let group = async |bed: &Bed| drop(bed.jobs.limit_group("acme", Limit::concurrency(2)).await);
+    book.note(("limit", "on a group"), plain(), nothing, group).await;
+    let grouped = async |bed: &Bed| drop(bed.put(job("email", "a").group("acme")).await);
+    book.note(("join_groups", "a job joins the line of its group"), plain(), nothing, grouped)
+        .await;
 }
 
 pub(crate) async fn keep(book: &mut Book) {

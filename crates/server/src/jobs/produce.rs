@@ -67,7 +67,7 @@ pub(crate) struct JobBody {
     /// `key`, `windowMs`: all but the first job with this key in the window are refused.
     #[schema(value_type = Option<Object>)]
     throttle: Option<Value>,
-    /// `timeoutMs`, `expiresAt`, `traceparent`, `batch`, `exclude`, `limiter`, `onDependencyFailed`, `overlap`.
+    /// `timeoutMs`, `expiresAt`, `traceparent`, `batch`, `exclude`, `limiter`, `group`, `sequence`, `onDependencyFailed`, `overlap`.
     #[schema(value_type = Option<Object>)]
     x: Option<Value>,
 }

@@ -1,11 +1,11 @@
-//! Types of jobs: counts, limits, pause, resume, purge.
+//! Types of jobs: counts, limits, pause, resume, limit, purge.
 
 use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
-use jobs::{ListQuery, Order, Queue, Status};
+use jobs::{Limit, ListQuery, Order, Queue, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -28,6 +28,25 @@ pub(crate) struct TypeLimits {
     max_per_minute: Option<u64>,
 }
 
+/// A limit that was set at run time, on a type or on a group. All workers obey it, whatever the jobs ask for.
+#[derive(Debug, Default, Clone, Copy, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SetLimit {
+    /// Jobs that run at once, at most.
+    concurrency: Option<u64>,
+    /// Jobs that start in a period, at most.
+    rate: Option<u64>,
+    /// The period in milliseconds. It slides: any stretch of this length has at most `rate` starts.
+    period_ms: Option<u64>,
+}
+
+impl From<Limit> for SetLimit {
+    fn from(limit: Limit) -> Self {
+        let Limit { concurrency, rate, period_ms } = limit;
+        SetLimit { concurrency, rate, period_ms }
+    }
+}
+
 /// One type.
 #[derive(Debug, Default, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -45,6 +64,10 @@ pub(crate) struct TypeRow {
     /// Unix milliseconds at which it resumes by itself.
     paused_until: Option<i64>,
     limits: TypeLimits,
+    /// The limit on the type itself, if one is set.
+    limit: Option<SetLimit>,
+    /// Started in the period of that limit.
+    this_period: u64,
 }
 
 /// All types.
@@ -73,6 +96,8 @@ fn row(queue: Queue, dead: u64) -> TypeRow {
             max_concurrent: queue.max_concurrent,
             max_per_minute: queue.max_per_minute,
         },
+        limit: queue.limit.map(SetLimit::from),
+        this_period: queue.this_period,
     }
 }
 
@@ -147,6 +172,18 @@ pub(crate) struct TypeBody {
     /// Purge: only say how many it would be.
     #[serde(default)]
     count: bool,
+    /// Limit: so many jobs run at once, at most.
+    concurrency: Option<u64>,
+    /// Limit: so many jobs start in a period, at most.
+    rate: Option<u64>,
+    /// Limit: the period in milliseconds, a minute unless given.
+    period_ms: Option<u64>,
+}
+
+impl TypeBody {
+    fn limit(&self) -> Limit {
+        Limit { concurrency: self.concurrency, rate: self.rate, period_ms: self.period_ms }
+    }
 }
 
 /// `POST /api/queues/{type}:{verb}`.
@@ -159,8 +196,20 @@ pub(crate) async fn verb(
         (kind, "pause") => pause(&here, kind, &body).await,
         (kind, "resume") => resume(&here, kind).await,
         (kind, "purge") => purge(&here, kind, &body).await,
-        (_, other) => Err(no_verb(other, "pause, resume and purge")),
+        (kind, "limit") => limit(&here, kind, &body).await,
+        (_, other) => Err(no_verb(other, "pause, resume, limit and purge")),
     }
+}
+
+/// Limits a type at run time: how many of its jobs run at once, how many start in a period. All workers obey. A body
+/// with neither takes the limit away.
+#[utoipa::path(post, path = "/api/queues/{type}:limit", tag = "jobs",
+    params(("type" = String, Path, description = "the type"), NsQuery), request_body = TypeBody,
+    responses((status = 200, description = "`changed` is false when it was so already", body = Object), (status = 400)))]
+pub(crate) async fn limit(here: &Here, kind: &str, body: &TypeBody) -> Result<Response, Refusal> {
+    let (set, changed) = here.jobs.limit(kind, body.limit()).await.map_err(refuse)?;
+    let limit = set.map(SetLimit::from);
+    Ok(Json(json!({ "type": kind, "limit": limit, "changed": changed })).into_response())
 }
 
 /// Stops claims of a type, `*` for all; running jobs finish.

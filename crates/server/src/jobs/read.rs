@@ -287,7 +287,7 @@ pub(crate) async fn explain(
         if !has(&["paused"]) {
             fine("paused", "Its type is not paused.".into());
         }
-        if !has(&["concurrent", "minute"]) {
+        if !has(&["concurrent", "minute", "rate", "group"]) {
             fine("limits", "No limit holds it.".into());
         }
         let may = found.workers.iter().filter(|worker| worker.alive && worker.may).count();

@@ -33,7 +33,7 @@ pub(crate) struct Numbers {
     pub(crate) oldest_waiting_ms: Option<u64>,
     /// Paused types; `*` is all.
     pub(crate) paused: Vec<String>,
-    /// Recurring jobs whose last firing failed for good, as far as that is no dead letter (jobs.cron_failed).
+    /// Recurring jobs whose last firing failed for good, as far as that is no dead letter (`jobs.cron_failed`).
     pub(crate) cron_failed: Vec<String>,
     /// The leader of the scheduling: `id`, `host`, `pid`, `since`.
     #[schema(value_type = Option<Object>)]

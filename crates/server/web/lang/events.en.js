@@ -23,6 +23,8 @@ export default {
   'jobs.event.promoted': 'due',
   'jobs.event.fired': 'fired',
   'jobs.event.coalesced': 'firing left out, still busy',
+  'jobs.event.group_limited': 'limit of a group changed',
+  'jobs.event.limited': 'limit of a type changed',
   'jobs.event.paused': 'paused',
   'jobs.event.resumed': 'resumed',
   'jobs.event.worker_joined': 'joined',

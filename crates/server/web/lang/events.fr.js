@@ -23,6 +23,8 @@ export default {
   'jobs.event.promoted': 'à l’heure',
   'jobs.event.fired': 'partie',
   'jobs.event.coalesced': 'départ sauté, encore occupée',
+  'jobs.event.group_limited': 'limite d’un groupe changée',
+  'jobs.event.limited': 'limite d’un type changée',
   'jobs.event.paused': 'en pause',
   'jobs.event.resumed': 'reprend',
   'jobs.event.worker_joined': 'est arrivé',

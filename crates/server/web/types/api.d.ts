@@ -36,9 +36,25 @@ declare namespace Api {
     ticks_behind?: number | null;
   };
 
+  /** The answer to one item: `data` or `errors`. */
+  type Answered_MonsterAttributes = {
+    data?: Resource_MonsterAttributes | null;
+    /** Why there is none, as in the answer of a refused call. */
+    errors?: Array<Free> | null;
+  };
+
+  /** The answer to one item: `data` or `errors`. */
+  type Answered_MovedAttributes = {
+    data?: Resource_MovedAttributes | null;
+    /** Why there is none, as in the answer of a refused call. */
+    errors?: Array<Free> | null;
+  };
+
   /** An effect that was applied. */
   type AppliedAttributes = {
     effectId: string;
+    /** The life of the monster that has it. */
+    life: number;
   };
 
   /** One answer per job, in order. */
@@ -72,6 +88,8 @@ declare namespace Api {
     hp: number;
     /** Whether this attack killed. */
     killed: boolean;
+    /** The life of the monster that took it. */
+    life: number;
     /** Each hit that was taken. */
     lines: Array<LineAttributes>;
     reflected?: ReflectedAttributes | null;
@@ -122,9 +140,35 @@ declare namespace Api {
     type?: string | null;
   };
 
+  /** The counts of a call about many. */
+  type BulkMeta = {
+    /** Items that were done. */
+    done: number;
+    /** Items that were refused. */
+    refused: number;
+  };
+
+  /** The answers of a call about many, in the order of its items. Each is the document that a call about it alone would have had: `data`, or `errors`. */
+  type Bulk_MonsterAttributes = {
+    /** One for each item. */
+    data: Array<Answered_MonsterAttributes>;
+    /** How many of them were refused. */
+    meta: BulkMeta;
+  };
+
+  /** The answers of a call about many, in the order of its items. Each is the document that a call about it alone would have had: `data`, or `errors`. */
+  type Bulk_MovedAttributes = {
+    /** One for each item. */
+    data: Array<Answered_MovedAttributes>;
+    /** How many of them were refused. */
+    meta: BulkMeta;
+  };
+
   /** How many effects were taken away. */
   type CancelledAttributes = {
     cancelled: number;
+    /** The life of the monster that had them. */
+    life: number;
   };
 
   /** One check of a claim. */
@@ -215,6 +259,8 @@ declare namespace Api {
     next?: Free | null;
     /** Unix milliseconds of the next firing; null when it never comes. */
     nextAt?: number | null;
+    /** The treatment of a firing while the one before is not over: `skip` or `queue`. */
+    overlap: string;
     /** The expression in words. */
     sentence: string;
     /** `cron`, or the state of the firing under way. */
@@ -456,6 +502,8 @@ declare namespace Api {
 
   /** A job to dispatch. Only `type` is needed; docs/jobs.md explains every field. */
   type JobBody = {
+    /** `key`, `waitMs`: runs once, that long after the last job with this key. */
+    debounce?: Free | null;
     /** Jobs that must complete first. */
     dependsOn?: Array<string> | null;
     /** 1 to 128 of `A-Z a-z 0-9 . _ ~ - :`; a new UUID when absent. */
@@ -473,11 +521,13 @@ declare namespace Api {
     schedule?: Free | null;
     /** `server`, or `stack`, `capabilities`, `region` with `mode`. */
     target?: Free | null;
+    /** `key`, `windowMs`: all but the first job with this key in the window are refused. */
+    throttle?: Free | null;
     /** Which handler runs it. */
     type: string;
     /** `key`, `windowMs`, `onConflict`. */
     unique?: Free | null;
-    /** `timeoutMs`, `expiresAt`, `traceparent`, `batch`, `exclude`, `limiter`, `onDependencyFailed`. */
+    /** `timeoutMs`, `expiresAt`, `traceparent`, `batch`, `exclude`, `limiter`, `onDependencyFailed`, `overlap`. */
     x?: Free | null;
   };
 
@@ -506,12 +556,14 @@ declare namespace Api {
     worker?: string | null;
   };
 
-  /** A page; it may be short and still have a cursor. */
+  /** A page. It looks at a bounded number of jobs, so with a filter it may be short and still have a cursor. */
   type JobPage = {
     /** Unix milliseconds of this answer. */
     at: number;
     cursor?: string | null;
     items: Array<JobItem>;
+    /** How many jobs were looked at for this page. */
+    lookedAt: number;
   };
 
   /** A live key in a list. */
@@ -662,8 +714,8 @@ declare namespace Api {
     fh: number;
     hp: number;
     instance: string;
-    /** How often its id was given out: with the id it names this monster and no heir. The first life goes without saying. */
-    life?: number | null;
+    /** How often its id was given out, from 1: with the id it names this monster and no heir. */
+    life: number;
     mapId: number;
     maxHp: number;
     maxMp: number;
@@ -673,6 +725,16 @@ declare namespace Api {
     statusEffects: Array<EffectAttributes>;
     team: number;
     worldId: number;
+    x: number;
+    y: number;
+  };
+
+  /** The new position of a monster. */
+  type MovedAttributes = {
+    fh: number;
+    /** The life of the monster that moved. */
+    life: number;
+    stance: number;
     x: number;
     y: number;
   };
@@ -723,6 +785,12 @@ declare namespace Api {
     skillId?: number | null;
   };
 
+  /** A body about many monsters, for the API's description. */
+  type NewItems = {
+    /** At most 1000 items, each as the `data` of a call about one. `id` names a monster that is there already. */
+    data: Array<Free>;
+  };
+
   /** The token that is good from now on. */
   type NewLogin = {
     /** As after a login; every other token of the player has ended. */
@@ -745,6 +813,8 @@ declare namespace Api {
   /** A body for a movement. */
   type NewMovement = {
     fh?: number | null;
+    /** The life it is meant for: an heir of the id is not moved, and the answer is 404. */
+    life?: number | null;
     stance: number;
     x: number;
     y: number;
@@ -858,6 +928,8 @@ declare namespace Api {
     /** Completed per second, over the last ten seconds. */
     completedPerSecond: number;
     cron: number;
+    /** Recurring jobs whose last firing failed for good, as far as that is no dead letter (jobs.cron_failed). */
+    cronFailed: Array<string>;
     dead: number;
     delayed: number;
     /** Jobs that failed, ever. */
@@ -1086,6 +1158,8 @@ declare namespace Api {
     /** An effect that was applied. */
     attributes: {
       effectId: string;
+      /** The life of the monster that has it. */
+      life: number;
     };
     /** As text. */
     id: string;
@@ -1101,6 +1175,8 @@ declare namespace Api {
       hp: number;
       /** Whether this attack killed. */
       killed: boolean;
+      /** The life of the monster that took it. */
+      life: number;
       /** Each hit that was taken. */
       lines: Array<LineAttributes>;
       reflected?: ReflectedAttributes | null;
@@ -1116,6 +1192,8 @@ declare namespace Api {
     /** How many effects were taken away. */
     attributes: {
       cancelled: number;
+      /** The life of the monster that had them. */
+      life: number;
     };
     /** As text. */
     id: string;
@@ -1163,8 +1241,8 @@ declare namespace Api {
       fh: number;
       hp: number;
       instance: string;
-      /** How often its id was given out: with the id it names this monster and no heir. The first life goes without saying. */
-      life?: number | null;
+      /** How often its id was given out, from 1: with the id it names this monster and no heir. */
+      life: number;
       mapId: number;
       maxHp: number;
       maxMp: number;
@@ -1174,6 +1252,23 @@ declare namespace Api {
       statusEffects: Array<EffectAttributes>;
       team: number;
       worldId: number;
+      x: number;
+      y: number;
+    };
+    /** As text. */
+    id: string;
+    /** `reactors` or `monsters`, or what the route answers with. */
+    type: string;
+  };
+
+  /** One thing with its attributes. */
+  type Resource_MovedAttributes = {
+    /** The new position of a monster. */
+    attributes: {
+      fh: number;
+      /** The life of the monster that moved. */
+      life: number;
+      stance: number;
       x: number;
       y: number;
     };
@@ -1225,6 +1320,8 @@ declare namespace Api {
     attributes: {
       /** Milliseconds until its effect. */
       delayMs: number;
+      /** The life of the monster that used it. */
+      life: number;
       /** Mp left. */
       mp: number;
       /** Whether the dice let it work. */
@@ -1573,6 +1670,8 @@ declare namespace Api {
   type UsedAttributes = {
     /** Milliseconds until its effect. */
     delayMs: number;
+    /** The life of the monster that used it. */
+    life: number;
     /** Mp left. */
     mp: number;
     /** Whether the dice let it work. */
@@ -1702,8 +1801,10 @@ declare namespace Api {
   type Post = [
     ["/api/admin/registrations/disable", Free, Unsaid],
     ["/api/admin/registrations/enable", Free, Unsaid],
+    ["/api/monsters/bulk/movement", NewItems, Bulk_MovedAttributes],
     ["/api/admin/game/time-sync", TimeSync, GameStatus],
     ["/api/admin/registrations", Gate, Unsaid],
+    ["/api/monsters/bulk/read", NewItems, Bulk_MonsterAttributes],
     ["/api/admin/game/resume", Free, GameStatus],
     ["/api/admin/game/pause", Free, GameStatus],
     ["/api/admin/game/init", Free, GameStatus],
@@ -1727,6 +1828,7 @@ declare namespace Api {
     ["/api/fleet", NewFleetShip, Unsaid],
     ["/api/rooms", Free, Unsaid],
     ["/api/jobs", JobBody, Free],
+    [`/api/worlds/${string}/channels/${string}/maps/${string}/instances/${string}/monsters/bulk`, NewItems, Bulk_MonsterAttributes],
     [`/api/worlds/${string}/channels/${string}/maps/${string}/instances/${string}/monsters`, NewMonster, One_MonsterAttributes],
     [`/api/worlds/${string}/channels/${string}/maps/${string}/instances/${string}/reactors`, NewReactor, One_ReactorAttributes],
     [`/api/worlds/${string}/channels/${string}/maps/${string}/instances/${string}/drops`, NewDrop, One_DropAttributes],

@@ -28,6 +28,7 @@ pub enum JobsVerb {
         worldkeep jobs dispatch email '{\"to\":\"a@b.c\"}'\n  \
         worldkeep jobs dispatch report --delay 5m --priority 8 --capability gpu\n  \
         worldkeep jobs dispatch digest --at 2030-01-01T18:00:00Z --unique digest:42\n  \
+        worldkeep jobs dispatch invoice --group acme --sequence order:42\n  \
         worldkeep jobs dispatch reindex --debounce shop-7:5s\n  \
         echo '{\"to\":\"a@b.c\"}' | worldkeep jobs dispatch email -\n  \
         worldkeep jobs dispatch --file jobs.ndjson        # one job per line, as the API takes them")]
@@ -120,6 +121,23 @@ pub enum JobsVerb {
     Resume {
         /// The type, or * for all.
         kind: String,
+    },
+    /// List groups: jobs that wait, and limits
+    #[command(after_help = "Example:\n  worldkeep jobs groups --json")]
+    Groups,
+    /// Limit a type or a group: how many of its jobs run at once, how many start in a period
+    #[command(after_help = "Examples:\n  \
+        worldkeep jobs limit email --concurrency 5\n  worldkeep jobs limit email --rate 100 --per 10s\n  \
+        worldkeep jobs limit email --clear\n  worldkeep jobs limit acme --group --concurrency 2")]
+    Limit {
+        /// The type; with --group the group, or * for each group that has no limit of its own.
+        #[arg(value_name = "NAME")]
+        kind: String,
+        /// Limit a group instead of a type
+        #[arg(long)]
+        group: bool,
+        #[command(flatten)]
+        limit: LimitFlags,
     },
     /// Remove all waiting and delayed jobs of a type
     #[command(after_help = "Example:\n  worldkeep jobs purge email --yes")]
@@ -364,4 +382,22 @@ pub enum Lua {
         /// Where to.
         dir: PathBuf,
     },
+}
+
+/// A limit, or none.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub struct LimitFlags {
+    /// Jobs that run at once, at most
+    #[arg(long, value_name = "N")]
+    pub concurrency: Option<u64>,
+    /// Jobs that start in a period, at most
+    #[arg(long, value_name = "N")]
+    pub rate: Option<u64>,
+    /// The period of the rate, which slides: 10s, 1m, 1h. A minute unless given
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "rate")]
+    pub per: Option<u64>,
+    /// Take the limit away
+    #[arg(long, conflicts_with_all = ["concurrency", "rate"])]
+    pub clear: bool,
 }

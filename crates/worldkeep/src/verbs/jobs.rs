@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cli::Global;
-use crate::cli::jobs::{Jobs, JobsVerb, Many, Workers};
+use crate::cli::jobs::{Jobs, JobsVerb, LimitFlags, Many, Workers};
 use crate::exit::Failure;
 use crate::remote::{self, Ask, Remote};
 use crate::view::{self, Column, Show, col, list, plain, since, text, when, yes};
@@ -94,6 +94,18 @@ pub(super) fn run(global: &Global, flags: Jobs) -> Result<(), Failure> {
             let says = |_: &Value| format!("{} runs again", plain(&kind));
             cx.run(Ask::post(path!("/api/queues/{}:resume", kind)), &Show::Says(&says))
         }
+        JobsVerb::Groups => {
+            cx.run(Ask::get("/api/groups"), &Show::Table(GROUPS, "there are no groups"))
+        }
+        JobsVerb::Limit { kind, group, limit } => {
+            let says = |answer: &Value| limited(&plain(&kind), answer);
+            let path = if group {
+                path!("/api/groups/{}:limit", kind)
+            } else {
+                path!("/api/queues/{}:limit", kind)
+            };
+            cx.run(Ask::post(path).body(limit_body(&limit)), &Show::Says(&says))
+        }
         JobsVerb::Purge { kind } => purge(&cx, &kind),
         JobsVerb::Workers { verb } => workers(&cx, verb),
         JobsVerb::Doctor { repair } => doctor(&cx, repair),
@@ -109,8 +121,16 @@ const QUEUES: &[Column] = &[
     col("dead", "/dead"),
     col("paused", "/paused").by(yes),
     col("until", "/pausedUntil").by(since),
+    col("limit", "/limit").by(limit_words),
     col("at once", "/limits/maxConcurrent"),
     col("per minute", "/limits/maxPerMinute"),
+];
+
+const GROUPS: &[Column] = &[
+    col("group", "/group"),
+    col("waiting", "/waiting"),
+    col("running", "/running"),
+    col("limit", "/limit").by(limit_words),
 ];
 
 const WORKERS: &[Column] = &[
@@ -125,6 +145,40 @@ const WORKERS: &[Column] = &[
     col("asked to", "/asked"),
     col("host", "/hostname"),
 ];
+
+fn limit_body(flags: &LimitFlags) -> Value {
+    let LimitFlags { concurrency, rate, per, .. } = flags;
+    let mut body = json!({});
+    for (name, value) in [("concurrency", concurrency), ("rate", rate), ("periodMs", per)] {
+        if let Some(value) = value {
+            body[name] = json!(value);
+        }
+    }
+    body
+}
+
+/// A limit in words: `5 at once, 100 in 10 s`.
+fn limit_words(limit: &Value) -> String {
+    let number = |name: &str| limit[name].as_u64();
+    let most = number("concurrency").map(|most| format!("{most} at once"));
+    let rate = number("rate").map(|rate| {
+        let period = number("periodMs").unwrap_or(60_000);
+        let length = if period % 1_000 == 0 {
+            format!("{} s", period / 1_000)
+        } else {
+            format!("{period} ms")
+        };
+        format!("{rate} in {length}")
+    });
+    most.into_iter().chain(rate).collect::<Vec<_>>().join(", ")
+}
+
+fn limited(what: &str, answer: &Value) -> String {
+    match limit_words(&answer["limit"]) {
+        words if words.is_empty() => format!("{what} has no limit"),
+        words => format!("{what} is limited: {words}"),
+    }
+}
 
 fn purge(cx: &Cx<'_>, kind: &str) -> Result<(), Failure> {
     let path = path!("/api/queues/{}:purge", kind);

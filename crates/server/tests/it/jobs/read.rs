@@ -97,6 +97,31 @@ testkit::on_every_store!(it_is_explained_why_a_job_does_not_run, |store| {
     assert_eq!(queue.get("/api/jobs/nobody/explain").await.0, 404);
 });
 
+testkit::on_every_store!(a_type_is_limited_and_freed_at_run_time, |store| {
+    let queue = queue(store).await;
+    let id = queue.dispatch(json!({ "type": "email" })).await;
+    let rate = json!({ "rate": 1, "periodMs": 3_600_000 });
+    let (status, answer) = queue.post("/api/queues/email:limit", rate.clone()).await;
+    assert_eq!((status, &answer["changed"]), (200, &json!(true)), "{answer}");
+    let (_, page) = queue.get("/api/queues").await;
+    assert_eq!(page["items"][0]["limit"]["rate"], 1, "{page}");
+    queue.complete("1").await;
+    let second = queue.dispatch(json!({ "type": "email" })).await;
+    let (_, why) = queue.get(&format!("/api/jobs/{second}/explain")).await;
+    assert!(why["sentence"].as_str().unwrap().contains("limit is 1"), "{why}");
+    assert_ne!(id, second);
+    for (body, field) in [
+        (json!({ "concurrency": 0 }), "concurrency"),
+        (json!({ "rate": 1, "periodMs": 0 }), "periodMs"),
+    ] {
+        let (status, answer) = queue.post("/api/queues/email:limit", body).await;
+        assert_eq!((status, &answer["error"]["code"]), (400, &json!("invalid_limit")), "{answer}");
+        assert_eq!(answer["error"]["field"], field);
+    }
+    let (_, answer) = queue.post("/api/queues/email:limit", json!({})).await;
+    assert_eq!((&answer["limit"], &answer["changed"]), (&json!(null), &json!(true)));
+});
+
 testkit::on_every_store!(the_timeline_tells_what_happened, |store| {
     let queue = queue(store).await;
     let id = queue.dispatch(json!({ "type": "t" })).await;

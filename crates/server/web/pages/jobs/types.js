@@ -55,6 +55,50 @@ export async function pauseType(ctx, ns, types, given) {
   });
 }
 
+const PERIODS = ['1', '10', '60', '3600', '86400'];
+
+/** Asks for the limit on a type or a group and sets it; empty fields are no limit.
+ *  @param {Wk.Context} ctx @param {string} ns @param {string} name @param {string} where @param {Api.SetLimit} [limit] */
+async function setLimit(ctx, ns, name, where, limit) {
+  const id = (x) => `jobs-limit-${x}`;
+  const set = /** @type {Api.SetLimit} */ (limit ?? {});
+  const number = (name, value) =>
+    h('input', { id: id(name), type: 'number', min: '1', inputmode: 'numeric', value: value ?? '' });
+  const most = number('most', set.concurrency);
+  const rate = number('rate', set.rate);
+  const seconds = String((set.periodMs ?? 60000) / 1000);
+  const period = h(
+    'select',
+    { id: id('period') },
+    [...new Set([...PERIODS, seconds])].map((x) =>
+      h('option', { value: x, selected: x === seconds }, t('jobs.setlimit.seconds', { n: x })),
+    ),
+  );
+  const path = `/api/${where}/${ctx.api.part(name)}:limit`;
+  return ask({
+    title: t('jobs.setlimit.title', { type: name }),
+    say: t('jobs.setlimit.say'),
+    command: `POST ${path}`,
+    content: h(
+      'div.pair',
+      {},
+      h('div.field', {}, h('label', { for: id('most') }, t('jobs.setlimit.most')), most),
+      h('div.field', {}, h('label', { for: id('rate') }, t('jobs.setlimit.rate')), rate),
+      h('div.field', {}, h('label', { for: id('period') }, t('jobs.setlimit.period')), period),
+    ),
+    verb: t('jobs.setlimit.verb'),
+    danger: false,
+    run: async () => {
+      const body = {};
+      if (most.value) body.concurrency = Number(most.value);
+      if (rate.value) Object.assign(body, { rate: Number(rate.value), periodMs: Number(period.value) * 1000 });
+      await ctx.api.post(path, body, { query: { ns } });
+      const key = most.value || rate.value ? 'jobs.setlimit.done' : 'jobs.setlimit.gone';
+      toast(t(key, { type: name }));
+    },
+  });
+}
+
 /** @type {Wk.Mount} */
 export function mount(root, ctx) {
   /** @type {Api.Numbers} */
@@ -67,7 +111,8 @@ export function mount(root, ctx) {
     head();
   });
   const card = h('section.card.flush', { 'aria-label': t('jobs.tab.types') }, skeleton(6));
-  fill(body, card);
+  const groups = h('section.card.flush', { 'aria-label': t('jobs.groups'), hidden: true });
+  fill(body, card, groups);
   const table = h('wk-table').setup({
     label: t('jobs.tab.types'),
     key: (/** @type {Api.TypeRow} */ x) => x.type,
@@ -107,20 +152,48 @@ export function mount(root, ctx) {
   /** @param {Api.TypeRow} x */
   function limits(x) {
     const { maxConcurrent, maxPerMinute } = x.limits;
-    if (!maxConcurrent && !maxPerMinute) return h('span.quiet', {}, t('jobs.nolimit'));
-    const bar = (used, most, key) =>
+    const { concurrency, rate, periodMs } = /** @type {Api.SetLimit} */ (x.limit ?? {});
+    if (!maxConcurrent && !maxPerMinute && !x.limit) return h('span.quiet', {}, t('jobs.nolimit'));
+    const bar = (used, most, key, more = {}) =>
       h(
         'span.limit',
         {},
         h('span.bar', { class: used >= most ? 'full' : '' }, h('i', { vars: { '--f': Math.min(1, used / most) } })),
-        t(key, { used, most }),
+        t(key, { used, most, ...more }),
       );
     return h(
       'span.limits',
       {},
       maxConcurrent && bar(x.active, maxConcurrent, 'jobs.limit.concurrent'),
       maxPerMinute && bar(x.thisMinute, maxPerMinute, 'jobs.limit.minute'),
+      concurrency && bar(x.active, concurrency, 'jobs.setlimit.concurrent'),
+      rate && bar(x.thisPeriod, rate, 'jobs.setlimit.inperiod', { period: ms(periodMs) }),
     );
+  }
+
+  const groupTable = h('wk-table').setup({
+    label: t('jobs.groups'),
+    key: (/** @type {Api.GroupRow} */ x) => x.group,
+    open: (x) => (ctx.can('operator') ? setLimit(ctx, ns(), x.group, 'groups', x.limit).then(show) : Promise.resolve()),
+    sort: { id: 'group', down: false },
+    columns: [
+      { id: 'group', name: t('jobs.group'), sort: true, cell: (x) => h('b', {}, x.group) },
+      { id: 'waiting', name: t('jobs.status.waiting'), num: true, sort: true, cell: (x) => num(x.waiting) },
+      { id: 'running', name: t('jobs.status.active'), num: true, sort: true, cell: (x) => num(x.running) },
+      { id: 'limit', name: t('jobs.limit'), wide: true, cell: (x) => groupLimit(x.limit) },
+    ],
+    empty: () => empty({ glyph: 'jobs', title: t('jobs.groups'), say: t('jobs.nolimit') }),
+  });
+
+  /** @param {Api.SetLimit} [limit] */
+  function groupLimit(limit) {
+    if (!limit) return h('span.quiet', {}, t('jobs.nolimit'));
+    const { concurrency, rate, periodMs } = limit;
+    const words = [
+      concurrency && t('jobs.group.most', { most: concurrency }),
+      rate && t('jobs.group.rate', { most: rate, period: ms(periodMs) }),
+    ];
+    return h('span', {}, words.filter(Boolean).join(', '));
   }
 
   const resume = async (type) => {
@@ -211,6 +284,13 @@ export function mount(root, ctx) {
                   type,
                 ).then(() => open(type)),
             }),
+        button({
+          label: t('jobs.setlimit'),
+          run: () =>
+            setLimit(ctx, ns(), type, 'queues', x.limit)
+              .then(show)
+              .then(() => open(type)),
+        }),
         button({ label: t('jobs.purge'), icon: 'trash', kind: 'danger', run: () => purge(type) }),
       ],
       onclose: () => ctx.router.setQuery({ type: null }),
@@ -246,6 +326,10 @@ export function mount(root, ctx) {
     rows = page.items;
     if (!card.contains(table)) fill(card, table);
     table.show(rows);
+    const { items } = await ctx.api.get('/api/groups', { query: { ns: ns() }, signal: ctx.signal });
+    groups.hidden = !items.length;
+    if (items.length && !groups.contains(groupTable)) fill(groups, groupTable);
+    groupTable.show(items);
     head();
   }
   head();

@@ -72,6 +72,12 @@ pub struct Dispatch {
     /// Cancel an attempt after this
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub run_timeout: Option<u64>,
+    /// Take turns with other groups under this name, such as a customer
+    #[arg(long, value_name = "NAME")]
+    pub group: Option<String>,
+    /// Run after all jobs of this sequence that were dispatched before, also over their retries
+    #[arg(long, value_name = "NAME")]
+    pub sequence: Option<String>,
     /// JSON object kept with the job
     #[arg(long, value_name = "JSON")]
     pub metadata: Option<String>,

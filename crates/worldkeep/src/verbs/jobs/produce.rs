@@ -87,7 +87,14 @@ fn job(flags: Dispatch) -> Result<String, Failure> {
     set("debounce", timed("--debounce", flags.debounce, "waitMs")?);
     set("throttle", timed("--throttle", flags.throttle, "windowMs")?);
     set("dependsOn", some(flags.depends_on).map(Value::from));
-    set("x", object([("timeoutMs", json!(flags.run_timeout))]));
+    set(
+        "x",
+        object([
+            ("timeoutMs", json!(flags.run_timeout)),
+            ("group", json!(flags.group)),
+            ("sequence", json!(flags.sequence)),
+        ]),
+    );
     let raw = [("payload", payload), ("metadata", metadata)];
     Ok(with_raw(&Value::from(job), raw))
 }
