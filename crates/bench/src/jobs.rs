@@ -275,7 +275,7 @@ impl Bench {
                 jobs.dispatch(NewJob::raw("free", "{}")).await.map_err(told)?;
                 claims.push(claimed_in(&jobs, &facts, 1).await?);
             }
-            let (claim, poll) = (median(claims.into_iter()), median(polls.into_iter()));
+            let (claim, poll) = (median(claims), median(polls));
             let claim_name = format!("claim behind 100 000 limited jobs, {name}");
             tell(Figure::at_most(claim_name, claim, "ms with the trip", 5.0));
             tell(Figure::at_most(

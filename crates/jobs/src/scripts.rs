@@ -11,10 +11,11 @@ kernel::scripts! {
         "end_job", "fail_dependent", "failure_result", "finish_attempt", "finish_attempts",
         "follows", "group_line", "hand_back", "index_jobs", "is_high", "is_readable",
         "is_same_process", "matches_target", "open_memory", "open_turns", "passed_over", "peek_job",
-        "promote_parked", "push_waiting", "raise_alarm", "rate_limit", "read_job", "read_limit",
-        "read_state", "recall_passed", "recover_job", "release_dependents", "requeue_job",
-        "resume_scan", "retry_job", "runs_after_failure", "see_type", "starts", "take_out",
-        "take_turn", "take_unique_key", "type_body", "type_json", "wake_workers", "why_not",
+        "peek_limits", "promote_parked", "push_waiting", "raise_alarm", "rate_limit", "read_job",
+        "read_limit", "read_state", "recall_passed", "recover_job", "release_dependents",
+        "requeue_job", "resume_scan", "retry_job", "runs_after_failure", "see_type", "starts",
+        "take_out", "take_turn", "take_unique_key", "type_body", "type_json", "wake_workers",
+        "why_not",
     ];
     pub(crate) ENQUEUE = "enqueue";
     pub(crate) ENQUEUE_DEPENDENT = "enqueue_dependent";

@@ -319,7 +319,9 @@ mod tests {
 
     fn written(key: Option<&BackupKey>) -> Vec<u8> {
         let mut writer = Writer::new(Vec::new(), key).unwrap();
-        records().iter().for_each(|record| writer.write(record).unwrap());
+        for record in &records() {
+            writer.write(record).unwrap();
+        }
         writer.finish().unwrap().0
     }
 

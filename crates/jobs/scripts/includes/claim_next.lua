@@ -19,62 +19,54 @@ local function claim_next(heads)
   end
   local counts, malformed, scattered = { #claimed, 0, 0, 0, 0, 0 }, {}, {}
   local from, window, gone, leading = 0, math.min(count, limit), {}, 0
-  -- What this worker remembers: the first job that stays, the last one that it can never run, and its place.
-  local first, keeps, tail, place = nil, true, '', -1
-  if fresh then tail, place = last, resume - 1 end
-  if fresh == 0 then from, first = resume, head end
+  -- What this worker remembers; made when there is something.
+  local own = fresh and { tail = last, place = resume - 1, keeps = true }
+  if fresh == 0 then from, own.first = resume, head end
   -- What all workers remember: the stretches as they were, the next of them, and as they are after this claim.
   local known, since, next_known, stretches, was_kept = {}, now, 1, {}, 0
   if marks.passed then known, since = open_memory().recall() end
 
-  -- A job, or a stretch of them, stays.
-  local function stay(id, at, changes, is_fresh)
-    first = first or id
-    if changes then
-      -- A job that may become claimable without moving ends what may be passed over.
-      if is_fresh then tail, place = '', -1 end
-      keeps = false
-    elseif keeps and not is_fresh then
-      tail, place = id, at - #gone
-    end
-  end
-
-  -- Keeps the known stretches from `was_kept` up to `to`, and forgets what was read of them.
-  local function keep_known(to)
-    while known[next_known] do
-      local one = known[next_known]
-      local starts, stops = math.max(one.start, was_kept), math.min(one.stop, to)
-      if stops > starts then open_memory().keep_part(stretches, one, starts, stops) end
-      if one.stop > to then break end
-      next_known = next_known + 1
-    end
-    was_kept = to
-  end
-
-  -- The place behind the jobs that need not be looked at, and how many there are to look at from there.
-  local function skip_stopped(at)
-    while true do
-      if fresh and at >= fresh and at < resume then
-        keep_known(resume)
-        at = resume
-      end
-      local one = known[next_known]
-      while one and one.stop <= at do
+  -- Both are made only where something is remembered: most claims pay for neither.
+  local keep_known, skip_stopped
+  if marks.passed or fresh then
+    -- Keeps the known stretches from `was_kept` up to `to`, and forgets what was read of them.
+    keep_known = function(to)
+      while known[next_known] do
+        local one = known[next_known]
+        local starts, stops = math.max(one.start, was_kept), math.min(one.stop, to)
+        if stops > starts then open_memory().keep_part(stretches, one, starts, stops) end
+        if one.stop > to then break end
         next_known = next_known + 1
-        one = known[next_known]
       end
-      if not one or one.start > at then return at, one and one.start - at end
-      local stopped, changes = open_memory().all_stopped(one.classes)
-      if not stopped then return at, one.stop - at end
-      stay(one.last, one.stop - 1, changes, fresh and at < fresh)
-      keep_known(one.stop)
-      at = one.stop
+      was_kept = to
+    end
+
+    -- The place behind the jobs that need not be looked at, and how many there are to look at from there.
+    skip_stopped = function(at)
+      while true do
+        if fresh and at >= fresh and at < resume then
+          keep_known(resume)
+          at = resume
+        end
+        local one = known[next_known]
+        while one and one.stop <= at do
+          next_known = next_known + 1
+          one = known[next_known]
+        end
+        if not one or one.start > at then return at, one and one.start - at end
+        local stopped, changes = open_memory().all_stopped(one.classes)
+        if not stopped then return at, one.stop - at end
+        own = stay(own, one.last, one.stop - 1 - #gone, changes, fresh and at < fresh)
+        keep_known(one.stop)
+        at = one.stop
+      end
     end
   end
 
   if from > 0 then keep_known(from) end
   while #claimed < count and counts[1] < limit do
-    local at, at_most = skip_stopped(from)
+    local at, at_most = from, nil
+    if skip_stopped then at, at_most = skip_stopped(from) end
     if at ~= from then from, heads = at, nil end
     local most = math.min(window, limit - counts[1], at_most or limit)
     if fresh and from < fresh then most = math.min(most, fresh - from) end
@@ -92,14 +84,15 @@ local function claim_next(heads)
       local reason, seen, limits, target, job, group = claim_job(id, texts[i])
       local is_fresh = fresh and at < fresh
       if not reason then
-        gone[#gone + 1], elsewhere[id] = at, nil
+        gone[#gone + 1] = at
+        if opened_turns then opened_turns.elsewhere[id] = nil end
         if opened_memory then opened_memory.leave_out(stretches, at) end
         if at == leading then leading = leading + 1 else scattered[#scattered + 1] = id end
-        if is_fresh then place = place - 1 end
+        if is_fresh then own.place = own.place - 1 end
       else
         counts[reason] = counts[reason] + 1
         if reason == MALFORMED and #malformed < 20 then malformed[#malformed + 1] = id end
-        stay(id, at, may_change(reason), is_fresh)
+        own = stay(own, id, at - #gone, may_change(reason), is_fresh)
         if seen then open_memory().pass_over(stretches, id, at, seen, limits, target, job, group) end
       end
     end
@@ -110,11 +103,14 @@ local function claim_next(heads)
   end
   -- Places that were passed over because of a job that stood behind them.
   while opened_turns and #claimed < count and opened_turns.take_next(claim_job) do end
-  for id, at in pairs(elsewhere) do gone[#gone + 1], scattered[#scattered + 1] = at, id end
+  for id, at in pairs(opened_turns and opened_turns.elsewhere or {}) do
+    gone[#gone + 1], scattered[#scattered + 1] = at, id
+  end
   if leading > 0 then redis.call('LTRIM', waiting, leading, '-1') end
   for _, id in ipairs(scattered) do redis.call('LREM', waiting, 1, id) end
-  keep_known(math.huge)
+  if keep_known then keep_known(math.huge) end
   if opened_memory then opened_memory.remember(stretches, since, gone) end
   if plain and counts[1] == #claimed then return '' end
-  return { counts, malformed, { first or head, tail, place } }
+  own = own or {}
+  return { counts, malformed, { own.first or head, own.tail or '', own.place or -1 } }
 end

@@ -1,6 +1,3 @@
--- Jobs of groups that were claimed at the place of another one, with their own places.
-local elsewhere = {}
-
 -- The turns of groups. Most queues have none.
 local opened_turns
 local function open_turns()

@@ -4,6 +4,8 @@
 
 local GROUPS_MAX, JOBS_MAX = 32, 8
 local next_turn, no_turn, turns_taken = nil, false, {}
+-- Jobs that were claimed at the place of another one, with their own places.
+local elsewhere = {}
 
 -- Drops a job, and its group after the last one.
 local function drop(id, group)
@@ -105,4 +107,4 @@ local function give_place(id, group, claim)
   if not turn or turn.id ~= id then return LIMITED end
 end
 
-local turns = { give_place = give_place, take_next = take_next, find = find_turn }
+local turns = { give_place = give_place, take_next = take_next, find = find_turn, elsewhere = elsewhere }

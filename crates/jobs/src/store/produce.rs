@@ -162,7 +162,7 @@ impl Jobs {
                     hear(&mut sent, &mut answers).await?;
                     sent = self.send(&mut plain);
                     hear(&mut sent, &mut answers).await?;
-                    answers.push(self.enqueue_dependent(record).await);
+                    answers.push(Box::pin(self.enqueue_dependent(record)).await);
                 }
             }
             if plain.len() == DISPATCH_MAX {

@@ -415,6 +415,32 @@ declare namespace Api {
     unknown: number;
   };
 
+  /** A limit on a group. */
+  type GroupBody = {
+    /** Jobs that run at once, at most. */
+    concurrency?: number | null;
+    /** The period in milliseconds, a minute unless given. */
+    periodMs?: number | null;
+    /** Jobs that start in a period, at most. */
+    rate?: number | null;
+  };
+
+  /** Groups. */
+  type GroupPage = {
+    items: Array<GroupRow>;
+  };
+
+  /** One group. */
+  type GroupRow = {
+    /** The group; `*` stands for each that has no limit of its own. */
+    group: string;
+    limit?: SetLimit | null;
+    /** Running, where a limit counts them. */
+    running: number;
+    /** Jobs in the waiting list that are known to be of the group. */
+    waiting: number;
+  };
+
   /** The content of the Health page. */
   type Health = {
     /** Names of the loops that run here. */
@@ -527,7 +553,7 @@ declare namespace Api {
     type: string;
     /** `key`, `windowMs`, `onConflict`. */
     unique?: Free | null;
-    /** `timeoutMs`, `expiresAt`, `traceparent`, `batch`, `exclude`, `limiter`, `onDependencyFailed`, `overlap`. */
+    /** `timeoutMs`, `expiresAt`, `traceparent`, `batch`, `exclude`, `limiter`, `group`, `sequence`, `onDependencyFailed`, `overlap`. */
     x?: Free | null;
   };
 
@@ -928,7 +954,7 @@ declare namespace Api {
     /** Completed per second, over the last ten seconds. */
     completedPerSecond: number;
     cron: number;
-    /** Recurring jobs whose last firing failed for good, as far as that is no dead letter (jobs.cron_failed). */
+    /** Recurring jobs whose last firing failed for good, as far as that is no dead letter (`jobs.cron_failed`). */
     cronFailed: Array<string>;
     dead: number;
     delayed: number;
@@ -1394,6 +1420,16 @@ declare namespace Api {
     whose: Whose;
   };
 
+  /** A limit that was set at run time, on a type or on a group. All workers obey it, whatever the jobs ask for. */
+  type SetLimit = {
+    /** Jobs that run at once, at most. */
+    concurrency?: number | null;
+    /** The period in milliseconds. It slides: any stretch of this length has at most `rate` starts. */
+    periodMs?: number | null;
+    /** Jobs that start in a period, at most. */
+    rate?: number | null;
+  };
+
   /** A change of a ship. */
   type ShipChange = {
     /** 1 to 32 characters. */
@@ -1609,10 +1645,16 @@ declare namespace Api {
 
   /** The body of a verb. */
   type TypeBody = {
+    /** Limit: so many jobs run at once, at most. */
+    concurrency?: number | null;
     /** Purge: only say how many it would be. */
     count?: boolean;
     /** Pause: resume by itself after so many milliseconds. */
     forMs?: number | null;
+    /** Limit: the period in milliseconds, a minute unless given. */
+    periodMs?: number | null;
+    /** Limit: so many jobs start in a period, at most. */
+    rate?: number | null;
     /** Pause: resume by itself at this Unix millisecond. */
     until?: number | null;
   };
@@ -1640,12 +1682,15 @@ declare namespace Api {
     /** Among the newest 2 000 dead letters. */
     dead: number;
     delayed: number;
+    limit?: SetLimit | null;
     limits: TypeLimits;
     paused: boolean;
     /** Unix milliseconds at which it resumes by itself. */
     pausedUntil?: number | null;
     /** Claimed in this minute, where a limit counts them. */
     thisMinute: number;
+    /** Started in the period of that limit. */
+    thisPeriod: number;
     type: string;
     waiting: number;
   };
@@ -1756,6 +1801,7 @@ declare namespace Api {
     ["/api/bodies", Free, Page_BodyFull],
     ["/api/config", Free, Array<ShownSetting>],
     ["/api/events", Free, EventPage],
+    ["/api/groups", Free, GroupPage],
     ["/api/health", Free, Health],
     ["/api/queues", Free, TypePage],
     ["/api/search", Free, SearchAnswer],
@@ -1842,6 +1888,8 @@ declare namespace Api {
     [`/api/queues/${string}:resume`, Free, Free],
     [`/api/reactors/${string}/hits`, NewHit, One_HitAttributes],
     [`/api/workers/${string}:quiet`, Free, Free],
+    [`/api/groups/${string}:limit`, GroupBody, Free],
+    [`/api/queues/${string}:limit`, TypeBody, Free],
     [`/api/queues/${string}:pause`, TypeBody, Free],
     [`/api/queues/${string}:purge`, TypeBody, Free],
     [`/api/workers/${string}:stop`, Free, Free],

@@ -136,6 +136,7 @@ pub enum JobsVerb {
         /// Limit a group instead of a type
         #[arg(long)]
         group: bool,
+        /// The limit, or none.
         #[command(flatten)]
         limit: LimitFlags,
     },
