@@ -9,6 +9,6 @@ local ns, now = string.sub(KEYS[1], 1, -13), ARGV[1]
 --- @include "group_line"
 
 local before = redis.call('ZCARD', groups)
--- Two arguments each: id, group. Those of one step keep their order.
-for at = 2, #ARGV, 2 do enter(ARGV[at], ARGV[at + 1], (at - 2) / 2000) end
+-- Two arguments each: id, group.
+for at = 2, #ARGV, 2 do enter(ARGV[at], ARGV[at + 1]) end
 return redis.call('ZCARD', groups) - before

@@ -9,10 +9,12 @@ local function go_last(group)
   redis.call('ZADD', groups, string.format('%.0f', (tonumber(last[2]) or 0) + 1), group)
 end
 
--- Enters a job, `behind` milliseconds after others of this moment. Whether the job or its group is new there.
-local function enter(id, group, behind)
-  local score = string.format('%.3f', tonumber(now) + (behind or 0))
-  local is_new = redis.call('ZADD', ns .. 'x:group:' .. group, 'NX', score, id) == 1
+-- Enters a job behind all others of its group. Whether the job or its group is new there.
+local function enter(id, group)
+  local line = ns .. 'x:group:' .. group
+  local last = redis.call('ZREVRANGE', line, 0, 0, 'WITHSCORES')
+  local score = math.max(tonumber(now), (tonumber(last[2]) or 0) + 0.001)
+  local is_new = redis.call('ZADD', line, 'NX', string.format('%.3f', score), id) == 1
   if redis.call('ZSCORE', groups, group) then return is_new end
   go_last(group)
   return true
