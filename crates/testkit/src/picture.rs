@@ -20,10 +20,10 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
         "worldkeep",
         &["kernel", "link", "field", "reactors", "monsters", "galaxy", "rooms", "jobs", "server"],
     ),
+    ("testkit", &["kernel", "engine", "link"]),
     // Outside the product: starts the server as the program that users start, so it does not know that crate. The peer
     // that watches its keys is the one of the tests.
     ("bench", &["kernel", "link", "field", "reactors", "monsters", "galaxy", "jobs", "testkit"]),
-    ("testkit", &["kernel", "engine", "link"]),
 ];
 
 /// The one crate of ours that any crate may name among its dev-dependencies.
