@@ -291,7 +291,7 @@ test('names, contrast, French, and a phone under two thumbs', async () => {
   await until('it turns left', async () => /^\[0\.0, 1\.0,/.test(await stored(ship, 'rotation_input')));
   await page.mouse.up();
   await until('it rests', async () => (await stored(ship, 'rotation_input')) === '[0.0, 0.0, 0.0]');
-  await page.locator('[title="English"]').click();
+  await page.locator('[aria-label="English"]').click();
   await until('English', async () => /Height/.test(await page.locator('.facts2').innerText()));
   await clean(page);
 });

@@ -18,15 +18,34 @@ use crate::setup::{Plan, Setup, refuse};
 
 /// The parts of a room that go along.
 const CARRIED: Parts = Parts("pscux");
+/// How often the move begins anew before the host is told that the room is busy.
+const TRIES: usize = 8;
 
 impl Rooms {
     /// Makes the room in which the people of this one play on, and tells them. Only with the key, which directs both.
+    /// Begins anew when somebody took a seat or changed a photo meanwhile.
     pub async fn next(&self, code: &str, key: &str, setup: &Setup) -> Result<Created> {
         let caller = Caller { proof: Proof::Key(key), ..Caller::default() };
-        let seen = self.look(code, CARRIED, &caller).await?;
+        for _ in 1..TRIES {
+            match self.try_next(code, key, &caller, setup).await {
+                Err(RoomError::Refused(refused)) if refused.message == word::BUSY.word => {}
+                done => return done,
+            }
+        }
+        self.try_next(code, key, &caller, setup).await
+    }
+
+    async fn try_next(
+        &self,
+        code: &str,
+        key: &str,
+        caller: &Caller<'_>,
+        setup: &Setup,
+    ) -> Result<Created> {
+        let seen = self.look(code, CARRIED, caller).await?;
         let now_ms = self.clock.now_ms();
         let room = Room::read(self.keys, code, &seen, CARRIED, now_ms)?;
-        prove(&room, &caller, true)?;
+        prove(&room, caller, true)?;
         stays(&seen)?;
         let mut plan = setup.plan(&self.sizes, now_ms)?;
         if setup.rules.is_none() {
@@ -34,12 +53,12 @@ impl Rooms {
         }
         carry(&room, setup, &mut plan, self.sizes.players)?;
         let made = self.make(&plan, key.to_owned(), now_ms).await?;
-        match self.move_on(code, &caller, &seen, &made.code).await {
+        match self.move_on(code, caller, &seen, &made.code).await {
             Ok(()) => Ok(made),
             Err(error) => {
                 // An outcome that is unknown may have been told already: then the room is needed.
                 if !matches!(error, RoomError::Fault(Fault::Unknown(_))) {
-                    let _ = self.close(&made.code, &caller).await;
+                    let _ = self.close(&made.code, caller).await;
                 }
                 Err(error)
             }

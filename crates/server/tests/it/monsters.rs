@@ -67,7 +67,7 @@ testkit::on_every_store!(a_monster_is_spawned_seen_hit_and_killed_once, |store| 
             "instance": "00000000-0000-0000-0000-000000000000", "monsterId": 9_300_018,
             "controlCharacterId": 7, "x": -5, "y": 6, "fh": 0, "stance": 5, "team": 0,
             "maxHp": 100, "hp": 100, "maxMp": 50, "mp": 50, "damageEntries": [],
-            "statusEffects": [],
+            "statusEffects": [], "life": 1,
         }),
         "what the caller says of hp and stance does not count"
     );
