@@ -192,7 +192,7 @@ impl Pattern {
     }
 
     /// The placeholders' values when `key` has this pattern.
-    pub(crate) fn values<'k>(
+    pub fn values<'k>(
         &self,
         mut key: &'k str,
         layout: Layout,

@@ -64,8 +64,11 @@ async fn hear(app: &App, topics: &[Topic]) {
 }
 
 fn news(app: &App, channel: String, payload: &[u8]) -> Option<News> {
-    let known = app.keyspace.classifier.classify(channel.as_bytes())?;
-    let tenant = known.param("tenant_id")?.to_owned();
+    let layout = app.keyspace.layout;
+    let [(_, tenant)] = def::moves.pattern(layout).values(&channel, layout, &[])?[..] else {
+        return None;
+    };
+    let tenant = tenant.to_owned();
     let (at, rest) = std::str::from_utf8(payload).ok()?.split_once(' ')?;
     let (id, message) = rest.split_once(' ')?;
     let event = Envelope {
