@@ -122,7 +122,8 @@ test('every dialog fits and keeps the facts of the layout', async () => {
       '/jobs',
       async (page) => {
         // A waiting job can be cancelled; what has ended offers other actions.
-        await page.locator('wk-table tbody tr', { hasText: 'mail' }).first().locator('input').check();
+        const row = page.locator('wk-table tbody tr', { has: page.getByText('mail', { exact: true }) });
+        await row.first().locator('input').check();
         await page.locator('.bulk .btn', { hasText: 'Cancel' }).click();
       },
     ],
