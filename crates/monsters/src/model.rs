@@ -321,13 +321,16 @@ impl Monster {
         number("y", before.at.y.into(), self.at.y.into());
         number("fh", before.fh.into(), self.fh.into());
         number("stance", before.stance.into(), self.stance.into());
-        // A list that is as it was keeps its bytes, also where another program wrote `{}` or `null`.
-        if self.damage_entries != before.damage_entries {
+        // Other readers refuse the `{}` that cjson makes of an empty list, so every write puts it right. A list that is as
+        // it was keeps its bytes.
+        let is_no_list =
+            |name| json::get(text, name).is_some_and(|value| !value.get().starts_with('['));
+        if self.damage_entries != before.damage_entries || is_no_list("damageEntries") {
             let mut list = String::new();
             push_list(&mut list, &self.damage_entries);
             changes.push(("damageEntries", Some(list)));
         }
-        if self.status_effects != before.status_effects {
+        if self.status_effects != before.status_effects || is_no_list("statusEffects") {
             let mut list = String::new();
             push_list(&mut list, &self.status_effects);
             changes.push(("statusEffects", Some(list)));

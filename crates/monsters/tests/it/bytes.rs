@@ -59,7 +59,8 @@ on_every_store!(a_text_of_another_spelling_is_read_and_keeps_every_other_byte, |
     let entries = r#"[{"characterId":7,"damage":30},{"characterId":7,"damage":1}]"#;
     let hit = FOREIGN
         .replace("\"hp\": 100", "\"hp\": 69")
-        .replace("\"damageEntries\":{}", &format!("\"damageEntries\":{entries}"));
+        .replace("\"damageEntries\":{}", &format!("\"damageEntries\":{entries}"))
+        .replace("\"statusEffects\":{}", "\"statusEffects\":[]");
     assert_eq!(world.stored(id).await, hit);
     let to = Move { x: 1, y: 2, stance: 3, ..Move::default() };
     world.monsters.movement(&world.tenant, id, to).await.unwrap();
