@@ -78,7 +78,7 @@ testkit::on_every_store!(a_monster_is_spawned_seen_hit_and_killed_once, |store| 
     let lines = json!([{ "damage": 30, "actual": 30 }, { "damage": 10, "actual": 10 }]);
     assert_eq!(
         blow["data"]["attributes"],
-        json!({ "hp": 60, "killed": false, "lines": lines, "reflected": null })
+        json!({ "hp": 60, "killed": false, "lines": lines, "reflected": null, "life": 1 })
     );
     let to = json!({ "x": 1, "y": 2, "stance": 3 });
     assert_eq!(post(&running, "/api/monsters/1000000000/movement", to).await.0, 200);
