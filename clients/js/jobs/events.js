@@ -1,4 +1,4 @@
-// What happens in a namespace, read from its stream on a connection of its own. A reader can resume after the last event
+// Events of a namespace, read from its stream on a connection of its own. A reader can resume after the last event
 // that it saw, and is told where the stream does not go back that far.
 import { JobsError } from './errors.js';
 import { LISTENS } from './store.js';

@@ -77,7 +77,7 @@ export function edit(text, changes) {
   const added = Object.entries(changes).filter(([name, value]) => value !== null && !known.has(name));
   let out = text.slice(0, all[0]?.start ?? text.lastIndexOf('}'));
   kept.forEach((one, at) => {
-    // What stands between two members goes with the one before.
+    // Text between two members goes with the one before.
     const next = all[all.indexOf(one) + 1];
     const between = at + 1 < kept.length && next ? text.slice(one.to, next.start) : '';
     out += text.slice(one.start, one.from) + (changes[one.name] ?? text.slice(one.from, one.to)) + between;

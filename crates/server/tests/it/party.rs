@@ -12,7 +12,7 @@ use tokio_tungstenite::tungstenite::{Message, client::IntoClientRequest as _};
 use crate::rooms::phone::setup;
 use crate::support::start_party;
 
-/// What guests may ask for; anything that is added to it is added here too.
+/// The paths that guests may ask for; a path that is added to them is added here too.
 const GAME: &[(&str, &str)] = &[
     ("POST", "/api/rooms"),
     ("GET", "/api/rooms/{code}"),

@@ -1,4 +1,4 @@
-// What the search field finds without the server (pages, commands, key patterns), and how hits of the server are shown. Loaded
+// Hits that the search field finds without the server (pages, commands, key patterns), and how hits of the server are shown. Loaded
 // when somebody first types.
 
 import { nav } from '../pages/registry.js';
