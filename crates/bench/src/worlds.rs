@@ -15,7 +15,9 @@ use super::{Figure, Tell};
 use field::{Field, Tenant};
 use kernel::keyspace::Layout;
 use kernel::{Clock, Cmd, Deadline, Store, SystemClock, reply};
-use monsters::{Attack, Entries, Entry, Monster, Monsters, Options, Skills, Spawn, Templates};
+use monsters::{
+    Attack, DamageEntry, Entries, Monster, Monsters, Options, Skills, Spawn, Templates,
+};
 use testkit::update::{Change, Tries, update_with};
 
 const ATTACKERS: u32 = 64;
@@ -192,7 +194,7 @@ async fn watched_hit(
         } else {
             monster.hp -= actual;
         }
-        let entry = Entry { character_id: who, damage: actual, last_hit_ms: 0 };
+        let entry = DamageEntry { character_id: who, damage: actual, last_hit_ms: 0 };
         monster.damage_entries.push(monsters::Element::new(entry));
         if monster.damage_entries.len() > monsters::MOST_ENTRIES {
             let later = monster.damage_entries.iter().skip(monsters::MOST_ENTRIES / 2);

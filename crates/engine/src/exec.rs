@@ -16,7 +16,7 @@ use crate::lua::host::LuaHost;
 use crate::lua::stage::NO_REPLICAS;
 
 /// The state that the engine's lock guards.
-pub(crate) struct Inner {
+pub(crate) struct LockedEngine {
     /// Away only while a script runs, when the Lua host holds it.
     pub(crate) core: Option<Box<Core>>,
     pub(crate) lua: LuaHost,
@@ -24,9 +24,9 @@ pub(crate) struct Inner {
     pub(crate) log: Option<Log>,
 }
 
-impl Inner {
+impl LockedEngine {
     pub(crate) fn new(core: Core, lua: LuaHost) -> Self {
-        Inner { core: Some(Box::new(core)), lua, log: None }
+        LockedEngine { core: Some(Box::new(core)), lua, log: None }
     }
 
     pub(crate) fn core(&mut self) -> &mut Core {
@@ -246,7 +246,7 @@ impl Inner {
 
     /// Writes what a batch changed to the log. An error means that it must not be acknowledged.
     pub(crate) fn write_log(&mut self) -> std::io::Result<()> {
-        let Inner { core: Some(core), log: Some(log), .. } = self else { return Ok(()) };
+        let LockedEngine { core: Some(core), log: Some(log), .. } = self else { return Ok(()) };
         log.write(core)
     }
 

@@ -15,7 +15,7 @@ use crate::core::Core;
 use crate::core::client::Client;
 use crate::core::config::Config;
 use crate::doors::resp::{self, Argv, Bounds, Parsed};
-use crate::exec::Inner;
+use crate::exec::LockedEngine;
 use crate::log::load;
 use crate::lua::host::LuaHost;
 
@@ -31,15 +31,15 @@ pub fn commands_known() -> Vec<&'static str> {
 }
 
 thread_local! {
-    static INNER: RefCell<Inner> = RefCell::new(fresh());
+    static INNER: RefCell<LockedEngine> = RefCell::new(fresh());
 }
 
-fn fresh() -> Inner {
+fn fresh() -> LockedEngine {
     let mut config = Config::opened(16, false);
     // This setting bounds the size of one call's result, in Redis too.
     config.set_text("proto-max-bulk-len", b"1048576");
     let core = Core::new(Arc::new(ManualClock::at_ms(1_700_000_000_000)), config);
-    let inner = Inner::new(core, LuaHost::default());
+    let inner = LockedEngine::new(core, LuaHost::default());
     inner.lua.watch.set_limits(SCRIPT_MS, SCRIPT_BYTES);
     inner
 }
@@ -100,7 +100,7 @@ fn is_left_out(argv: &[&[u8]]) -> bool {
     ["config", "debug", "shutdown", "acl"].iter().any(|name| is(argv[0], name))
 }
 
-fn wipe(inner: &mut Inner) {
+fn wipe(inner: &mut LockedEngine) {
     let mut client = Client::new(2, "fuzz:0".into(), User::unrestricted(), 0);
     for command in [&[b"FLUSHALL".as_slice()][..], &[b"FUNCTION", b"FLUSH"], &[b"SCRIPT", b"FLUSH"]]
     {

@@ -52,7 +52,7 @@ pub use log::load::LoadError;
 pub use log::repair::{Aside, FileReport, LogReport, Repaired, check_log, has_log, repair_log};
 pub use log::{Fsync, OpenError, Opened};
 
-use crate::shared::{Hold, Shared};
+use crate::shared::{Hold, SharedEngine};
 
 /// The server whose answers these are.
 const REDIS_VERSION: &str = "7.0.15";
@@ -143,7 +143,7 @@ impl Engine {
     /// An engine with options; loads what its directory has.
     pub fn open(options: Options) -> Result<(Self, Opened), OpenError> {
         let write_stall = options.write_stall;
-        let (shared, opened) = Shared::start(options)?;
+        let (shared, opened) = SharedEngine::start(options)?;
         Ok((Engine { shared: Hold::new(shared), owner: false, write_stall }, opened))
     }
 

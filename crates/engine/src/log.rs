@@ -28,7 +28,7 @@ use crate::acl::User;
 use crate::core::Core;
 use crate::core::client::Client;
 use crate::error::ReplyError;
-use crate::exec::Inner;
+use crate::exec::LockedEngine;
 use crate::log::file::LogFile;
 use crate::log::load::{LoadError, Loaded};
 use crate::log::lock::{DirLock, lock};
@@ -119,7 +119,7 @@ pub(crate) struct Log {
 impl Log {
     /// Opens a directory, loads what it has into `inner`, and leaves the log ready to append.
     pub(crate) fn open(
-        inner: &mut Inner,
+        inner: &mut LockedEngine,
         dir: &Path,
         fsync: Fsync,
     ) -> Result<(Self, Opened), OpenError> {
@@ -364,7 +364,7 @@ pub(crate) fn fresh_manifest(files: &Path) -> Result<Manifest, OpenError> {
 
 /// Loads all files; gives the last one, whose tail may need mending.
 fn load_all(
-    inner: &mut Inner,
+    inner: &mut LockedEngine,
     files: &Path,
     manifest: &Manifest,
     opened: &mut Opened,
@@ -403,7 +403,7 @@ pub(crate) fn refuse_rdb(path: &Path) -> Result<(), LoadError> {
 }
 
 /// Back to an engine that has loaded nothing.
-fn forget_all(inner: &mut Inner) {
+fn forget_all(inner: &mut LockedEngine) {
     let mut client = Client::new(0, "log:0".into(), User::unrestricted(), 0);
     inner.core().loading = true;
     inner.run(&mut client, &[b"FLUSHALL"]);

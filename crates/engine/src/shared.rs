@@ -15,14 +15,14 @@ use crate::doors::conn::Socket;
 use crate::doors::event_loop::Door;
 use crate::doors::lock::{EngineLock, WaitQueue};
 use crate::doors::wake::Wake;
-use crate::exec::Inner;
+use crate::exec::LockedEngine;
 use crate::log::{self, Log, OpenError, Opened};
 use crate::lua::host::LuaHost;
 use crate::lua::watch::Watch;
 
 /// The state that all doors share.
-pub(crate) struct Shared {
-    inner: Mutex<Inner>,
+pub(crate) struct SharedEngine {
+    inner: Mutex<LockedEngine>,
     /// How many threads wait for the lock.
     waiting: AtomicUsize,
     /// Tasks that wait for it.
@@ -90,7 +90,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// How long a task may hold its thread for the lock. Holders that work in memory are done long before.
 const MOMENT: Duration = Duration::from_millis(1);
 
-impl Shared {
+impl SharedEngine {
     pub(crate) fn start(options: Options) -> Result<(Arc<Self>, Opened), OpenError> {
         let mut config = Config::opened(options.databases, options.cluster);
         config.set_text("enable-debug-command", if options.debug { b"yes" } else { b"no" });
@@ -99,7 +99,7 @@ impl Shared {
         let mut core = Core::new(options.clock, config);
         core.admin.on_shutdown = options.on_shutdown;
         core.admin.debug = options.debug;
-        let mut inner = Inner::new(core, LuaHost::default());
+        let mut inner = LockedEngine::new(core, LuaHost::default());
         let watch = Arc::clone(&inner.lua.watch);
         let time = options.script_time.map_or(0, |time| time.as_millis());
         watch.set_limits(u64::try_from(time).unwrap_or(u64::MAX), options.script_memory);
@@ -110,7 +110,7 @@ impl Shared {
             inner.core().pending.on = true;
             opened = found;
         }
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedEngine {
             inner: Mutex::new(inner),
             waiting: AtomicUsize::new(0),
             line: WaitQueue::default(),
@@ -161,7 +161,7 @@ impl Shared {
         guard.map(|guard| self.held(guard))
     }
 
-    fn held<'a>(&'a self, guard: MutexGuard<'a, Inner>) -> EngineLock<'a> {
+    fn held<'a>(&'a self, guard: MutexGuard<'a, LockedEngine>) -> EngineLock<'a> {
         if self.kept_long.load(Ordering::Relaxed) {
             self.kept_long.store(false, Ordering::Relaxed);
         }
@@ -173,7 +173,7 @@ impl Shared {
     }
 
     #[cold]
-    fn see_off(&self, inner: &mut Inner) {
+    fn see_off(&self, inner: &mut LockedEngine) {
         self.any_leaving.store(false, Ordering::Release);
         for seat in std::mem::take(&mut *self.leaving.lock()) {
             Self::unseat_in(inner, seat);
@@ -258,11 +258,11 @@ impl Shared {
     }
 
     /// Seats a client of this process.
-    pub(crate) fn seat(inner: &mut Inner, owner: bool) -> Seat {
+    pub(crate) fn seat(inner: &mut LockedEngine, owner: bool) -> Seat {
         Self::seat_in(inner, "in-process:0".into(), owner)
     }
 
-    fn seat_in(inner: &mut Inner, addr: String, owner: bool) -> Seat {
+    fn seat_in(inner: &mut LockedEngine, addr: String, owner: bool) -> Seat {
         let core = inner.core();
         let id = core.clients.next_id();
         core.stats.connections += 1;
@@ -276,7 +276,7 @@ impl Shared {
 
     /// Seats a client that came over a socket, or says why it is not let in.
     pub(crate) fn seat_socket(
-        inner: &mut Inner,
+        inner: &mut LockedEngine,
         socket: &Socket,
         wake: Wake,
     ) -> Result<Seat, &'static str> {
@@ -306,7 +306,7 @@ impl Shared {
         self.any_leaving.store(true, Ordering::Release);
     }
 
-    pub(crate) fn unseat_in(inner: &mut Inner, seat: Seat) {
+    pub(crate) fn unseat_in(inner: &mut LockedEngine, seat: Seat) {
         let core = inner.core();
         let Some(mut client) = core.clients.remove(seat) else { return };
         core.detach(&mut client);
@@ -314,7 +314,7 @@ impl Shared {
 
     /// After a batch, before its replies leave: what changed goes to the log; a new wait is timed. An error
     /// means that the batch must not be acknowledged.
-    pub(crate) fn settle(&self, inner: &mut Inner, seat: Seat) -> std::io::Result<()> {
+    pub(crate) fn settle(&self, inner: &mut LockedEngine, seat: Seat) -> std::io::Result<()> {
         let written = inner.write_log();
         let core = inner.core();
         if let Err(error) = &written {
@@ -360,8 +360,8 @@ impl Shared {
     }
 
     /// Tries again what the disk refused; starts a rewrite when one is due.
-    fn look_after_log(self: &Arc<Self>, inner: &mut Inner) {
-        let Inner { core: Some(core), log: Some(log), .. } = &mut *inner else { return };
+    fn look_after_log(self: &Arc<Self>, inner: &mut LockedEngine) {
+        let LockedEngine { core: Some(core), log: Some(log), .. } = &mut *inner else { return };
         log.heal(core);
         log.claim();
         let wanted = std::mem::take(&mut core.admin.rewrite_wanted);
@@ -394,7 +394,7 @@ pub(crate) fn disown(core: &mut Core, seat: Option<Seat>, error: &std::io::Error
     }
 }
 
-impl Shared {
+impl SharedEngine {
     /// Nobody uses the engine any more: the log is closed and its directory free before this returns.
     fn close(&self) {
         self.ticker.state.lock().stop = true;
@@ -414,22 +414,22 @@ impl Shared {
 #[derive(Clone)]
 pub(crate) struct Hold(Arc<Holder>);
 
-struct Holder(Arc<Shared>);
+struct Holder(Arc<SharedEngine>);
 
 impl Hold {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<SharedEngine>) -> Self {
         Hold(Arc::new(Holder(shared)))
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<SharedEngine> {
         &self.0.0
     }
 }
 
 impl std::ops::Deref for Hold {
-    type Target = Shared;
+    type Target = SharedEngine;
 
-    fn deref(&self) -> &Shared {
+    fn deref(&self) -> &SharedEngine {
         &self.0.0
     }
 }

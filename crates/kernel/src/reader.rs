@@ -33,11 +33,11 @@ const REST: (Duration, Duration) = (Duration::from_millis(10), Duration::from_mi
 #[derive(Clone)]
 pub struct Feed {
     module: String,
-    source: Source,
+    source: FeedSource,
 }
 
 #[derive(Clone)]
-enum Source {
+enum FeedSource {
     One { stream: String, scope: Option<String> },
     Scoped { set: String, stream: Arc<StreamOf> },
 }
@@ -47,7 +47,7 @@ type StreamOf = dyn Fn(&str) -> Option<String> + Send + Sync;
 impl Feed {
     /// One stream, with the scope its events carry.
     pub fn one(module: impl Into<String>, stream: impl Into<String>, scope: Option<&str>) -> Self {
-        let source = Source::One { stream: stream.into(), scope: scope.map(str::to_owned) };
+        let source = FeedSource::One { stream: stream.into(), scope: scope.map(str::to_owned) };
         Feed { module: module.into(), source }
     }
 
@@ -57,7 +57,7 @@ impl Feed {
         set: impl Into<String>,
         stream: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
-        let source = Source::Scoped { set: set.into(), stream: Arc::new(stream) };
+        let source = FeedSource::Scoped { set: set.into(), stream: Arc::new(stream) };
         Feed { module: module.into(), source }
     }
 }
@@ -388,12 +388,12 @@ async fn wanted(
             continue;
         }
         match source {
-            Source::One { stream, scope } => {
+            FeedSource::One { stream, scope } => {
                 if filter.wants_stream(module, scope.as_deref()) {
                     wanted.push((module.clone(), scope.clone(), stream.clone()));
                 }
             }
-            Source::Scoped { set, stream } => {
+            FeedSource::Scoped { set, stream } => {
                 for scope in scopes::list(store, set, by).await? {
                     if !filter.wants_stream(module, Some(&scope)) {
                         continue;

@@ -98,7 +98,7 @@ impl Default for WriterLimits {
 }
 
 /// Applies all changes of a process to what one store holds. Clones share the queues.
-pub struct Writer<S: Source = Texts>(Arc<Shared<S>>);
+pub struct Writer<S: Source = Texts>(Arc<WriterShared<S>>);
 
 impl<S: Source> Clone for Writer<S> {
     fn clone(&self) -> Self {
@@ -106,7 +106,7 @@ impl<S: Source> Clone for Writer<S> {
     }
 }
 
-struct Shared<S: Source> {
+struct WriterShared<S: Source> {
     store: Arc<dyn Store>,
     source: S,
     limits: WriterLimits,
@@ -166,7 +166,7 @@ impl<S: Source> Writer<S> {
     /// A writer whose state comes from this source.
     pub fn over(store: Arc<dyn Store>, source: S, limits: WriterLimits) -> Self {
         let queues = Mutex::new(Queues { by_key: HashMap::new(), waiting: 0 });
-        Writer(Arc::new(Shared { store, source, limits, queues }))
+        Writer(Arc::new(WriterShared { store, source, limits, queues }))
     }
 
     /// Applies one change to what is under a key, as [`Writer::write`] does to a document.
@@ -195,7 +195,7 @@ impl<S: Source> Writer<S> {
     }
 }
 
-impl<S: Source> Shared<S> {
+impl<S: Source> WriterShared<S> {
     /// Puts a change at the end of its key's queue. `true`: the key needs a worker.
     fn enqueue(&self, key: &[u8], change: Change<S>) -> Result<bool, Fault> {
         let mut queues = self.queues.lock();

@@ -23,8 +23,8 @@ use crate::multiplexer::Lost;
 use crate::node::{LentConnection, Node};
 use crate::remote::{INSECURE, alone, eval, sentence, stateful};
 use crate::reply;
-use crate::route::{Combine, Target, combine, join_cursor, split_cursor, target};
-use crate::session::{OwnConnection, Source, is_passing};
+use crate::route::{Combine, Destination, combine, join_cursor, split_cursor, target};
+use crate::session::{ConnectionSource, OwnConnection, is_passing};
 use crate::topology::{Topology, redirection};
 
 const PAUSE: Duration = Duration::from_millis(20);
@@ -210,10 +210,10 @@ impl Nodes {
     async fn call(&self, cmd: &Cmd, by: Deadline) -> Result<Value, Fault> {
         let bytes = || Bytes::from(cmd.get_packed_command());
         match target(cmd) {
-            Target::Slot(slot) => reply::outcome(self.ask(To::Slot(slot), bytes(), by).await?),
-            Target::Any => reply::outcome(self.ask(To::Any, bytes(), by).await?),
-            Target::All(how) => self.call_all(bytes(), how, by).await,
-            Target::Scan => self.scan(cmd, by).await,
+            Destination::Slot(slot) => reply::outcome(self.ask(To::Slot(slot), bytes(), by).await?),
+            Destination::Any => reply::outcome(self.ask(To::Any, bytes(), by).await?),
+            Destination::All(how) => self.call_all(bytes(), how, by).await,
+            Destination::Scan => self.scan(cmd, by).await,
         }
     }
 
@@ -276,7 +276,7 @@ impl Nodes {
         let mut alone = Vec::new();
         for (at, cmd) in cmds.iter().enumerate() {
             let owner = match target(cmd) {
-                Target::Slot(slot) => self.topology.owner(slot),
+                Destination::Slot(slot) => self.topology.owner(slot),
                 _ => None,
             };
             match owner {
@@ -337,7 +337,7 @@ impl Nodes {
     }
 }
 
-impl Source for Nodes {
+impl ConnectionSource for Nodes {
     fn hold<'a>(
         &'a self,
         key: &'a [u8],
@@ -378,7 +378,7 @@ impl Store for Cluster {
             CommandClass::Plain => Answer::Later(Box::pin(self.nodes.call(cmd, by))),
             CommandClass::Blocking => Answer::Later(Box::pin(async move {
                 let key = match target(cmd) {
-                    Target::Slot(at) => words(cmd).find(|word| slot(word) == at),
+                    Destination::Slot(at) => words(cmd).find(|word| slot(word) == at),
                     _ => None,
                 };
                 alone(self.nodes.clone(), key.unwrap_or_default(), cmd, by).await
@@ -420,7 +420,7 @@ impl Store for Cluster {
         topics: &'a [Topic],
         by: Deadline,
     ) -> Answer<'a, BoxStream<'static, Message>> {
-        let source: Arc<dyn Source> = self.nodes.clone();
+        let source: Arc<dyn ConnectionSource> = self.nodes.clone();
         Answer::Later(Box::pin(crate::subscription::subscribe(source, topics.to_vec(), by)))
     }
 

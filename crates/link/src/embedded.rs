@@ -25,7 +25,7 @@ use crate::connection::RawConnection;
 use crate::node::LentConnection;
 use crate::remote::stateful;
 use crate::reply;
-use crate::session::Source;
+use crate::session::ConnectionSource;
 
 /// The engine of this process, opened; clones share the data.
 #[derive(Debug, Clone)]
@@ -357,7 +357,7 @@ impl Store for Direct {
 /// Byte pipes into the engine, for subscriptions.
 struct Pipes(Engine);
 
-impl Source for Pipes {
+impl ConnectionSource for Pipes {
     fn hold<'a>(
         &'a self,
         _key: &'a [u8],

@@ -76,7 +76,7 @@ struct PendingReply {
 }
 
 #[derive(Default)]
-struct Shared {
+struct MultiplexerShared {
     /// The requests without an answer yet, in the order they were sent.
     waiting: Mutex<VecDeque<PendingReply>>,
     written: AtomicU64,
@@ -88,7 +88,7 @@ struct Shared {
     drained: Notify,
 }
 
-impl Shared {
+impl MultiplexerShared {
     async fn drained(&self) {
         while !self.waiting.lock().is_empty() {
             self.drained.notified().await;
@@ -99,7 +99,7 @@ impl Shared {
 /// A handle for callers; cheap to share.
 pub(crate) struct Multiplexer {
     queue: mpsc::Sender<Request>,
-    shared: Arc<Shared>,
+    shared: Arc<MultiplexerShared>,
     address: Endpoint,
     writes: Writes,
 }
@@ -108,7 +108,7 @@ impl Multiplexer {
     /// Takes over an open connection. Must be called within a tokio runtime.
     pub(crate) fn new(connection: RawConnection, address: Endpoint) -> Self {
         let (queue, requests) = mpsc::channel(QUEUE);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(MultiplexerShared::default());
         tokio::spawn(run(connection, requests, queue.downgrade(), Arc::clone(&shared)));
         Multiplexer { queue, shared, address, writes: Writes::default() }
     }
@@ -201,7 +201,7 @@ async fn run(
     connection: RawConnection,
     mut requests: mpsc::Receiver<Request>,
     queue: mpsc::WeakSender<Request>,
-    shared: Arc<Shared>,
+    shared: Arc<MultiplexerShared>,
 ) {
     let (stream, bytes) = connection.into_parts();
     let (reading, writing) = tokio::io::split(stream);
@@ -234,7 +234,11 @@ async fn run(
 }
 
 /// From now on nothing is sent here, and whoever waits for the end of the connection is told. Gives the reason.
-fn refuse(why: String, requests: &mut mpsc::Receiver<Request>, shared: &Shared) -> String {
+fn refuse(
+    why: String,
+    requests: &mut mpsc::Receiver<Request>,
+    shared: &MultiplexerShared,
+) -> String {
     let why = {
         let mut reason = shared.reason.lock();
         if reason.is_empty() {
@@ -258,7 +262,7 @@ fn refuse(why: String, requests: &mut mpsc::Receiver<Request>, shared: &Shared) 
 async fn write(
     mut stream: WriteHalf<Box<dyn Stream>>,
     requests: &mut mpsc::Receiver<Request>,
-    shared: &Shared,
+    shared: &MultiplexerShared,
 ) -> Option<String> {
     let mut batch = Vec::with_capacity(BATCH);
     let mut bytes = BytesMut::new();
@@ -303,7 +307,7 @@ async fn push(
     stream: &mut WriteHalf<Box<dyn Stream>>,
     bytes: &mut BytesMut,
     end: u64,
-    shared: &Shared,
+    shared: &MultiplexerShared,
 ) -> std::io::Result<()> {
     while !bytes.is_empty() {
         let count = stream.write_buf(bytes).await?;
@@ -319,7 +323,7 @@ async fn read(
     mut stream: ReadHalf<Box<dyn Stream>>,
     mut bytes: BytesMut,
     queue: &mpsc::WeakSender<Request>,
-    shared: &Shared,
+    shared: &MultiplexerShared,
 ) -> String {
     let mut reader = Reader::default();
     let mut heard = Instant::now();
@@ -353,7 +357,7 @@ async fn read(
     }
 }
 
-fn deliver(value: Value, shared: &Shared) -> bool {
+fn deliver(value: Value, shared: &MultiplexerShared) -> bool {
     let mut waiting = shared.waiting.lock();
     let Some(first) = waiting.front_mut() else { return false };
     first.values.push(value);
@@ -370,7 +374,11 @@ fn deliver(value: Value, shared: &Shared) -> bool {
     true
 }
 
-fn silence(heard: Instant, queue: &mpsc::WeakSender<Request>, shared: &Shared) -> Option<String> {
+fn silence(
+    heard: Instant,
+    queue: &mpsc::WeakSender<Request>,
+    shared: &MultiplexerShared,
+) -> Option<String> {
     let oldest = shared.waiting.lock().front().map(|one| one.since.elapsed());
     match oldest {
         None if heard.elapsed() >= IDLE => ping(queue),

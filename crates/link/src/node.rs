@@ -44,7 +44,7 @@ impl Discovery {
 }
 
 #[derive(Clone)]
-enum State {
+enum NodeState {
     Up(Arc<Multiplexer>),
     Down(ConnectError),
 }
@@ -56,10 +56,10 @@ struct Idle {
     watching: bool,
 }
 
-struct Inner {
+struct NodeShared {
     route: Discovery,
     connector: Connector,
-    state: watch::Sender<State>,
+    state: watch::Sender<NodeState>,
     since_ms: AtomicU64,
     connects: AtomicU64,
     facts: Mutex<Option<ServerFacts>>,
@@ -68,7 +68,7 @@ struct Inner {
 
 /// A server and the task that keeps it connected; the task ends with the last handle.
 pub(crate) struct Node {
-    inner: Arc<Inner>,
+    inner: Arc<NodeShared>,
     keeper: tokio::task::AbortHandle,
 }
 
@@ -131,10 +131,10 @@ impl Node {
         multiplexer: Option<Arc<Multiplexer>>,
     ) -> Arc<Self> {
         let first = match &multiplexer {
-            Some(multiplexer) => State::Up(Arc::clone(multiplexer)),
-            None => State::Down(ConnectError::Gone("not connected yet".to_owned())),
+            Some(multiplexer) => NodeState::Up(Arc::clone(multiplexer)),
+            None => NodeState::Down(ConnectError::Gone("not connected yet".to_owned())),
         };
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(NodeShared {
             route,
             connector,
             connects: AtomicU64::new(u64::from(multiplexer.is_some())),
@@ -153,10 +153,11 @@ impl Node {
             return Ok(multiplexer);
         }
         let mut state = self.inner.state.subscribe();
-        let live = state
-            .wait_for(|state| matches!(state, State::Up(multiplexer) if !multiplexer.is_closed()));
+        let live = state.wait_for(
+            |state| matches!(state, NodeState::Up(multiplexer) if !multiplexer.is_closed()),
+        );
         if let Ok(Ok(state)) = timeout_at(by.instant().into(), live).await
-            && let State::Up(multiplexer) = &*state
+            && let NodeState::Up(multiplexer) = &*state
         {
             return Ok(Arc::clone(multiplexer));
         }
@@ -166,7 +167,7 @@ impl Node {
     /// The live connection, if there is one.
     pub(crate) fn pipe_now(&self) -> Option<Arc<Multiplexer>> {
         match &*self.inner.state.borrow() {
-            State::Up(multiplexer) if !multiplexer.is_closed() => Some(Arc::clone(multiplexer)),
+            NodeState::Up(multiplexer) if !multiplexer.is_closed() => Some(Arc::clone(multiplexer)),
             _ => None,
         }
     }
@@ -174,8 +175,8 @@ impl Node {
     /// Why there is no connection, if there is none.
     pub(crate) fn down(&self) -> Option<String> {
         match &*self.inner.state.borrow() {
-            State::Up(_) => None,
-            State::Down(trouble) => Some(trouble.reason().to_owned()),
+            NodeState::Up(_) => None,
+            NodeState::Down(trouble) => Some(trouble.reason().to_owned()),
         }
     }
 
@@ -321,13 +322,13 @@ async fn connect(
     Ok(Arc::new(Multiplexer::new(connection, address)))
 }
 
-impl Inner {
-    fn set(&self, state: State) {
-        let was_up = matches!(&*self.state.borrow(), State::Up(_));
-        if was_up != matches!(state, State::Up(_)) {
+impl NodeShared {
+    fn set(&self, state: NodeState) {
+        let was_up = matches!(&*self.state.borrow(), NodeState::Up(_));
+        if was_up != matches!(state, NodeState::Up(_)) {
             self.since_ms.store(crate::wall_ms(), Ordering::Release);
         }
-        if let State::Up(_) = state {
+        if let NodeState::Up(_) = state {
             self.connects.fetch_add(1, Ordering::AcqRel);
             self.idle.lock().clear();
         }
@@ -335,14 +336,14 @@ impl Inner {
     }
 }
 
-async fn keep(inner: Arc<Inner>, mut multiplexer: Option<Arc<Multiplexer>>) {
+async fn keep(inner: Arc<NodeShared>, mut multiplexer: Option<Arc<Multiplexer>>) {
     let mut delay = FIRST_DELAY;
     loop {
         if let Some(live) = multiplexer.take() {
             let began = Instant::now();
             let why = live_until_lost(&inner, &live).await;
             tracing::warn!(address = %live.address(), why, "the store's connection is lost");
-            inner.set(State::Down(ConnectError::Gone(why)));
+            inner.set(NodeState::Down(ConnectError::Gone(why)));
             if began.elapsed() >= STEADY {
                 delay = FIRST_DELAY;
             } else {
@@ -353,12 +354,12 @@ async fn keep(inner: Arc<Inner>, mut multiplexer: Option<Arc<Multiplexer>>) {
         match connect(&inner.route, &inner.connector).await {
             Ok(live) => {
                 tracing::info!(address = %live.address(), "the store is connected");
-                inner.set(State::Up(Arc::clone(&live)));
+                inner.set(NodeState::Up(Arc::clone(&live)));
                 multiplexer = Some(live);
             }
             Err(trouble) => {
                 let wait = if trouble.may_pass() { delay } else { REFUSED_DELAY };
-                inner.set(State::Down(trouble));
+                inner.set(NodeState::Down(trouble));
                 sleep(wait).await;
                 delay = (delay * 2).min(LAST_DELAY);
             }
@@ -366,7 +367,7 @@ async fn keep(inner: Arc<Inner>, mut multiplexer: Option<Arc<Multiplexer>>) {
     }
 }
 
-async fn live_until_lost(inner: &Inner, multiplexer: &Multiplexer) -> String {
+async fn live_until_lost(inner: &NodeShared, multiplexer: &Multiplexer) -> String {
     let learn = async {
         if let Some(facts) = probe::ask(multiplexer, Deadline::after(Duration::from_secs(2))).await
         {

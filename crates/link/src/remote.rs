@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use crate::command_class::{CommandClass, command_class};
 use crate::node::{LentConnection, Node};
 use crate::reply;
-use crate::session::{OwnConnection, Source, is_passing};
+use crate::session::{ConnectionSource, OwnConnection, is_passing};
 
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -131,7 +131,7 @@ pub(crate) fn stateful() -> Fault {
     }
 }
 
-impl Source for Primary {
+impl ConnectionSource for Primary {
     fn hold<'a>(
         &'a self,
         _key: &'a [u8],
@@ -154,7 +154,7 @@ impl Source for Primary {
 
 /// Opens a session for one blocking call that came by the wrong door.
 pub(crate) async fn alone(
-    source: Arc<dyn Source>,
+    source: Arc<dyn ConnectionSource>,
     key: &[u8],
     cmd: &Cmd,
     by: Deadline,
@@ -215,7 +215,7 @@ impl Store for Remote {
         topics: &'a [Topic],
         by: Deadline,
     ) -> Answer<'a, BoxStream<'static, Message>> {
-        let source: Arc<dyn Source> = self.0.clone();
+        let source: Arc<dyn ConnectionSource> = self.0.clone();
         Answer::Later(Box::pin(crate::subscription::subscribe(source, topics.to_vec(), by)))
     }
 

@@ -9,7 +9,7 @@ use crate::command_class::words;
 
 /// The nodes that a command is sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum Destination {
     /// To the owner of this slot.
     Slot(u16),
     /// To whoever is up.
@@ -30,24 +30,25 @@ pub(crate) enum Combine {
 }
 
 /// Looks at name and arguments.
-pub(crate) fn target(cmd: &Cmd) -> Target {
+pub(crate) fn target(cmd: &Cmd) -> Destination {
     let mut rest = words(cmd);
     let name = rest.next().unwrap_or_default().to_ascii_uppercase();
-    let key = |at: usize| words(cmd).nth(at).map_or(Target::Any, |key| Target::Slot(slot(key)));
+    let key =
+        |at: usize| words(cmd).nth(at).map_or(Destination::Any, |key| Destination::Slot(slot(key)));
     let word = |at: usize| words(cmd).nth(at).unwrap_or_default().to_ascii_uppercase();
     match &*name {
-        b"SCAN" => Target::Scan,
-        b"DBSIZE" => Target::All(Combine::Sum),
-        b"KEYS" => Target::All(Combine::Concat),
-        b"FLUSHALL" | b"FLUSHDB" | b"FUNCTION" => Target::All(Combine::First),
+        b"SCAN" => Destination::Scan,
+        b"DBSIZE" => Destination::All(Combine::Sum),
+        b"KEYS" => Destination::All(Combine::Concat),
+        b"FLUSHALL" | b"FLUSHDB" | b"FUNCTION" => Destination::All(Combine::First),
         b"SCRIPT" if matches!(&*word(1), b"FLUSH" | b"LOAD" | b"EXISTS") => {
-            Target::All(Combine::First)
+            Destination::All(Combine::First)
         }
         b"CONFIG" if matches!(&*word(1), b"SET" | b"RESETSTAT" | b"REWRITE") => {
-            Target::All(Combine::First)
+            Destination::All(Combine::First)
         }
         b"EVAL" | b"EVALSHA" | b"EVAL_RO" | b"EVALSHA_RO" | b"FCALL" | b"FCALL_RO" => {
-            if word(2) == b"0" { Target::Any } else { key(3) }
+            if word(2) == b"0" { Destination::Any } else { key(3) }
         }
         b"BLMPOP" | b"BZMPOP" => key(3),
         b"BITOP" | b"XGROUP" | b"XINFO" | b"OBJECT" | b"LMPOP" | b"ZMPOP" | b"SINTERCARD"
@@ -56,16 +57,18 @@ pub(crate) fn target(cmd: &Cmd) -> Target {
             if matches!(&*word(1), b"USAGE" | b"OBJECT") {
                 key(2)
             } else {
-                Target::Any
+                Destination::Any
             }
         }
         b"XREAD" | b"XREADGROUP" => {
             let streams = words(cmd).position(|word| word.eq_ignore_ascii_case(b"STREAMS"));
-            streams.map_or(Target::Any, |at| key(at + 1))
+            streams.map_or(Destination::Any, |at| key(at + 1))
         }
         b"PING" | b"ECHO" | b"TIME" | b"INFO" | b"CONFIG" | b"PUBLISH" | b"PUBSUB" | b"CLIENT"
         | b"CLUSTER" | b"COMMAND" | b"ACL" | b"SCRIPT" | b"LATENCY" | b"SLOWLOG" | b"ROLE"
-        | b"LASTSAVE" | b"RANDOMKEY" | b"WAIT" | b"WAITAOF" | b"LOLWUT" | b"MODULE" => Target::Any,
+        | b"LASTSAVE" | b"RANDOMKEY" | b"WAIT" | b"WAITAOF" | b"LOLWUT" | b"MODULE" => {
+            Destination::Any
+        }
         _ => key(1),
     }
 }
@@ -110,7 +113,7 @@ pub(crate) fn join_cursor(own: u64, node: usize, nodes: usize) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn of(line: &str) -> Target {
+    fn of(line: &str) -> Destination {
         let mut cmd = Cmd::new();
         for word in line.split(' ') {
             cmd.arg(word);
@@ -120,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_first_key_decides() {
-        let at = Target::Slot(slot(b"k"));
+        let at = Destination::Slot(slot(b"k"));
         for line in [
             "get k",
             "EVALSHA abc 1 k arg",
@@ -133,10 +136,10 @@ mod tests {
         ] {
             assert_eq!(of(line), at, "{line}");
         }
-        assert_eq!(of("EVAL x 0"), Target::Any);
-        assert_eq!(of("PUBLISH k x"), Target::Any);
-        assert_eq!(of("DBSIZE"), Target::All(Combine::Sum));
-        assert_eq!(of("SCAN 0 MATCH k"), Target::Scan);
+        assert_eq!(of("EVAL x 0"), Destination::Any);
+        assert_eq!(of("PUBLISH k x"), Destination::Any);
+        assert_eq!(of("DBSIZE"), Destination::All(Combine::Sum));
+        assert_eq!(of("SCAN 0 MATCH k"), Destination::Scan);
     }
 
     #[test]

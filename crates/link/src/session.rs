@@ -15,7 +15,7 @@ use crate::node::LentConnection;
 use crate::reply;
 
 /// A source of connections for sessions and subscriptions.
-pub(crate) trait Source: Send + Sync + 'static {
+pub(crate) trait ConnectionSource: Send + Sync + 'static {
     /// A connection to the server that owns `key`; `idle`: one that was used before will do.
     fn hold<'a>(
         &'a self,
@@ -67,7 +67,7 @@ const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
 const UNWATCH: &[u8] = b"*1\r\n$7\r\nUNWATCH\r\n";
 
 pub(crate) struct OwnConnection {
-    source: Arc<dyn Source>,
+    source: Arc<dyn ConnectionSource>,
     key: Vec<u8>,
     held: Option<LentConnection>,
     /// An answer is outstanding: whoever drops us now leaves the connection out of step.
@@ -79,7 +79,7 @@ pub(crate) struct OwnConnection {
 }
 
 impl OwnConnection {
-    pub(crate) fn new(source: Arc<dyn Source>, key: &[u8], held: LentConnection) -> Self {
+    pub(crate) fn new(source: Arc<dyn ConnectionSource>, key: &[u8], held: LentConnection) -> Self {
         let key = key.to_vec();
         let held = Some(held);
         OwnConnection {

@@ -15,7 +15,7 @@ use crate::connection::RawConnection;
 use crate::error::ConnectError;
 use crate::node::LentConnection;
 use crate::reply;
-use crate::session::Source;
+use crate::session::ConnectionSource;
 
 const BUFFER: usize = 1024; // beyond it the listener is slow and the server's own limit decides
 const IDLE: Duration = Duration::from_millis(1_500);
@@ -25,7 +25,7 @@ const ATTEMPT: Duration = Duration::from_secs(2);
 
 /// Subscribes, and gives the stream once the server has confirmed every topic.
 pub(crate) async fn subscribe(
-    source: Arc<dyn Source>,
+    source: Arc<dyn ConnectionSource>,
     topics: Vec<Topic>,
     by: Deadline,
 ) -> Result<BoxStream<'static, Message>, Fault> {
@@ -40,7 +40,7 @@ pub(crate) async fn subscribe(
 }
 
 async fn begin(
-    source: &dyn Source,
+    source: &dyn ConnectionSource,
     topics: &[Topic],
     by: Deadline,
 ) -> Result<LentConnection, Fault> {
@@ -102,7 +102,7 @@ fn is_confirmation(value: &Value) -> bool {
 }
 
 async fn keep(
-    source: Arc<dyn Source>,
+    source: Arc<dyn ConnectionSource>,
     topics: Vec<Topic>,
     held: LentConnection,
     tx: mpsc::Sender<Message>,

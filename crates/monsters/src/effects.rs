@@ -8,7 +8,7 @@ use field::{Area, Point};
 use uuid::Uuid;
 
 use crate::error::{Immunity, MonsterError, Result};
-use crate::model::{Effect, Element, Entry, Monster, SourceType};
+use crate::model::{DamageEntry, Effect, Element, Monster, SourceType};
 use crate::template::Template;
 
 /// The buffs that a boss takes from characters.
@@ -294,7 +294,7 @@ pub fn sweep(monster: &mut Monster, now_ms: i64, stamp: bool) -> Swept {
         }
         monster.hp -= damage;
         let last_hit_ms = if stamp { now_ms } else { 0 };
-        crate::strike::push(monster, Entry { character_id: source, damage, last_hit_ms });
+        crate::strike::push(monster, DamageEntry { character_id: source, damage, last_hit_ms });
         swept.hurt.push((source, damage));
     }
     swept.expired = take(monster, |effect| now_ms > effect.expires_at_ms);

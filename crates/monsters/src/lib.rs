@@ -17,7 +17,7 @@ mod template;
 pub use effects::{NewEffect, Reflect};
 pub use error::{Immunity, MonsterError, Result, SkillCheck, refusal};
 pub use events::MOVED;
-pub use model::{DropTimer, Effect, Element, Entries, Entry, Monster, SourceType, leader};
+pub use model::{DamageEntry, DropTimer, Effect, Element, Entries, Monster, SourceType, leader};
 pub use scripts::SCRIPTS;
 pub use store::{
     Applied, Cancelled, Cleared, CommandError, Dice, EffectBody, Entered, Listed, MOST_AT_ONCE,

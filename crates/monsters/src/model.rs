@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 pub use drop_timer::DropTimer;
 use lists::push_list;
-pub use lists::{Effect, Element, Entries, Entry, SourceType};
+pub use lists::{DamageEntry, Effect, Element, Entries, SourceType};
 
 /// One monster.
 #[derive(Debug, Clone, PartialEq)]

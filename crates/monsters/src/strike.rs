@@ -4,7 +4,7 @@
 use field::Point;
 
 use crate::effects;
-use crate::model::{Element, Entry, Monster};
+use crate::model::{DamageEntry, Element, Monster};
 
 /// Past this many entries they are merged per character.
 pub const MOST_ENTRIES: usize = 1024;
@@ -69,7 +69,7 @@ pub struct Blow {
 }
 
 /// Appends an entry, merging when the list grows too long.
-pub(crate) fn push(monster: &mut Monster, entry: Entry) {
+pub(crate) fn push(monster: &mut Monster, entry: DamageEntry) {
     monster.damage_entries.push(Element::new(entry));
     if monster.damage_entries.len() > MOST_ENTRIES {
         merge(monster);
@@ -84,7 +84,11 @@ fn merge(monster: &mut Monster) {
         let last_hit_ms = its.map(|entry| entry.last_hit_ms).max().unwrap_or(0);
         loop {
             let damage = u32::try_from(sum).unwrap_or(u32::MAX);
-            monster.damage_entries.push(Element::new(Entry { character_id, damage, last_hit_ms }));
+            monster.damage_entries.push(Element::new(DamageEntry {
+                character_id,
+                damage,
+                last_hit_ms,
+            }));
             sum -= u64::from(damage);
             if sum == 0 {
                 break;
@@ -108,8 +112,11 @@ pub fn strike(monster: &mut Monster, attack: &Attack, stamp_ms: i64) -> Blow {
     for damage in &attack.damages {
         let actual = (*damage).min(monster.hp);
         monster.hp -= actual;
-        let entry =
-            Entry { character_id: attack.character_id, damage: actual, last_hit_ms: stamp_ms };
+        let entry = DamageEntry {
+            character_id: attack.character_id,
+            damage: actual,
+            last_hit_ms: stamp_ms,
+        };
         push(monster, entry);
         lines.push(Line { damage: *damage, actual });
         if monster.hp == 0 {

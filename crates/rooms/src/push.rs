@@ -56,9 +56,9 @@ impl<'a> Audience<'a> {
 
 /// The messages of a step, in order.
 #[derive(Debug, Default)]
-pub(crate) struct Told(String);
+pub(crate) struct PushedTexts(String);
 
-impl Told {
+impl PushedTexts {
     pub(crate) fn push(&mut self, to: &Audience<'_>, kind: &str, payload: &impl Serialize) {
         if !self.0.is_empty() {
             self.0.push('\n');
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_bus_text_is_read_back_line_by_line() {
-        let mut told = Told::default();
+        let mut told = PushedTexts::default();
         told.push(&Audience::Own("dev-1"), "A", &serde_json::json!({"n": "x\ny é"}));
         told.push(&Audience::Rest, "B", &1);
         told.push(&Audience::All, "C", &2);

@@ -79,7 +79,7 @@ impl RoomTexts {
 
 /// An item that ended, as it is kept for phones that were away.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Ended<'a> {
+pub(crate) struct EndedVote<'a> {
     pub(crate) round_id: String,
     pub(crate) item_id: String,
     pub(crate) true_senders: Vec<String>,
@@ -209,7 +209,7 @@ impl<'a> Room<'a> {
     }
 
     /// The outcome of the last item that ended. Unreadable is as good as none: it is a convenience.
-    pub(crate) fn last(&self) -> Option<Ended<'_>> {
+    pub(crate) fn last(&self) -> Option<EndedVote<'_>> {
         serde_json::from_str(self.seen.last.as_deref()?).ok()
     }
 

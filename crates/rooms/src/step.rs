@@ -7,7 +7,7 @@ use kernel::{Effects as _, Op, Step};
 
 use crate::document::Splice;
 use crate::events::Fact;
-use crate::push::Told;
+use crate::push::PushedTexts;
 
 /// A step under construction. The document is `meta`, whose text is always a guard.
 #[derive(Debug)]
@@ -17,14 +17,14 @@ pub(crate) struct RoomStep {
     expires_at: u64,
     /// The room's own keys in this step.
     own: Vec<Key>,
-    pub(crate) told: Told,
+    pub(crate) told: PushedTexts,
     pub(crate) fact: Fact,
 }
 
 impl RoomStep {
     pub(crate) fn new(meta: &Key, meta_text: &str, expires_at: u64, fact: Fact) -> Self {
         let step = Step::new(meta).expect(meta_text);
-        RoomStep { step, expires_at, own: Vec::new(), told: Told::default(), fact }
+        RoomStep { step, expires_at, own: Vec::new(), told: PushedTexts::default(), fact }
     }
 
     fn with(mut self, key: &Key, add: impl FnOnce(Step) -> Step) -> Self {

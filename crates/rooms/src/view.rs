@@ -157,7 +157,7 @@ struct LastResult<'a> {
 
 /// The same as it is kept.
 #[derive(Debug, Serialize)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct KeptResults<'a> {
     round_id: &'a str,
     item_id: &'a str,
     true_senders: &'a [String],
@@ -165,8 +165,8 @@ pub(crate) struct Kept<'a> {
 }
 
 impl<'a> Results<'a> {
-    pub(crate) fn kept(&'a self) -> Kept<'a> {
-        Kept {
+    pub(crate) fn kept(&'a self) -> KeptResults<'a> {
+        KeptResults {
             round_id: self.round_id,
             item_id: self.item_id,
             true_senders: self.true_senders,
@@ -177,7 +177,7 @@ impl<'a> Results<'a> {
 
 /// `STATE_SYNC_RESPONSE`.
 #[derive(Debug, Serialize)]
-pub(crate) struct State<'a> {
+pub(crate) struct StateSync<'a> {
     code: &'a str,
     phase: Phase,
     expires_at: u64,
@@ -378,15 +378,15 @@ impl Room<'_> {
     }
 
     fn last_result(&self, mine: Option<&str>) -> Option<LastResult<'_>> {
-        let crate::seen::Ended { round_id, item_id, true_senders, players } = self.last()?;
+        let crate::seen::EndedVote { round_id, item_id, true_senders, players } = self.last()?;
         let mine = mine.and_then(|player| players.get(player).copied());
         Some(LastResult { round_id, item_id, true_senders, mine })
     }
 
     /// The whole state as this caller may see it.
-    pub(crate) fn state<'a>(&'a self, device: Option<&str>, master: bool) -> State<'a> {
+    pub(crate) fn state<'a>(&'a self, device: Option<&str>, master: bool) -> StateSync<'a> {
         let mine = device.and_then(|device| self.player_of(device));
-        State {
+        StateSync {
             code: &self.meta.code,
             phase: self.meta.phase,
             expires_at: self.meta.expires_at,

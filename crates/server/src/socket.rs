@@ -95,10 +95,10 @@ enum Sent {
 
 /// One end of a WebSocket.
 pub(crate) struct Socket {
-    inner: Mutex<Inner>,
+    inner: Mutex<SocketShared>,
 }
 
-struct Inner {
+struct SocketShared {
     web: WebSocketStream<PeerStream>,
     /// The other end said goodbye, or we did: no text may follow.
     over: bool,
@@ -120,7 +120,9 @@ impl Socket {
             .max_frame_size(Some(most));
         let web =
             WebSocketStream::from_partially_read(stream, read, Role::Server, Some(config)).await;
-        Socket { inner: Mutex::new(Inner { web, over: false, answers: false, broken: false }) }
+        Socket {
+            inner: Mutex::new(SocketShared { web, over: false, answers: false, broken: false }),
+        }
     }
 
     /// The next message, or why there is none. Nothing is lost when the wait ends early.
@@ -246,7 +248,7 @@ impl Socket {
     }
 }
 
-impl Inner {
+impl SocketShared {
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         if self.answers {
             ready!(self.web.poll_flush_unpin(cx))?;

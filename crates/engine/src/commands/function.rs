@@ -8,7 +8,7 @@ use crate::data::glob;
 use crate::data::num;
 use crate::doors::out::Out;
 use crate::error::{Outcome, ReplyError};
-use crate::exec::Inner;
+use crate::exec::LockedEngine;
 use crate::lua::flags;
 use crate::lua::host::Call;
 use crate::lua::library::Library;
@@ -28,7 +28,12 @@ pub(crate) const HANDLERS: &[(&str, Run)] = &[
     ("function|help", Plain(help)),
 ];
 
-fn fcall(inner: &mut Inner, client: &mut Client, argv: &[&[u8]], read_only: bool) -> Outcome {
+fn fcall(
+    inner: &mut LockedEngine,
+    client: &mut Client,
+    argv: &[&[u8]],
+    read_only: bool,
+) -> Outcome {
     let Some(found) = inner.lua.libraries.function(argv[1]) else {
         return Err(ReplyError::fixed("ERR Function not found"));
     };
@@ -40,7 +45,7 @@ fn fcall(inner: &mut Inner, client: &mut Client, argv: &[&[u8]], read_only: bool
     start(inner, client, &call)
 }
 
-fn load(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
+fn load(inner: &mut LockedEngine, client: &mut Client, argv: &[&[u8]]) -> Outcome {
     let (code, options) = argv[2..].split_last().expect("the table asks for one");
     for option in options {
         if !is(option, "replace") {
@@ -53,7 +58,7 @@ fn load(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
     Ok(())
 }
 
-fn delete(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
+fn delete(inner: &mut LockedEngine, client: &mut Client, argv: &[&[u8]]) -> Outcome {
     if !inner.lua.libraries.remove(argv[2]) {
         return Err(ReplyError::fixed("ERR Library not found"));
     }
@@ -62,7 +67,7 @@ fn delete(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
     Ok(())
 }
 
-fn flush(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
+fn flush(inner: &mut LockedEngine, client: &mut Client, argv: &[&[u8]]) -> Outcome {
     match argv.get(2) {
         _ if argv.len() > 3 => return Err(wrong_use("flush")),
         None => {}
@@ -78,7 +83,7 @@ fn flush(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
 }
 
 /// The libraries changed: the command goes to the log.
-fn changed(inner: &mut Inner) {
+fn changed(inner: &mut LockedEngine) {
     recount(inner);
     inner.core().dirty += 1;
 }
@@ -89,7 +94,7 @@ fn wrong_use(sub: &str) -> ReplyError {
     ))
 }
 
-fn list(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
+fn list(inner: &mut LockedEngine, client: &mut Client, argv: &[&[u8]]) -> Outcome {
     let (mut with_code, mut pattern) = (false, None);
     let mut words = argv[2..].iter();
     while let Some(word) = words.next() {
@@ -142,7 +147,7 @@ fn write_library(out: &mut Out, name: &[u8], library: &Library, with_code: bool)
     }
 }
 
-fn stats(inner: &mut Inner, client: &mut Client, _: &[&[u8]]) -> Outcome {
+fn stats(inner: &mut LockedEngine, client: &mut Client, _: &[&[u8]]) -> Outcome {
     let counts = inner.lua.libraries.counts();
     client.out.map(2);
     client.out.bulk(b"running_script");
@@ -163,13 +168,13 @@ pub(crate) fn write_engines(out: &mut Out, (libraries, functions): (usize, usize
     out.len(functions);
 }
 
-fn dump(inner: &mut Inner, client: &mut Client, _: &[&[u8]]) -> Outcome {
+fn dump(inner: &mut LockedEngine, client: &mut Client, _: &[&[u8]]) -> Outcome {
     let sources = inner.lua.libraries.iter().map(|(_, library)| library.code.as_slice());
     client.out.bulk(&payload::dump(sources));
     Ok(())
 }
 
-fn restore(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
+fn restore(inner: &mut LockedEngine, client: &mut Client, argv: &[&[u8]]) -> Outcome {
     let (mut flush, mut replace) = (false, false);
     match argv.get(3) {
         _ if argv.len() > 4 => return Err(wrong_use("restore")),

@@ -4,7 +4,7 @@ use crate::commands::ctx::{self, Ctx, is};
 use crate::commands::table::Run::{self, Host, Plain};
 use crate::core::client::Client;
 use crate::error::{Outcome, ReplyError};
-use crate::exec::Inner;
+use crate::exec::LockedEngine;
 use crate::lua::host::Call;
 use crate::lua::watch::Kill;
 
@@ -32,14 +32,19 @@ pub(crate) fn key_count(count: i64, argv: &[&[u8]]) -> Result<usize, ReplyError>
     Ok(count)
 }
 
-fn eval(inner: &mut Inner, client: &mut Client, argv: &[&[u8]], read_only: bool) -> Outcome {
+fn eval(inner: &mut LockedEngine, client: &mut Client, argv: &[&[u8]], read_only: bool) -> Outcome {
     let keys = key_count(ctx::int(argv[2])?, argv)?;
     let sha = inner.lua.load_script(argv[1])?;
     recount(inner);
     run(inner, client, argv, &sha, keys, read_only)
 }
 
-fn evalsha(inner: &mut Inner, client: &mut Client, argv: &[&[u8]], read_only: bool) -> Outcome {
+fn evalsha(
+    inner: &mut LockedEngine,
+    client: &mut Client,
+    argv: &[&[u8]],
+    read_only: bool,
+) -> Outcome {
     if argv[1].len() != 40 {
         return Err(NO_SCRIPT);
     }
@@ -50,7 +55,7 @@ fn evalsha(inner: &mut Inner, client: &mut Client, argv: &[&[u8]], read_only: bo
 const NO_SCRIPT: ReplyError = ReplyError::fixed("NOSCRIPT No matching script. Please use EVAL.");
 
 fn run(
-    inner: &mut Inner,
+    inner: &mut LockedEngine,
     client: &mut Client,
     argv: &[&[u8]],
     sha: &[u8],
@@ -63,26 +68,26 @@ fn run(
 }
 
 /// Tells the core how much the Lua host keeps.
-pub(crate) fn recount(inner: &mut Inner) {
+pub(crate) fn recount(inner: &mut LockedEngine) {
     inner.core().script_counts = inner.lua.counts();
 }
 
 /// Runs a script or function on the core.
-pub(crate) fn start(inner: &mut Inner, client: &mut Client, call: &Call<'_>) -> Outcome {
+pub(crate) fn start(inner: &mut LockedEngine, client: &mut Client, call: &Call<'_>) -> Outcome {
     let core = inner.lend();
     let (core, outcome) = inner.lua.run(core, client, call);
     inner.give_back(core);
     outcome
 }
 
-fn load(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
+fn load(inner: &mut LockedEngine, client: &mut Client, argv: &[&[u8]]) -> Outcome {
     let sha = inner.lua.load_script(argv[2])?;
     recount(inner);
     client.out.bulk(&sha);
     Ok(())
 }
 
-fn exists(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
+fn exists(inner: &mut LockedEngine, client: &mut Client, argv: &[&[u8]]) -> Outcome {
     client.out.array(argv.len() - 2);
     for sha in &argv[2..] {
         client.out.flag(inner.lua.knows(sha));
@@ -90,7 +95,7 @@ fn exists(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
     Ok(())
 }
 
-fn flush(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
+fn flush(inner: &mut LockedEngine, client: &mut Client, argv: &[&[u8]]) -> Outcome {
     match argv.get(2) {
         None => {}
         Some(mode) if argv.len() == 3 && (is(mode, "sync") || is(mode, "async")) => {}
@@ -106,7 +111,7 @@ fn flush(inner: &mut Inner, client: &mut Client, argv: &[&[u8]]) -> Outcome {
 
 /// `SCRIPT KILL` and `FUNCTION KILL`. Whoever holds the lock finds nothing running; the doors ask before
 /// they take it.
-pub(crate) fn kill(inner: &mut Inner, client: &mut Client, eval: bool) -> Outcome {
+pub(crate) fn kill(inner: &mut LockedEngine, client: &mut Client, eval: bool) -> Outcome {
     match inner.lua.watch.kill(eval) {
         Kill::Done => {
             client.out.ok();

@@ -11,7 +11,7 @@ use crate::commands::ctx::{Ctx, int, is};
 use crate::commands::table::Run::{self, Plain};
 use crate::core::Core;
 use crate::core::notify::class;
-use crate::data::stream::{Entries, Entry, Id, NODE_BYTES_MAX, Trim};
+use crate::data::stream::{Entries, Id, NODE_BYTES_MAX, StreamEntry, Trim};
 use crate::doors::out::Out;
 use crate::error::{NO_SUCH_KEY, Outcome, ReplyError, SYNTAX};
 
@@ -112,7 +112,7 @@ fn id_text(id: Id) -> smallvec::SmallVec<[u8; 44]> {
 }
 
 /// An entry as `[id, [field, value, …]]`.
-pub(crate) fn write_entry(out: &mut Out, entry: &Entry<'_>) {
+pub(crate) fn write_entry(out: &mut Out, entry: &StreamEntry<'_>) {
     out.array(2);
     write_id(out, entry.id);
     out.array(entry.pairs() * 2);
@@ -122,7 +122,7 @@ pub(crate) fn write_entry(out: &mut Out, entry: &Entry<'_>) {
 /// Entries as an array; `count` 0 for all.
 pub(crate) fn write_entries<'a>(
     out: &mut Out,
-    entries: impl Iterator<Item = Entry<'a>>,
+    entries: impl Iterator<Item = StreamEntry<'a>>,
     count: usize,
 ) {
     let mark = out.begin_array();

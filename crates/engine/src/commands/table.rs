@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use crate::commands::ctx::Ctx;
 use crate::core::client::Client;
 use crate::error::Outcome;
-use crate::exec::Inner;
+use crate::exec::LockedEngine;
 
 /// How a command runs.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +16,7 @@ pub(crate) enum Run {
     /// On the data.
     Plain(fn(&mut Ctx<'_>, &[&[u8]]) -> Outcome),
     /// On the data and the Lua host: scripts, functions, `EXEC`. The reply goes to `client.out`.
-    Host(fn(&mut Inner, &mut Client, &[&[u8]]) -> Outcome),
+    Host(fn(&mut LockedEngine, &mut Client, &[&[u8]]) -> Outcome),
 }
 
 /// Flags of a command, as bits.

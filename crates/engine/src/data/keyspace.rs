@@ -2,7 +2,7 @@
 //! A key has a deadline exactly if its entry carries the mark, the side table has its slot, and the
 //! order of deadlines has the pair. Nothing here looks at a clock: due keys are shown until removed.
 
-use super::slab::Entry;
+use super::slab::SlabEntry;
 use super::{Counting, Table, Text, Value};
 use hashbrown::HashMap;
 use rand::Rng;
@@ -105,7 +105,7 @@ impl Keyspace {
         self.counting = counting;
     }
 
-    fn use_slot(&mut self, slot: u32) -> &mut Entry<Value> {
+    fn use_slot(&mut self, slot: u32) -> &mut SlabEntry<Value> {
         let entry = self.table.slab.at_mut(slot);
         let stamp = match self.counting {
             None => self.stamp,
@@ -224,7 +224,7 @@ impl Keyspace {
     }
 
     fn clear_deadline(&mut self, slot: u32) -> bool {
-        let entry: &mut Entry<Value> = self.table.slab.at_mut(slot);
+        let entry: &mut SlabEntry<Value> = self.table.slab.at_mut(slot);
         let had = entry.meta & TTL != 0;
         if had {
             entry.meta &= !TTL;
@@ -328,7 +328,7 @@ impl Keyspace {
         while self.to_copy > stop {
             self.to_copy -= 1;
             let slot = self.to_copy;
-            let uncopied = |entry: &Entry<Value>| entry.meta & ROUND != self.round;
+            let uncopied = |entry: &SlabEntry<Value>| entry.meta & ROUND != self.round;
             if !self.table.slab.get(slot).is_some_and(uncopied) {
                 continue;
             }

@@ -9,7 +9,7 @@ const NONE: u32 = u32::MAX;
 
 /// A key with its value, its hash and a word that belongs to whoever owns the table.
 #[derive(Clone)]
-pub(super) struct Entry<V> {
+pub(super) struct SlabEntry<V> {
     pub(super) key: Text,
     pub(super) value: V,
     pub(super) hash: u32,
@@ -19,7 +19,7 @@ pub(super) struct Entry<V> {
 /// A free slot is linked both ways, so that the last one can go without a search.
 #[derive(Clone)]
 enum Slot<V> {
-    Used(Entry<V>),
+    Used(SlabEntry<V>),
     Free { before: u32, after: u32 },
 }
 
@@ -58,7 +58,7 @@ impl<V> Slab<V> {
     }
 
     #[inline]
-    pub(super) fn get(&self, slot: u32) -> Option<&Entry<V>> {
+    pub(super) fn get(&self, slot: u32) -> Option<&SlabEntry<V>> {
         match self.slot(slot) {
             Slot::Used(entry) => Some(entry),
             Slot::Free { .. } => None,
@@ -66,12 +66,12 @@ impl<V> Slab<V> {
     }
 
     #[inline]
-    pub(super) fn at(&self, slot: u32) -> &Entry<V> {
+    pub(super) fn at(&self, slot: u32) -> &SlabEntry<V> {
         self.get(slot).expect("the index names used slots only")
     }
 
     #[inline]
-    pub(super) fn at_mut(&mut self, slot: u32) -> &mut Entry<V> {
+    pub(super) fn at_mut(&mut self, slot: u32) -> &mut SlabEntry<V> {
         match self.slot_mut(slot) {
             Slot::Used(entry) => entry,
             Slot::Free { .. } => unreachable!("the index names used slots only"),
@@ -79,7 +79,7 @@ impl<V> Slab<V> {
     }
 
     /// Puts an entry into the first free slot or a new one.
-    pub(super) fn put(&mut self, entry: Entry<V>) -> u32 {
+    pub(super) fn put(&mut self, entry: SlabEntry<V>) -> u32 {
         self.len += 1;
         if self.free != NONE {
             let slot = self.free;
@@ -100,7 +100,7 @@ impl<V> Slab<V> {
     }
 
     /// Takes the entry out; its slot becomes free.
-    pub(super) fn take(&mut self, slot: u32) -> Entry<V> {
+    pub(super) fn take(&mut self, slot: u32) -> SlabEntry<V> {
         let after = self.free;
         let taken = std::mem::replace(self.slot_mut(slot), Slot::Free { before: NONE, after });
         self.link_before(after, slot);
@@ -177,7 +177,7 @@ impl<V> Slab<V> {
         Some((from, to))
     }
 
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Entry<V>> {
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &SlabEntry<V>> {
         self.chunks.iter().flatten().filter_map(|slot| match slot {
             Slot::Used(entry) => Some(entry),
             Slot::Free { .. } => None,

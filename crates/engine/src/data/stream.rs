@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use super::Limits;
 use super::listpack;
 use groups::Groups;
-pub use node::Entry;
+pub use node::StreamEntry;
 use node::{DELETED, Node, WHOLE, read_node};
 pub use range::{Range, RangeBack};
 
@@ -229,7 +229,7 @@ impl Entries {
     }
 
     /// A living entry by its id.
-    pub fn get(&self, id: Id) -> Option<Entry<'_>> {
+    pub fn get(&self, id: Id) -> Option<StreamEntry<'_>> {
         self.range(id, id).next()
     }
 

@@ -3,7 +3,7 @@
 //! ever move to lower slots, so one that was not visited stays in front of the cursor.
 
 use super::Text;
-use super::slab::{Entry, Slab};
+use super::slab::{Slab, SlabEntry};
 use hashbrown::hash_table::{self, HashTable};
 use rand::Rng;
 use std::hash::BuildHasher;
@@ -135,7 +135,7 @@ impl<V> Table<V> {
             hash_table::Entry::Occupied(found) => return *found.get(),
             hash_table::Entry::Vacant(vacant) => vacant,
         };
-        let entry = Entry { key: Text::new(key), value: make(), hash, meta: 0 };
+        let entry = SlabEntry { key: Text::new(key), value: make(), hash, meta: 0 };
         self.key_heap += entry.key.heap_size();
         let slot = self.slab.put(entry);
         vacant.insert(slot);
@@ -168,7 +168,7 @@ impl<V> Table<V> {
         &mut self,
         key: &[u8],
         moved: &mut dyn FnMut(u32, u32, u32),
-    ) -> Option<(u32, Entry<V>)> {
+    ) -> Option<(u32, SlabEntry<V>)> {
         let hash = self.hash(key);
         let slab = &self.slab;
         let same = |&slot: &u32| {
@@ -195,7 +195,7 @@ impl<V> Table<V> {
                 return;
             }
             let Some((from, to)) = self.slab.lower_last() else { return };
-            let Entry { hash, meta, .. } = *self.slab.at(to);
+            let SlabEntry { hash, meta, .. } = *self.slab.at(to);
             let known = self.index.part_mut(hash).find_mut(spread(hash), |&slot| slot == from);
             *known.expect("each used slot is in the index") = to;
             moved(from, to, meta);
@@ -247,7 +247,7 @@ impl<V> Table<V> {
     /// Bytes allocated, without what the values themselves hold on the heap.
     pub fn live_bytes(&self) -> usize {
         // A slot, and its part of an index that is never quite full.
-        self.len() * (size_of::<super::slab::Entry<V>>() + 8) + self.key_heap
+        self.len() * (size_of::<super::slab::SlabEntry<V>>() + 8) + self.key_heap
     }
 
     /// The same with the room that is free.

@@ -19,8 +19,8 @@ use crate::doors::session::{self, After};
 use crate::doors::stream::KEEP;
 use crate::doors::tls::TlsStream;
 use crate::doors::wake::{Bell, Ring, Wake};
-use crate::exec::Inner;
-use crate::shared::Shared;
+use crate::exec::LockedEngine;
+use crate::shared::SharedEngine;
 
 /// The bytes that one turn reads from one client, unless a longer call is on its way: others wait
 /// for their turn meanwhile.
@@ -329,7 +329,7 @@ impl Conn {
     }
 
     /// Runs what has arrived. The replies wait for [`Conn::settled`].
-    pub(crate) fn run(&mut self, inner: &mut Inner) {
+    pub(crate) fn run(&mut self, inner: &mut LockedEngine) {
         self.unsettled = false;
         if self.dead {
             return self.leave(inner);
@@ -339,7 +339,7 @@ impl Conn {
         }
         if self.seat.is_none() {
             let wake = Wake::Loop(Arc::clone(&self.ring));
-            match Shared::seat_socket(inner, &self.socket, wake) {
+            match SharedEngine::seat_socket(inner, &self.socket, wake) {
                 Ok(seat) => self.seat = Some(seat),
                 Err(why) => {
                     self.output.extend_from_slice(format!("-{why}\r\n").as_bytes());
@@ -370,7 +370,7 @@ impl Conn {
 
     /// Hands over the replies: all calls that have run are in the log. Returns whether a new wait
     /// must be timed.
-    pub(crate) fn settled(&mut self, shared: &Shared, inner: &mut Inner) -> bool {
+    pub(crate) fn settled(&mut self, shared: &SharedEngine, inner: &mut LockedEngine) -> bool {
         let Some(seat) = self.seat.filter(|_| !self.owes()) else { return false };
         let after = session::take_replies(shared, inner, seat, &mut self.state, &mut self.output);
         self.ring.owes(self.output.len());
@@ -384,20 +384,20 @@ impl Conn {
     }
 
     /// The client of a connection that ends; nothing of it stays.
-    pub(crate) fn leave(&mut self, inner: &mut Inner) {
+    pub(crate) fn leave(&mut self, inner: &mut LockedEngine) {
         if let Some(seat) = self.seat.take() {
-            Shared::unseat_in(inner, seat);
+            SharedEngine::unseat_in(inner, seat);
         }
     }
 
     /// Ends the connection because its calls panicked, a bug of ours; others go on.
-    pub(crate) fn broken(&mut self, inner: &mut Inner) {
+    pub(crate) fn broken(&mut self, inner: &mut LockedEngine) {
         self.dead = true;
         self.leave(inner);
     }
 
     /// Answers while a slow script holds the lock.
-    pub(crate) fn answer_busy(&mut self, shared: &Shared) {
+    pub(crate) fn answer_busy(&mut self, shared: &SharedEngine) {
         if self.dead || self.closing || self.blocked || self.owes() {
             return;
         }

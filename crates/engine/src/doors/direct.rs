@@ -15,7 +15,7 @@ use crate::core::client::Seat;
 use crate::doors::lock::{EngineLock, WaitTicket};
 use crate::doors::reply;
 use crate::doors::unit::Unit;
-use crate::shared::{Hold, Shared};
+use crate::shared::{Hold, SharedEngine};
 
 /// A session by direct call.
 pub struct Connection {
@@ -74,7 +74,7 @@ impl Connection {
     }
 
     fn begin<'a>(&'a self, mut inner: EngineLock<'a>) -> Turn<'a> {
-        let seat = *self.seat.get_or_init(|| Shared::seat(&mut inner, self.owner));
+        let seat = *self.seat.get_or_init(|| SharedEngine::seat(&mut inner, self.owner));
         Turn { connection: self, inner, seat }
     }
 

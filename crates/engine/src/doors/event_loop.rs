@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use crate::doors::conn::Conn;
 use crate::doors::hub::{Hub, TURN};
 use crate::doors::wake::Bell;
-use crate::shared::{Shared, disown};
+use crate::shared::{SharedEngine, disown};
 
 /// A listening door.
 pub(crate) struct Door {
@@ -35,7 +35,7 @@ impl Door {
     }
 
     /// Serves until the door is closed.
-    pub(crate) fn serve(&self, shared: &Shared) {
+    pub(crate) fn serve(&self, shared: &SharedEngine) {
         let mut turn = Vec::new();
         while !self.stop.load(Ordering::Acquire) {
             self.hub.lock().gather(shared, true);
@@ -51,7 +51,7 @@ impl Door {
 
     /// Runs the calls of those that are ready and writes the log.
     #[allow(clippy::vec_box)] // they go in and out of the hub every turn, and are large
-    fn run(&self, shared: &Shared, turn: &mut Vec<Box<Conn>>) {
+    fn run(&self, shared: &SharedEngine, turn: &mut Vec<Box<Conn>>) {
         let Some(mut conn) = self.hub.lock().next() else { return };
         let Some(mut inner) = shared.lock_unless_busy() else {
             let mut hub = self.hub.lock();
@@ -90,7 +90,7 @@ impl Door {
     }
 
     /// For the ticking thread, while the loop's own runs a slow script or waits for one.
-    pub(crate) fn stand_in(&self, shared: &Shared) {
+    pub(crate) fn stand_in(&self, shared: &SharedEngine) {
         // When it cannot be had, the loop is awake and answers itself.
         if let Some(mut hub) = self.hub.try_lock() {
             hub.gather(shared, false);

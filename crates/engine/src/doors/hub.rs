@@ -14,8 +14,8 @@ use mio::{Events, Interest, Poll, Token};
 use crate::doors::conn::{Conn, Socket, Stream};
 use crate::doors::tls::{Configs, TlsStream};
 use crate::doors::wake::Bell;
-use crate::exec::Inner;
-use crate::shared::Shared;
+use crate::exec::LockedEngine;
+use crate::shared::SharedEngine;
 
 const LISTENER: Token = Token(usize::MAX);
 const BELL: Token = Token(usize::MAX - 1);
@@ -141,7 +141,7 @@ impl Hub {
     }
 
     /// Waits until there is something to do, unless told not to, and exchanges bytes with those at the head of the line.
-    pub(crate) fn gather(&mut self, shared: &Shared, may_sleep: bool) {
+    pub(crate) fn gather(&mut self, shared: &SharedEngine, may_sleep: bool) {
         self.hear();
         let wait = if !may_sleep || !self.line.is_empty() || !self.runnable.is_empty() {
             Some(Duration::ZERO)
@@ -360,7 +360,7 @@ impl Hub {
     }
 
     /// A slow script holds the lock: those who ask meanwhile are told so, or may end it.
-    pub(crate) fn answer_busy(&mut self, shared: &Shared) {
+    pub(crate) fn answer_busy(&mut self, shared: &SharedEngine) {
         while shared.watch.busy()
             && let Some(mut conn) = self.next()
         {
@@ -378,7 +378,7 @@ impl Hub {
     }
 
     /// Listens no more, and ends all connections.
-    pub(crate) fn close(&mut self, inner: &mut Inner) {
+    pub(crate) fn close(&mut self, inner: &mut LockedEngine) {
         self.listening = None;
         for slot in &mut self.slots {
             if let Some(mut conn) = slot.conn.take() {

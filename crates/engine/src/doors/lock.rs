@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::MutexGuard;
 use tokio::sync::Notify;
 
-use crate::exec::Inner;
+use crate::exec::LockedEngine;
 
 /// The lock; giving it back wakes a task that waits for it.
 pub(crate) struct EngineLock<'a> {
     // Dropped in this order: the lock is free before anybody is woken.
-    guard: MutexGuard<'a, Inner>,
+    guard: MutexGuard<'a, LockedEngine>,
     wake: WakeNext<'a>,
 }
 
@@ -27,7 +27,7 @@ impl Drop for WakeNext<'_> {
 }
 
 impl<'a> EngineLock<'a> {
-    pub(crate) fn new(guard: MutexGuard<'a, Inner>, line: &'a WaitQueue) -> Self {
+    pub(crate) fn new(guard: MutexGuard<'a, LockedEngine>, line: &'a WaitQueue) -> Self {
         EngineLock { guard, wake: WakeNext(line) }
     }
 
@@ -40,15 +40,15 @@ impl<'a> EngineLock<'a> {
 }
 
 impl Deref for EngineLock<'_> {
-    type Target = Inner;
+    type Target = LockedEngine;
 
-    fn deref(&self) -> &Inner {
+    fn deref(&self) -> &LockedEngine {
         &self.guard
     }
 }
 
 impl DerefMut for EngineLock<'_> {
-    fn deref_mut(&mut self) -> &mut Inner {
+    fn deref_mut(&mut self) -> &mut LockedEngine {
         &mut self.guard
     }
 }

@@ -5,8 +5,8 @@ use crate::commands::ctx::is;
 use crate::core::client::Seat;
 use crate::doors::busy::Absent;
 use crate::doors::resp::{self, Argv, Bounds, Parsed};
-use crate::exec::Inner;
-use crate::shared::Shared;
+use crate::exec::LockedEngine;
+use crate::shared::SharedEngine;
 
 /// Replies of this size leave before further calls of the same client run.
 const REPLIES_MAX: usize = 1 << 20;
@@ -31,7 +31,7 @@ pub(crate) fn is_http(argv: &[&[u8]]) -> bool {
 
 /// Runs the whole calls in `input`. True when something must be settled before replies leave.
 pub(crate) fn run_calls(
-    inner: &mut Inner,
+    inner: &mut LockedEngine,
     seat: Seat,
     state: &mut Absent,
     input: &mut Vec<u8>,
@@ -103,8 +103,8 @@ pub(crate) fn run_calls(
 /// Moves the replies that the client is owed to `output`, which is empty. Its changes are in the
 /// log.
 pub(crate) fn take_replies(
-    shared: &Shared,
-    inner: &mut Inner,
+    shared: &SharedEngine,
+    inner: &mut LockedEngine,
     seat: Seat,
     state: &mut Absent,
     output: &mut Vec<u8>,

@@ -11,8 +11,8 @@ use crate::core::client::Seat;
 use crate::doors::busy::{self, Absent};
 use crate::doors::resp::Bounds;
 use crate::doors::session::{self, After};
-use crate::exec::Inner;
-use crate::shared::{Hold, Shared};
+use crate::exec::LockedEngine;
+use crate::shared::{Hold, SharedEngine};
 
 const READ: usize = 16 * 1024;
 /// A buffer that grew beyond this is given back once it is empty.
@@ -31,14 +31,14 @@ pub(crate) fn duplex(shared: &Hold, owner: bool) -> DuplexStream {
 
 /// Seats a new connection and serves it until it ends. While a slow script holds the lock it has no seat
 /// yet, but can end that script.
-async fn welcome<S>(shared: &Shared, mut stream: S, owner: bool) -> io::Result<()>
+async fn welcome<S>(shared: &SharedEngine, mut stream: S, owner: bool) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut input: Vec<u8> = Vec::with_capacity(READ);
     let (seat, wake) = loop {
-        let seat = |inner: &mut Inner| {
-            let seat = Shared::seat(inner, owner);
+        let seat = |inner: &mut LockedEngine| {
+            let seat = SharedEngine::seat(inner, owner);
             Some((seat, inner.core().clients.at(seat)?.wake.notify()?))
         };
         if let Some(seated) = unless_busy(shared, seat).await {
@@ -66,7 +66,10 @@ where
 }
 
 /// Does `work` with the lock, and waits for it without holding a thread; nothing while a slow script has it.
-async fn unless_busy<T>(shared: &Shared, work: impl FnOnce(&mut Inner) -> T) -> Option<T> {
+async fn unless_busy<T>(
+    shared: &SharedEngine,
+    work: impl FnOnce(&mut LockedEngine) -> T,
+) -> Option<T> {
     if let Some(mut inner) = shared.lock_soon() {
         return Some(work(&mut inner));
     }
@@ -84,7 +87,7 @@ async fn unless_busy<T>(shared: &Shared, work: impl FnOnce(&mut Inner) -> T) -> 
 
 /// Serves one connection until it ends.
 async fn serve<S>(
-    shared: &Shared,
+    shared: &SharedEngine,
     seat: Seat,
     wake: &Arc<Notify>,
     mut stream: S,
@@ -96,8 +99,9 @@ where
     let mut output: Vec<u8> = Vec::new();
     let mut state = Absent::default();
     loop {
-        let ran =
-            |inner: &mut Inner| run_batch(shared, inner, seat, &mut state, &mut input, &mut output);
+        let ran = |inner: &mut LockedEngine| {
+            run_batch(shared, inner, seat, &mut state, &mut input, &mut output)
+        };
         let after = match unless_busy(shared, ran).await {
             Some(after) => after,
             None => answer_busy(shared, &mut state, &mut input, &mut output),
@@ -133,8 +137,8 @@ async fn read_some(
 
 /// Runs every whole call in `input` and moves what the client is owed to `output`.
 fn run_batch(
-    shared: &Shared,
-    inner: &mut Inner,
+    shared: &SharedEngine,
+    inner: &mut LockedEngine,
     seat: Seat,
     state: &mut Absent,
     input: &mut Vec<u8>,
@@ -152,7 +156,7 @@ fn run_batch(
 
 /// Answers every whole call in `input` while a slow script has the lock.
 fn answer_busy(
-    shared: &Shared,
+    shared: &SharedEngine,
     state: &mut Absent,
     input: &mut Vec<u8>,
     output: &mut Vec<u8>,

@@ -2,11 +2,11 @@
 //! none. The caller sees each reply before it runs the next command, so it decides as a script would.
 
 use crate::core::client::{Client, Seat};
-use crate::exec::{Inner, find};
+use crate::exec::{LockedEngine, find};
 
 /// A unit under way: nothing else runs until it ends.
 pub struct Unit<'a> {
-    inner: &'a mut Inner,
+    inner: &'a mut LockedEngine,
     client: Box<Client>,
 }
 
@@ -33,7 +33,7 @@ impl Unit<'_> {
     }
 }
 
-impl Inner {
+impl LockedEngine {
     /// Does `work` with nothing between its commands. False, and nothing was done, where a command could be refused
     /// after another one wrote: with a memory limit, a disk that refuses, a pause, a limited user.
     pub(crate) fn run_unit(&mut self, seat: Seat, work: &mut dyn FnMut(&mut Unit<'_>)) -> bool {

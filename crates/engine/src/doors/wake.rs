@@ -86,12 +86,12 @@ impl Ring {
 /// Calls a loop that may sleep in the system's poll.
 #[derive(Debug)]
 pub(crate) struct Bell {
-    state: Mutex<State>,
+    state: Mutex<BellState>,
     waker: mio::Waker,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BellState {
     rung: Vec<usize>,
     /// The system must be asked to end the loop's sleep.
     asleep: bool,

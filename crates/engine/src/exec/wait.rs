@@ -3,9 +3,9 @@
 
 use crate::commands::table::Spec;
 use crate::core::client::{Blocked, Client, OnTimeout, Seat};
-use crate::exec::Inner;
+use crate::exec::LockedEngine;
 
-impl Inner {
+impl LockedEngine {
     /// Holds a call back until a pause ends.
     pub(crate) fn postpone(
         &mut self,

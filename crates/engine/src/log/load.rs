@@ -10,7 +10,7 @@ use memchr::memchr;
 
 use crate::core::client::Client;
 use crate::doors::resp::{self, Argv, Bounds, Parsed};
-use crate::exec::Inner;
+use crate::exec::LockedEngine;
 use crate::log::file::{CLAIM, MARK, read_claim, read_mark};
 
 mod unsynced;
@@ -91,7 +91,7 @@ struct LogReader<'a> {
 
 /// Runs every command of a file. A torn tail is allowed only in the last file.
 pub(crate) fn load(
-    inner: &mut Inner,
+    inner: &mut LockedEngine,
     client: &mut Client,
     path: &Path,
     last: bool,
@@ -193,7 +193,7 @@ impl LogReader<'_> {
     }
 
     /// Goes through the file; true when it ends inside something.
-    fn walk(&mut self, inner: &mut Inner, client: &mut Client) -> Result<bool, LoadError> {
+    fn walk(&mut self, inner: &mut LockedEngine, client: &mut Client) -> Result<bool, LoadError> {
         loop {
             if self.at == self.buf.len() && !self.fill(READ)? {
                 return Ok(false);
@@ -265,7 +265,11 @@ impl LogReader<'_> {
     }
 
     /// One command, run. `Some` when more bytes are needed.
-    fn command(&mut self, inner: &mut Inner, client: &mut Client) -> Result<Option<usize>, String> {
+    fn command(
+        &mut self,
+        inner: &mut LockedEngine,
+        client: &mut Client,
+    ) -> Result<Option<usize>, String> {
         const BOUNDS: Bounds = Bounds { bulk_max: usize::MAX >> 2, args_max: usize::MAX >> 2 };
         if self.buf[self.at] != b'*' {
             let byte = self.buf[self.at];

@@ -11,7 +11,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::core::Core;
 use crate::core::client::Client;
 use crate::core::config::Config;
-use crate::exec::Inner;
+use crate::exec::LockedEngine;
 use crate::log::load::{self, LoadError};
 use crate::log::lock::{self, DirLock};
 use crate::log::manifest::{DIRECTORY, Manifest, sync_directory};
@@ -116,7 +116,7 @@ fn look(files: &Path) -> Result<LogReport, OpenError> {
         return Ok(LogReport::default());
     };
     let mut inner =
-        Inner::new(Core::new(Arc::new(SystemClock), Config::default()), LuaHost::default());
+        LockedEngine::new(Core::new(Arc::new(SystemClock), Config::default()), LuaHost::default());
     inner.core().loading = true;
     let mut client = Client::new(0, "log:0".into(), User::unrestricted(), 0);
     let mut report = LogReport::default();

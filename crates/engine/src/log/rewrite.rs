@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::core::Core;
-use crate::exec::Inner;
+use crate::exec::LockedEngine;
 use crate::log::dump::dump;
 use crate::log::file::LogFile;
 use crate::log::manifest::{Manifest, ManifestEntry, sync_directory};
 use crate::log::pending::encode;
 use crate::log::{Fsync, Log, file_len};
-use crate::shared::{Shared, disown};
+use crate::shared::{SharedEngine, disown};
 
 /// How long the lock is held for one slice.
 const SLICE: Duration = Duration::from_micros(100);
@@ -107,9 +107,9 @@ impl Core {
     }
 }
 
-impl Shared {
+impl SharedEngine {
     /// Starts a rewrite in a thread of its own. False when one is under way or there is no log.
-    pub(crate) fn rewrite_in_background(self: &Arc<Self>, inner: &mut Inner) -> bool {
+    pub(crate) fn rewrite_in_background(self: &Arc<Self>, inner: &mut LockedEngine) -> bool {
         let Some(log) = &mut inner.log else { return false };
         if log.rewriting || log.closing {
             return false;

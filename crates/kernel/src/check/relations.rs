@@ -9,7 +9,7 @@ use redis::{Cmd, Value};
 use super::Run;
 use super::batch::{CheckedKey, VALUES, command};
 use super::report::{Finding, Trouble};
-use super::suspect::{Case, Entry, Suspect, Target, contains, is_in, place, source};
+use super::suspect::{Case, IndexEntry, RelatedKey, Suspect, contains, is_in, place, source};
 use crate::fault::Fault;
 use crate::keyspace::{Held, Index, Key, KeyDef, Named, Type};
 use crate::reply;
@@ -115,7 +115,7 @@ impl Run<'_> {
             if reply::int(answer) == Some(0) {
                 let layout = one.layout(self.options.layout);
                 self.suspect(Suspect {
-                    target: Some(Target { key, params: Vec::new() }),
+                    target: Some(RelatedKey { key, params: Vec::new() }),
                     ..Suspect::new(Case::Orphan, one.found.def, one.key.to_vec(), layout)
                 })
                 .await?;
@@ -197,7 +197,7 @@ impl Run<'_> {
             let mut before = HashSet::new();
             loop {
                 let page = self.page_of_list(one.key, from).await?;
-                let entries: Vec<_> = page.iter().cloned().map(Entry::plain).collect();
+                let entries: Vec<_> = page.iter().cloned().map(IndexEntry::plain).collect();
                 if index.named == Named::Free && before.len() < REMEMBERED {
                     self.twice(one, &entries, &mut before).await?;
                 }
@@ -235,7 +235,7 @@ impl Run<'_> {
         &mut self,
         one: &CheckedKey<'_>,
         index: Index,
-        entries: Vec<Entry>,
+        entries: Vec<IndexEntry>,
     ) -> Result<(), Fault> {
         let layout = one.layout(self.options.layout);
         let mut named = Vec::with_capacity(entries.len());
@@ -246,7 +246,7 @@ impl Run<'_> {
                 let mut params = owned(one);
                 params.retain(|(name, _)| *name != index.fills);
                 params.push((index.fills, id.to_owned()));
-                Some(Target { key, params })
+                Some(RelatedKey { key, params })
             });
             match target {
                 Some(target) => named.push((entry, target)),
@@ -300,7 +300,7 @@ impl Run<'_> {
     async fn twice(
         &mut self,
         one: &CheckedKey<'_>,
-        entries: &[Entry],
+        entries: &[IndexEntry],
         before: &mut HashSet<u64>,
     ) -> Result<(), Fault> {
         for entry in entries {
@@ -317,8 +317,8 @@ impl Run<'_> {
     async fn dangling(
         &mut self,
         one: &CheckedKey<'_>,
-        entry: Entry,
-        target: Option<Target>,
+        entry: IndexEntry,
+        target: Option<RelatedKey>,
     ) -> Result<(), Fault> {
         let layout = one.layout(self.options.layout);
         let case = Case::Dangling { entry };
@@ -328,9 +328,9 @@ impl Run<'_> {
 }
 
 /// A key as the other end of a relation.
-fn target(one: &CheckedKey<'_>) -> Target {
+fn target(one: &CheckedKey<'_>) -> RelatedKey {
     let key = Key::trusted(String::from_utf8_lossy(one.key).into_owned());
-    Target { key, params: owned(one) }
+    RelatedKey { key, params: owned(one) }
 }
 
 fn owned(one: &CheckedKey<'_>) -> Vec<(&'static str, String)> {
@@ -338,18 +338,18 @@ fn owned(one: &CheckedKey<'_>) -> Vec<(&'static str, String)> {
 }
 
 /// The entries of one page of SSCAN, ZSCAN or HSCAN.
-fn read(type_: Type, held: Held, items: &Value) -> Vec<Entry> {
+fn read(type_: Type, held: Held, items: &Value) -> Vec<IndexEntry> {
     let bytes = |value: &Value| reply::bytes(value).map(<[u8]>::to_vec);
     if type_ == Type::Set {
         let items = reply::list(items).unwrap_or_default();
-        return items.iter().filter_map(bytes).map(Entry::plain).collect();
+        return items.iter().filter_map(bytes).map(IndexEntry::plain).collect();
     }
     let pairs = reply::pairs(items).unwrap_or_default();
     pairs
         .into_iter()
         .filter_map(|(name, value)| match held {
-            Held::Values => Some(Entry { name: bytes(value)?, field: Some(bytes(name)?) }),
-            Held::Members | Held::Fields => bytes(name).map(Entry::plain),
+            Held::Values => Some(IndexEntry { name: bytes(value)?, field: Some(bytes(name)?) }),
+            Held::Members | Held::Fields => bytes(name).map(IndexEntry::plain),
         })
         .collect()
 }

@@ -14,16 +14,16 @@ use crate::store::{Deadline, Kind, Session, Store};
 
 /// An entry of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct IndexEntry {
     /// The id it holds.
     pub(super) name: Vec<u8>,
     /// The field, where the id is its value.
     pub(super) field: Option<Vec<u8>>,
 }
 
-impl Entry {
-    pub(super) fn plain(name: Vec<u8>) -> Entry {
-        Entry { name, field: None }
+impl IndexEntry {
+    pub(super) fn plain(name: Vec<u8>) -> IndexEntry {
+        IndexEntry { name, field: None }
     }
 }
 
@@ -38,13 +38,13 @@ pub(super) enum Case {
     /// The key never ends and should.
     Endless,
     /// The key (an index) holds an entry that names nothing.
-    Dangling { entry: Entry },
+    Dangling { entry: IndexEntry },
     /// The key (a list of free ids) holds one that is in use.
-    InUse { entry: Entry },
+    InUse { entry: IndexEntry },
     /// The key (a list of free ids) holds one twice.
-    Twice { entry: Entry },
+    Twice { entry: IndexEntry },
     /// The key (an index) holds an entry that belongs into another one.
-    Misplaced { entry: Entry, belongs: Key },
+    Misplaced { entry: IndexEntry, belongs: Key },
     /// The key is not in its index.
     Missing { index: &'static KeyDef, place: Key, entry: Vec<u8> },
     /// The key is nothing without its target, which is gone.
@@ -55,7 +55,7 @@ pub(super) enum Case {
 
 /// The key at the other end of a relation.
 #[derive(Debug, Clone)]
-pub(super) struct Target {
+pub(super) struct RelatedKey {
     pub(super) key: Key,
     pub(super) params: Vec<(&'static str, String)>,
 }
@@ -66,7 +66,7 @@ pub(super) struct Suspect {
     pub(super) def: &'static KeyDef,
     pub(super) key: Vec<u8>,
     pub(super) layout: Layout,
-    pub(super) target: Option<Target>,
+    pub(super) target: Option<RelatedKey>,
     /// The command that removes it.
     pub(super) remedy: Option<String>,
 }
@@ -217,7 +217,7 @@ impl Suspect {
         Ok(matches!(place, Ok(Some(place)) if place == *wanted))
     }
 
-    async fn still_in(&self, eye: &mut Eye<'_>, entry: &Entry) -> Result<bool, Fault> {
+    async fn still_in(&self, eye: &mut Eye<'_>, entry: &IndexEntry) -> Result<bool, Fault> {
         match &entry.field {
             None => Ok(is_in(&eye.ask(&contains(self.def, &self.key, &entry.name)).await?)),
             Some(field) => {
@@ -273,7 +273,7 @@ impl Suspect {
                 Some(cmd)
             }
             Case::Missing { index, place, entry } => {
-                Some(remove(index, place.as_bytes(), &Entry::plain(entry.clone())))
+                Some(remove(index, place.as_bytes(), &IndexEntry::plain(entry.clone())))
             }
             _ => None,
         }
@@ -396,7 +396,7 @@ pub(super) fn source(key: &Key, index: Index) -> Option<Cmd> {
 /// The index that must list a key, from the answer to [`source`]. `Ok(None)`: the key is gone or is no JSON,
 /// which others report. `Err`: it does not say.
 pub(super) fn place(
-    target: &Target,
+    target: &RelatedKey,
     index_def: &KeyDef,
     index: Index,
     answer: &Value,
@@ -457,7 +457,7 @@ pub(super) fn is_in(answer: &Value) -> bool {
     }
 }
 
-fn remove(def: &KeyDef, key: &[u8], entry: &Entry) -> Cmd {
+fn remove(def: &KeyDef, key: &[u8], entry: &IndexEntry) -> Cmd {
     let name = match def.type_ {
         Type::Set => "SREM",
         Type::Zset => "ZREM",

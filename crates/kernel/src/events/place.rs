@@ -25,7 +25,7 @@ pub struct EventPlace {
 /// The members of a body that tell a place.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Told<'a> {
+struct BodyPlace<'a> {
     world_id: u8,
     channel_id: u8,
     map_id: u32,
@@ -33,13 +33,13 @@ struct Told<'a> {
     instance: Option<Cow<'a, str>>,
     x: Option<i16>,
     y: Option<i16>,
-    body: Option<Inner>,
+    body: Option<InnerPoint>,
 }
 
 /// The same of what stands inside: upstream's messages have the point there.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Inner {
+struct InnerPoint {
     x: Option<i16>,
     y: Option<i16>,
     from_x: Option<i16>,
@@ -49,7 +49,7 @@ struct Inner {
 impl EventPlace {
     /// The place that the body of an event tells; `None` where it tells none.
     pub fn read(body: &str) -> Option<Self> {
-        let told: Told<'_> = serde_json::from_str(body).ok()?;
+        let told: BodyPlace<'_> = serde_json::from_str(body).ok()?;
         let instance = match &told.instance {
             Some(text) => Uuid::parse_str(text).ok()?,
             None => Uuid::nil(),

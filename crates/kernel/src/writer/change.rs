@@ -30,10 +30,10 @@ struct Progress {
     conflicts: u32,
 }
 
-type Shared = Arc<Mutex<Progress>>;
+type WriterShared = Arc<Mutex<Progress>>;
 
 impl Progress {
-    fn send(shared: &Shared) -> bool {
+    fn send(shared: &WriterShared) -> bool {
         let mut progress = shared.lock();
         if progress.phase == Phase::Left {
             return false;
@@ -66,7 +66,7 @@ where
 /// The worker's end.
 pub(super) struct Change<S: Source> {
     rule: Box<dyn Rule<S::State>>,
-    progress: Shared,
+    progress: WriterShared,
     /// The part of the state that the rule wants to know.
     pub(super) need: S::Need,
     /// The caller's deadline.
@@ -189,7 +189,7 @@ where
 /// The caller's end. Dropping it takes the change along, unless it was sent.
 pub(super) struct Caller<T> {
     answer: oneshot::Receiver<Outcome<T>>,
-    progress: Shared,
+    progress: WriterShared,
     by: Deadline,
 }
 

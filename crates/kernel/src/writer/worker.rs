@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::batch::{Batch, Known};
 use super::change::{Change, Decided};
-use super::{Queues, Shared, Source};
+use super::{Queues, Source, WriterShared};
 use crate::fault::Fault;
 use crate::step::{Refused, Stepped};
 use crate::store::Deadline;
@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 const DOUBLINGS: u32 = 5;
 
 pub(super) struct Worker<S: Source> {
-    shared: Arc<Shared<S>>,
+    shared: Arc<WriterShared<S>>,
     key: Vec<u8>,
     /// The changes taken from the queue and not answered yet, in order.
     hand: VecDeque<Change<S>>,
@@ -34,7 +34,7 @@ pub(super) struct Worker<S: Source> {
 }
 
 impl<S: Source> Worker<S> {
-    pub(super) fn new(shared: Arc<Shared<S>>, key: Vec<u8>) -> Self {
+    pub(super) fn new(shared: Arc<WriterShared<S>>, key: Vec<u8>) -> Self {
         let known = shared.source.recall(&key).map(|state| Known { state, as_of: 0 });
         let hand = VecDeque::new();
         let (taken, conflicts, limit, ended) = (0, 0, MOST, false);
@@ -106,7 +106,7 @@ impl<S: Source> Worker<S> {
     async fn read(&mut self) -> Result<Known<S>, Fault> {
         let as_of = self.taken;
         let needs: Vec<S::Need> = self.hand.iter().map(|change| change.need.clone()).collect();
-        let Shared { store, source, .. } = &*self.shared;
+        let WriterShared { store, source, .. } = &*self.shared;
         match source.look(&**store, &self.key, &needs, self.by(MOST)).await {
             Ok(state) => Ok(Known { state, as_of }),
             // A lost answer to a read leaves no doubt: nothing was to be written.

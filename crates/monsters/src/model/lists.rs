@@ -13,7 +13,7 @@ use uuid::Uuid;
 /// One hit, or several of one character merged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Entry {
+pub struct DamageEntry {
     /// The attacker.
     pub character_id: u32,
     /// How many hp it took.
@@ -97,7 +97,7 @@ pub trait Spelled: DeserializeOwned {
     fn spell(&self, text: &mut String);
 }
 
-impl Spelled for Entry {
+impl Spelled for DamageEntry {
     fn spell(&self, text: &mut String) {
         let mut digits = itoa::Buffer::new();
         text.push_str("{\"characterId\":");
@@ -168,13 +168,13 @@ impl<T: Spelled> Element<T> {
 /// The attackers of a monster, in order, and how much each did in all.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Entries {
-    list: Vec<Element<Entry>>,
+    list: Vec<Element<DamageEntry>>,
     sums: Vec<(u32, u64)>,
 }
 
 impl Entries {
     /// Appends one.
-    pub fn push(&mut self, entry: Element<Entry>) {
+    pub fn push(&mut self, entry: Element<DamageEntry>) {
         self.count(&entry);
         self.list.push(entry);
     }
@@ -184,7 +184,7 @@ impl Entries {
         &self.sums
     }
 
-    fn count(&mut self, entry: &Entry) {
+    fn count(&mut self, entry: &DamageEntry) {
         match self.sums.iter_mut().find(|(known, _)| *known == entry.character_id) {
             Some((_, sum)) => *sum = sum.saturating_add(entry.damage.into()),
             None => self.sums.push((entry.character_id, entry.damage.into())),
@@ -193,15 +193,15 @@ impl Entries {
 }
 
 impl Deref for Entries {
-    type Target = [Element<Entry>];
+    type Target = [Element<DamageEntry>];
 
-    fn deref(&self) -> &[Element<Entry>] {
+    fn deref(&self) -> &[Element<DamageEntry>] {
         &self.list
     }
 }
 
-impl FromIterator<Element<Entry>> for Entries {
-    fn from_iter<I: IntoIterator<Item = Element<Entry>>>(entries: I) -> Self {
+impl FromIterator<Element<DamageEntry>> for Entries {
+    fn from_iter<I: IntoIterator<Item = Element<DamageEntry>>>(entries: I) -> Self {
         let mut all = Entries::default();
         for entry in entries {
             all.push(entry);
@@ -211,8 +211,8 @@ impl FromIterator<Element<Entry>> for Entries {
 }
 
 impl<'a> IntoIterator for &'a Entries {
-    type Item = &'a Element<Entry>;
-    type IntoIter = std::slice::Iter<'a, Element<Entry>>;
+    type Item = &'a Element<DamageEntry>;
+    type IntoIter = std::slice::Iter<'a, Element<DamageEntry>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.list.iter()

@@ -6,7 +6,7 @@
 use field::{Field, Tenant};
 use futures_util::future::join_all;
 
-use super::spawn::Ended;
+use super::spawn::Spawned;
 use super::{Monsters, Move, Spawn};
 use crate::error::{MonsterError, Result};
 use crate::model::Monster;
@@ -53,8 +53,8 @@ impl Monsters {
         let born = match good.as_slice() {
             [] => Vec::new(),
             good => match self.spawn_all(tenant, field, good, 0, None).await? {
-                Ended::Born(born) => born,
-                Ended::Full | Ended::Lost => return Err(MonsterError::NotFound),
+                Spawned::Born(born) => born,
+                Spawned::Full | Spawned::Lost => return Err(MonsterError::NotFound),
             },
         };
         let mut born = born.into_iter();

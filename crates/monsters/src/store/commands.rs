@@ -47,13 +47,13 @@ struct Message {
     #[serde(alias = "uniqueId", default)]
     monster_id: u32,
     #[serde(default)]
-    body: Option<Body>,
+    body: Option<CommandBody>,
 }
 
 /// Everything a body may say.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Body {
+struct CommandBody {
     character_id: u32,
     damage: Option<u32>,
     damages: Vec<u32>,
@@ -151,7 +151,7 @@ impl Monsters {
                 self.use_skill_for(tenant, id, skill, body.gm, answers).await?;
             }
             "MOVE" => {
-                let Body { x, y, stance, fh, life, .. } = body;
+                let CommandBody { x, y, stance, fh, life, .. } = body;
                 let to = Move { x, y, stance, fh, life };
                 self.movement_for(tenant.id, id, to, answers).await?;
             }
@@ -169,7 +169,7 @@ impl Monsters {
         tenant: &Tenant,
         kind: &str,
         field: Option<Field>,
-        body: Body,
+        body: CommandBody,
     ) -> Result<(), CommandError> {
         const KNOWN: &[&str] = &[
             "APPLY_STATUS_FIELD",

@@ -9,7 +9,7 @@ use kernel::{Cmd, Decision, Effects as _, Step, reply};
 use uuid::Uuid;
 
 use super::change::Context;
-use super::damage::Turn;
+use super::damage::AggroTurn;
 use super::{Monsters, TenantKeys};
 use crate::error::{MonsterError, Result};
 use crate::model::{Monster, leader};
@@ -249,7 +249,7 @@ impl Monsters {
 
     /// After a hit that did not kill: the leader of the damage gets control, when it is there to take it; else
     /// the monster turns on who has it. What is missed is made up for by the next hit.
-    pub(super) async fn after_hit(&self, tenant: Uuid, id: u32, turn: Turn) {
+    pub(super) async fn after_hit(&self, tenant: Uuid, id: u32, turn: AggroTurn) {
         if turn.arms && self.ensure_scope(tenant).await.is_err() {
             tracing::debug!(id, "a tenant with timers could not be listed");
         }
@@ -257,7 +257,7 @@ impl Monsters {
         if lead.is_none() && !turn.angers {
             return;
         }
-        if let Err(error) = self.turn(tenant, id, Turn { lead, ..turn }).await {
+        if let Err(error) = self.turn(tenant, id, AggroTurn { lead, ..turn }).await {
             tracing::debug!(%error, id, "control was not looked at after a hit");
         }
     }
@@ -277,7 +277,7 @@ impl Monsters {
         known.insert((tenant, field, character), (arrivals, self.now()));
     }
 
-    async fn turn(&self, tenant: Uuid, id: u32, turn: Turn) -> Result<()> {
+    async fn turn(&self, tenant: Uuid, id: u32, turn: AggroTurn) -> Result<()> {
         let keys = self.of(tenant)?;
         let mut to = None;
         if let Some(lead) = turn.lead {

@@ -31,13 +31,13 @@ pub(super) struct Hit {
 /// The work that a hit leaves.
 pub(super) enum After {
     /// The monster lives.
-    Lives(Turn),
+    Lives(AggroTurn),
     /// It fell, and this rises in its place.
     Rises(Option<Revive>),
 }
 
 /// The candidates for control of a monster, or its anger.
-pub(super) struct Turn {
+pub(super) struct AggroTurn {
     pub(super) field: Field,
     /// The leader of the damage, who attacked and does not control it.
     pub(super) lead: Option<u32>,
@@ -162,7 +162,7 @@ impl Context {
             }
             let control = monster.control_character_id;
             let lead = leader(monster.damage_entries.sums());
-            let turn = Turn {
+            let turn = AggroTurn {
                 field: monster.field,
                 lead: lead.filter(|lead| *lead == actor && *lead != control),
                 angers: self.options.aggro && control != 0 && !monster.controller_has_aggro,

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::change::Context;
 use super::damage::Nonce;
-use super::spawn::{Ended, Finishes, Spawn};
+use super::spawn::{Finishes, Spawn, Spawned};
 use super::{Monsters, timers};
 use crate::error::{MonsterError, Result, SkillCheck};
 use crate::events;
@@ -144,7 +144,7 @@ impl Monsters {
         }
     }
 
-    pub(super) async fn rise_by(&self, revive: &Revive, finishes: Finishes) -> Result<Ended> {
+    pub(super) async fn rise_by(&self, revive: &Revive, finishes: Finishes) -> Result<Spawned> {
         let spawns: Vec<Spawn> = revive
             .monsters
             .iter()

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::change::Context;
 use super::skills::Delayed;
-use super::spawn::{Ended, Finishes, Spawn};
+use super::spawn::{Finishes, Spawn, Spawned};
 use super::{Monsters, TenantKeys, timers};
 use crate::effects::{MOST_DAMAGE, NewEffect, Reflect};
 use crate::error::{MonsterError, Result};
@@ -218,7 +218,7 @@ impl Monsters {
         let tenant_of = caster.tenant()?;
         let ended =
             self.spawn_all(&tenant_of, caster.field, &spawns, skill.limit, finished).await?;
-        if ended == Ended::Full {
+        if ended == Spawned::Full {
             self.touch(tenant, id, skill, finishes, Vec::new()).await?;
         }
         Ok(())

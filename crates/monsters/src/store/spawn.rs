@@ -37,9 +37,9 @@ pub struct Spawn {
     pub source_id: u32,
 }
 
-/// How a call of the script ended when it did not spawn.
+/// How a spawn ended.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Ended {
+pub(crate) enum Spawned {
     /// The monsters are there.
     Born(Vec<Monster>),
     /// The field has as many as the limit.
@@ -71,7 +71,7 @@ impl Monsters {
     /// Spawns one monster.
     pub async fn spawn(&self, tenant: &Tenant, field: Field, spawn: &Spawn) -> Result<Monster> {
         match self.spawn_all(tenant, field, std::slice::from_ref(spawn), 0, None).await? {
-            Ended::Born(mut born) if !born.is_empty() => Ok(born.remove(0)),
+            Spawned::Born(mut born) if !born.is_empty() => Ok(born.remove(0)),
             _ => Err(MonsterError::NotFound),
         }
     }
@@ -84,7 +84,7 @@ impl Monsters {
         spawns: &[Spawn],
         limit: u32,
         finishes: Option<Finishes>,
-    ) -> Result<Ended> {
+    ) -> Result<Spawned> {
         let now = self.now();
         let mut unborn = Vec::with_capacity(spawns.len());
         let mut args: Vec<String> = vec![now.to_string(), limit.to_string()];
@@ -110,8 +110,8 @@ impl Monsters {
         self.ensure_scope(tenant.id).await?;
         let keys = SpawnKeys::new(self.of(tenant.id)?, field)?;
         let born = match self.run_spawn(&keys, &args).await? {
-            Drawn::Full => return Ok(Ended::Full),
-            Drawn::Lost => return Ok(Ended::Lost),
+            Drawn::Full => return Ok(Spawned::Full),
+            Drawn::Lost => return Ok(Spawned::Lost),
             Drawn::Busy => return Err(MonsterError::IdSpaceBusy),
             Drawn::Born(born) => born,
         };
@@ -127,7 +127,7 @@ impl Monsters {
         if args[FACTS..].chunks(PARTS).any(|parts| !parts[DROP_TIMER].is_empty()) {
             self.wake();
         }
-        Ok(Ended::Born(unborn))
+        Ok(Spawned::Born(unborn))
     }
 
     async fn run_spawn(&self, keys: &SpawnKeys, args: &[String]) -> Result<Drawn> {

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::change::Context;
 use super::remove::Revive;
-use super::spawn::{Ended, Finishes};
+use super::spawn::{Finishes, Spawned};
 use super::{Monsters, TenantKeys};
 use crate::effects;
 use crate::error::{MonsterError, Result};
@@ -188,7 +188,7 @@ impl Monsters {
         };
         match self.rise_by(&revive, Finishes::timer(timer)).await {
             // A template that left the catalogue meanwhile rises no more.
-            Ok(Ended::Born(_) | Ended::Lost | Ended::Full)
+            Ok(Spawned::Born(_) | Spawned::Lost | Spawned::Full)
             | Err(MonsterError::UnknownTemplate(_)) => Ok(Verdict::Done),
             Err(error) => Err(error),
         }

@@ -33,9 +33,9 @@ pub(crate) struct View {
 }
 
 /// A socket, as those see it who have something for it.
-pub(crate) struct Viewer(Mutex<Inner>);
+pub(crate) struct Viewer(Mutex<ViewerTable>);
 
-struct Inner {
+struct ViewerTable {
     view: View,
     reach: Reach,
     /// Of the last state that was sent: its tick, and when.
@@ -58,7 +58,7 @@ pub(crate) enum Turn {
 impl Viewer {
     pub(crate) fn new(view: View) -> Self {
         let (reach, sent) = (Reach::default(), None);
-        Viewer(Mutex::new(Inner { view, reach, sent, waits: false, next: None }))
+        Viewer(Mutex::new(ViewerTable { view, reach, sent, waits: false, next: None }))
     }
 
     pub(crate) fn view(&self) -> View {
@@ -114,7 +114,7 @@ impl Viewer {
     }
 }
 
-impl Inner {
+impl ViewerTable {
     fn fresh(&self, frame: &Frame) -> bool {
         self.sent.is_none_or(|(tick, _)| tick != frame.seen.tick)
     }

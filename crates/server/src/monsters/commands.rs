@@ -8,9 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::handle;
 use crate::modules::State;
-use crate::worlds::commands::{self, Ended, Source};
+use crate::worlds::commands::{self, CommandEnd, CommandSource};
 
-const SOURCE: Source = Source { module: "monsters", scopes: &def::scopes, stream: &def::commands };
+const SOURCE: CommandSource =
+    CommandSource { module: "monsters", scopes: &def::scopes, stream: &def::commands };
 
 /// Serves them until the stop.
 pub(super) fn serve(app: State, stop: CancellationToken) -> BoxFuture<'static, ()> {
@@ -23,10 +24,10 @@ pub(super) fn serve(app: State, stop: CancellationToken) -> BoxFuture<'static, (
                 let done =
                     monsters.command(&command.tenant, &command.kind, command.body.get(), entry);
                 match done.await {
-                    Ok(true) => Ended::Answered,
-                    Ok(false) => Ended::Done,
-                    Err(CommandError::Refused(says)) => Ended::Refused(says),
-                    Err(CommandError::Fault(fault)) => Ended::Failed(fault),
+                    Ok(true) => CommandEnd::Answered,
+                    Ok(false) => CommandEnd::Done,
+                    Err(CommandError::Refused(says)) => CommandEnd::Refused(says),
+                    Err(CommandError::Fault(fault)) => CommandEnd::Failed(fault),
                 }
             }
         })

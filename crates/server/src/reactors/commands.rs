@@ -15,9 +15,10 @@ use crate::modules::State;
 use crate::reply::{self, Refusal};
 use crate::wire;
 use crate::worlds::attributes::Attributes;
-use crate::worlds::commands::{self, Command, Ended, Source};
+use crate::worlds::commands::{self, Command, CommandEnd, CommandSource};
 
-const SOURCE: Source = Source { module: "reactors", scopes: &def::scopes, stream: &def::commands };
+const SOURCE: CommandSource =
+    CommandSource { module: "reactors", scopes: &def::scopes, stream: &def::commands };
 
 /// Serves them until the stop.
 pub(super) fn serve(app: State, stop: CancellationToken) -> BoxFuture<'static, ()> {
@@ -32,15 +33,15 @@ pub(super) fn serve(app: State, stop: CancellationToken) -> BoxFuture<'static, (
     .boxed()
 }
 
-async fn one(reactors: &Reactors, command: &Command) -> Ended {
+async fn one(reactors: &Reactors, command: &Command) -> CommandEnd {
     match answer(reactors, command).await {
-        Ok(()) | Err(Told::Error(ReactorError::Answered)) => Ended::Done,
-        Err(Told::Refused(says)) => Ended::Refused(says),
+        Ok(()) | Err(Told::Error(ReactorError::Answered)) => CommandEnd::Done,
+        Err(Told::Refused(says)) => CommandEnd::Refused(says),
         Err(Told::Error(ReactorError::Fault(fault))) => match fault {
-            kernel::Fault::Corrupt { .. } => Ended::Refused(fault.to_string()),
-            fault => Ended::Failed(fault),
+            kernel::Fault::Corrupt { .. } => CommandEnd::Refused(fault.to_string()),
+            fault => CommandEnd::Failed(fault),
         },
-        Err(Told::Error(error)) => Ended::Refused(error.to_string()),
+        Err(Told::Error(error)) => CommandEnd::Refused(error.to_string()),
     }
 }
 

@@ -29,9 +29,9 @@ pub(crate) struct QueueLimits {
 
 /// The entrance for texts to one socket.
 #[derive(Clone)]
-pub(crate) struct Outbox(Arc<Shared>);
+pub(crate) struct Outbox(Arc<OutboxShared>);
 
-struct Shared {
+struct OutboxShared {
     socket: Socket,
     limits: QueueLimits,
     queue: Mutex<Queue>,
@@ -68,7 +68,7 @@ pub(crate) struct Batch {
 impl Outbox {
     pub(crate) fn new(socket: Socket, limits: QueueLimits) -> (Self, OutboxWriter) {
         let (queue, room) = (Mutex::default(), Notify::new());
-        let shared = Arc::new(Shared { socket, limits, queue, room });
+        let shared = Arc::new(OutboxShared { socket, limits, queue, room });
         (Outbox(Arc::clone(&shared)), OutboxWriter { shared, spare: Vec::new() })
     }
 
@@ -179,7 +179,7 @@ impl Queue {
 
 /// Takes texts out, for the socket's task.
 pub(crate) struct OutboxWriter {
-    shared: Arc<Shared>,
+    shared: Arc<OutboxShared>,
     /// Emptied, to be filled again.
     spare: Vec<Utf8Bytes>,
 }

@@ -53,7 +53,7 @@ pub(crate) struct Command {
 
 /// How a command ended.
 #[derive(Debug)]
-pub(crate) enum Ended {
+pub(crate) enum CommandEnd {
     /// It is done, and was acknowledged and deleted by its own step.
     Answered,
     /// It is done, or was answered by another server: the loop acknowledges it.
@@ -66,7 +66,7 @@ pub(crate) enum Ended {
 
 /// The place of a module's commands.
 #[derive(Clone, Copy)]
-pub(crate) struct Source {
+pub(crate) struct CommandSource {
     pub(crate) module: &'static str,
     pub(crate) scopes: &'static KeyDef,
     pub(crate) stream: &'static KeyDef,
@@ -78,20 +78,24 @@ struct Stream {
     key: String,
 }
 
-struct Reader {
+struct CommandReader {
     app: State,
-    source: Source,
+    source: CommandSource,
     layout: Layout,
 }
 
 /// Serves a module's commands until the stop.
-pub(crate) async fn serve<H, F>(app: State, stop: CancellationToken, source: Source, handle: H)
-where
+pub(crate) async fn serve<H, F>(
+    app: State,
+    stop: CancellationToken,
+    source: CommandSource,
+    handle: H,
+) where
     H: Fn(Command) -> F,
-    F: Future<Output = Ended>,
+    F: Future<Output = CommandEnd>,
 {
     let layout = app.keyspace.layout;
-    let reader = Reader { app, source, layout };
+    let reader = CommandReader { app, source, layout };
     let (mut known, mut served) = (HashSet::new(), FuturesUnordered::new());
     let mut rest = Duration::ZERO;
     loop {
@@ -129,12 +133,12 @@ fn words(words: &[&str]) -> Cmd {
     crate::wire::cmd(words)
 }
 
-impl Reader {
+impl CommandReader {
     /// Leads a tenant's commands whenever this server can.
     async fn serve_tenant<H, F>(&self, stream: Stream, handle: &H, stop: &CancellationToken)
     where
         H: Fn(Command) -> F,
-        F: Future<Output = Ended>,
+        F: Future<Output = CommandEnd>,
     {
         let name = format!("{}-commands-{}", self.source.module, stream.tenant);
         let lease = Lease::new(self.app.shared_store(), self.app.clock.clone(), &name, LEASE);
@@ -147,7 +151,7 @@ impl Reader {
     async fn read_on<H, F>(&self, stream: &Stream, handle: &H)
     where
         H: Fn(Command) -> F,
-        F: Future<Output = Ended>,
+        F: Future<Output = CommandEnd>,
     {
         let (mut took_over, mut holds, mut rest) = (false, true, REST.0);
         loop {
@@ -239,7 +243,7 @@ impl Reader {
     ) -> Result<usize, Fault>
     where
         H: Fn(Command) -> F,
-        F: Future<Output = Ended>,
+        F: Future<Output = CommandEnd>,
     {
         let (me, from) = (self.app.server_id.as_str(), if *holds { "0" } else { ">" });
         let read = ["XREADGROUP", "GROUP", GROUP, me, "COUNT", BATCH, "STREAMS", &stream.key, from];
@@ -252,31 +256,36 @@ impl Reader {
     }
 
     /// Does a tenant's commands in order. What failed stays, and so does all behind it. Tells how many were done.
-    async fn one_tenant<H, F>(&self, stream: &Stream, entries: Vec<Entry>, handle: &H) -> usize
+    async fn one_tenant<H, F>(
+        &self,
+        stream: &Stream,
+        entries: Vec<CommandEntry>,
+        handle: &H,
+    ) -> usize
     where
         H: Fn(Command) -> F,
-        F: Future<Output = Ended>,
+        F: Future<Output = CommandEnd>,
     {
         let (module, Stream { tenant, key }) = (self.source.module, stream);
         let mut count = 0;
-        for Entry { id, fields } in entries {
+        for CommandEntry { id, fields } in entries {
             let entry = Pending { stream: key.clone(), group: GROUP.into(), entry: id.clone() };
             let ended = match understand(*tenant, fields, entry) {
                 Ok(command) => handle(command).await,
-                Err(says) => Ended::Refused(says),
+                Err(says) => CommandEnd::Refused(says),
             };
-            let is_answered = matches!(ended, Ended::Answered);
+            let is_answered = matches!(ended, CommandEnd::Answered);
             let word = match ended {
-                Ended::Answered | Ended::Done => "done",
-                Ended::Refused(says) => {
+                CommandEnd::Answered | CommandEnd::Done => "done",
+                CommandEnd::Refused(says) => {
                     tracing::warn!(module, %tenant, entry = id, says, "a command was refused");
                     "refused"
                 }
-                Ended::Failed(fault) if fault.may_pass() => {
+                CommandEnd::Failed(fault) if fault.may_pass() => {
                     tracing::debug!(module, %tenant, entry = id, %fault, "a command waits");
                     break;
                 }
-                Ended::Failed(fault) => {
+                CommandEnd::Failed(fault) => {
                     tracing::warn!(module, %tenant, entry = id, %fault, "a command cannot be done");
                     "refused"
                 }
@@ -313,13 +322,13 @@ impl Reader {
     }
 }
 
-struct Entry {
+struct CommandEntry {
     id: String,
     fields: Vec<(String, String)>,
 }
 
 /// The entries of an `XREADGROUP` answer.
-fn entries(answer: &Value) -> Vec<Entry> {
+fn entries(answer: &Value) -> Vec<CommandEntry> {
     let list = reply::pairs(answer).and_then(|pairs| pairs.first().map(|(_, list)| *list));
     let items = list.and_then(reply::list).unwrap_or_default();
     items
@@ -330,7 +339,7 @@ fn entries(answer: &Value) -> Vec<Entry> {
             // An entry that was deleted while somebody held it has no fields: it is refused and so goes away.
             let pairs = reply::pairs(fields).unwrap_or_default();
             let fields = pairs.into_iter().map(|(name, value)| (text(name), text(value))).collect();
-            Some(Entry { id: reply::text(id)?.to_owned(), fields })
+            Some(CommandEntry { id: reply::text(id)?.to_owned(), fields })
         })
         .collect()
 }

@@ -119,9 +119,9 @@ proptest! {
 
 #[test]
 fn an_entry_takes_56_bytes() {
-    assert_eq!(size_of::<Entry<Value>>(), 56);
+    assert_eq!(size_of::<SlabEntry<Value>>(), 56);
     let mut slab: Slab<Value> = Slab::new();
-    let entry = Entry { key: Text::default(), value: Value::Int(1), hash: 0, meta: 0 };
+    let entry = SlabEntry { key: Text::default(), value: Value::Int(1), hash: 0, meta: 0 };
     slab.put(entry);
     assert!(slab.memory_bytes() <= 4 * 56 + 4 * 24);
 }

@@ -24,7 +24,7 @@ pub(super) struct Node {
 
 /// One living entry.
 #[derive(Clone, Copy)]
-pub struct Entry<'a> {
+pub struct StreamEntry<'a> {
     pub id: Id,
     node: &'a Node,
     same: bool,
@@ -41,7 +41,7 @@ pub(super) struct Head {
     pairs: usize,
 }
 
-impl Entry<'_> {
+impl StreamEntry<'_> {
     /// Number of fields.
     pub fn pairs(&self) -> usize {
         self.pairs
@@ -157,9 +157,9 @@ impl Node {
         listpack::skip(&self.bytes, head.at, parts + 1).expect(WHOLE)
     }
 
-    pub(super) fn entry(&self, head: &Head) -> Entry<'_> {
+    pub(super) fn entry(&self, head: &Head) -> StreamEntry<'_> {
         let same = head.flags & SAME_FIELDS != 0;
-        Entry { id: head.id, node: self, same, at: head.at, pairs: head.pairs }
+        StreamEntry { id: head.id, node: self, same, at: head.at, pairs: head.pairs }
     }
 
     /// The offset and the head of each entry, deleted ones included.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::Id;
-use super::node::{DELETED, Entry, Head, Node};
+use super::node::{DELETED, Head, Node, StreamEntry};
 
 /// Entries in order.
 pub struct Range<'a> {
@@ -15,9 +15,9 @@ pub struct Range<'a> {
 }
 
 impl<'a> Iterator for Range<'a> {
-    type Item = Entry<'a>;
+    type Item = StreamEntry<'a>;
 
-    fn next(&mut self) -> Option<Entry<'a>> {
+    fn next(&mut self) -> Option<StreamEntry<'a>> {
         loop {
             let node = self.nodes.get(self.node)?;
             if self.at >= node.bytes.len() {
@@ -43,15 +43,15 @@ pub struct RangeBack<'a> {
     pub(super) nodes: &'a VecDeque<Node>,
     /// The node before this one is next.
     pub(super) next: usize,
-    pub(super) batch: Vec<Entry<'a>>,
+    pub(super) batch: Vec<StreamEntry<'a>>,
     pub(super) from: Id,
     pub(super) to: Id,
 }
 
 impl<'a> Iterator for RangeBack<'a> {
-    type Item = Entry<'a>;
+    type Item = StreamEntry<'a>;
 
-    fn next(&mut self) -> Option<Entry<'a>> {
+    fn next(&mut self) -> Option<StreamEntry<'a>> {
         while self.batch.is_empty() {
             self.next = self.next.checked_sub(1)?;
             let node = &self.nodes[self.next];

@@ -29,7 +29,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn read(entry: &Entry<'_>) -> (Id, Vec<Vec<u8>>) {
+fn read(entry: &StreamEntry<'_>) -> (Id, Vec<Vec<u8>>) {
     (entry.id, entry.to_vec())
 }
 
