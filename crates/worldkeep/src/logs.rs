@@ -3,7 +3,9 @@
 use std::io::IsTerminal as _;
 
 use server::settings::{LogFormat, Settings};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::exit::Failure;
 
@@ -20,7 +22,7 @@ const OURS: &[&str] = &[
 /// The filter with the names of our crates in full: `server=debug` becomes `worldkeep_server=debug`.
 fn in_full(filter: &str) -> String {
     let directives = filter.split(',').map(str::trim).map(|directive| {
-        let target = directive.split([':', '=', '[']).next().unwrap_or_default();
+        let target = directive.split([':', '=']).next().unwrap_or_default();
         if OURS.contains(&target) { format!("worldkeep_{directive}") } else { directive.to_owned() }
     });
     directives.collect::<Vec<_>>().join(",")
@@ -29,7 +31,7 @@ fn in_full(filter: &str) -> String {
 /// Starts logging for `serve`. Refuses a filter it cannot read.
 pub fn start(settings: &Settings) -> Result<(), Failure> {
     let text = settings.server.log.as_deref().unwrap_or("info");
-    let filter = EnvFilter::try_new(format!("{},{TALKATIVE}", in_full(text))).map_err(|error| {
+    let filter = format!("{},{TALKATIVE}", in_full(text)).parse::<Targets>().map_err(|error| {
         Failure::usage(format!(
             "log: `{text}` is no filter ({error}); write a level such as info, or info,server=debug"
         ))
@@ -39,19 +41,19 @@ pub fn start(settings: &Settings) -> Result<(), Failure> {
         LogFormat::Text => false,
         LogFormat::Auto => !std::io::stderr().is_terminal(),
     };
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         // A log that cannot be written, on a full disk, ends no request: the complaint about it would panic.
         .log_internal_errors(false)
         .with_target(true);
     let colours = std::io::stderr().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    let registry = tracing_subscriber::registry().with(filter);
     // A second start in one process (tests) keeps the first.
     let _ = if json {
-        builder.json().flatten_event(true).with_current_span(false).try_init()
+        registry.with(lines.json().flatten_event(true).with_current_span(false)).try_init()
     } else {
-        builder.with_ansi(colours).try_init()
+        registry.with(lines.with_ansi(colours)).try_init()
     };
     Ok(())
 }
@@ -65,10 +67,7 @@ mod tests {
         let cases = [
             ("debug", "debug"),
             ("info, server=debug", "info,worldkeep_server=debug"),
-            (
-                "jobs::worker[claim]=trace,hyper=warn",
-                "worldkeep_jobs::worker[claim]=trace,hyper=warn",
-            ),
+            ("jobs::worker=trace,hyper=warn", "worldkeep_jobs::worker=trace,hyper=warn"),
             ("rooms", "worldkeep_rooms"),
             ("worldkeep_link=debug,linker=off", "worldkeep_link=debug,linker=off"),
         ];
