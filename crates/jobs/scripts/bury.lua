@@ -10,7 +10,7 @@
 -- BUILDS {ns}:ratelimit:concurrent:{jobType} {ns}:events:stream
 -- BUILDS {ns}:x:claimed {ns}:x:recoveries {ns}:x:cancelled {ns}:x:cancel {ns}:x:wake
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
--- BUILDS {ns}:x:cron_failed {ns}:x:index
+-- BUILDS {ns}:x:cron_failed {ns}:x:index {ns}:x:flow:{jobId}
 -- GIVES per job a word and its status before: `done`, `refused`, `missing`
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -29,10 +29,11 @@ local function bury(id)
   if not status then return 'missing', '' end
   if is_over(status) or status == 'cron' then return 'refused', status end
   take_out(id, status, job)
-  dead_letter(id, failure_result('Buried', 'buried by hand'), true)
+  local result = failure_result('Buried', 'buried by hand')
+  dead_letter(id, result, true)
   append_event('dead', id, '{"type":' .. type_json(job and job.type or '') .. ',"error":"Buried"}')
   redis.call('HDEL', ns .. 'x:recoveries', id)
-  end_job(id, text, false)
+  end_job(id, text, 'dead', result)
   return 'done', status
 end
 

@@ -1,4 +1,4 @@
--- cancel: end jobs by hand that have not ended, wherever they are. A running one is asked to stop.
+-- cancel: end jobs by hand that have not ended, wherever they are, and in a flow what is beneath them. A running one is asked to stop.
 -- KEYS 1  waiting  {ns}:jobs:waiting
 -- ARGV 1  now
 -- ARGV 2  opts
@@ -10,7 +10,7 @@
 -- BUILDS {ns}:ratelimit:concurrent:{jobType} {ns}:events:stream
 -- BUILDS {ns}:x:claimed {ns}:x:recoveries {ns}:x:cancelled {ns}:x:cancel {ns}:x:wake
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
--- BUILDS {ns}:x:cron_failed {ns}:x:index
+-- BUILDS {ns}:x:cron_failed {ns}:x:index {ns}:x:flow:{jobId}
 -- GIVES per job a word and its status before: `done`, `asked` (a running job was told), `refused`, `missing`
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -23,8 +23,10 @@ local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 --- @include "read_state"
 --- @include "take_out"
 --- @include "check_types"
+--- @include "is_flow"
 
-local function cancel(id)
+local cancel
+function cancel(id)
   local status, text, job = read_state(id)
   if not status then return 'missing', '' end
   if is_over(status) then return 'refused', status end
@@ -34,10 +36,16 @@ local function cancel(id)
     return 'asked', status
   end
   take_out(id, status, job)
-  close_job(id, 'failed', failure_result('JobCancelled', 'cancelled before it ran'), true)
+  local result = failure_result('JobCancelled', 'cancelled before it ran')
+  close_job(id, 'failed', result, true)
   append_event('cancelled', id, type_body(job and job.type or ''))
   redis.call('HDEL', ns .. 'x:recoveries', id)
-  end_job(id, text, false)
+  end_job(id, text, 'failed', result)
+  -- Nobody else wants the children of its flow.
+  for _, child in ipairs(job and is_flow_parent(job) and job.dependsOn or {}) do
+    local _, _, below = read_state(child)
+    if below and is_flow(below) and below.x.parent == id then cancel(child) end
+  end
   return 'done', status
 end
 

@@ -5,7 +5,7 @@
 -- ARGV 3  max_waiting
 -- ARGV 4.. jobs
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:delayed {ns}:jobs:cron {ns}:events:stream
--- BUILDS {ns}:x:unique:{digest} {ns}:x:wake {ns}:x:index
+-- BUILDS {ns}:x:unique:{digest} {ns}:x:wake {ns}:x:index {ns}:x:flow:{jobId}
 -- GIVES a text per job: empty, `exists`, or `held` and the id that holds the uniqueness key; or one number, how many wait, when it is full
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts = ARGV[1], ARGV[2]

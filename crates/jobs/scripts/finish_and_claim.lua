@@ -23,7 +23,7 @@
 -- BUILDS {ns}:x:slide:{jobType} {ns}:x:rate:{jobType} {ns}:x:limits {ns}:x:passed {ns}:x:groups {ns}:x:group:{group}
 -- BUILDS {ns}:x:group_limits {ns}:x:group_runs:{group} {ns}:x:group_rate:{group}
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
--- BUILDS {ns}:x:cron_failed {ns}:x:index
+-- BUILDS {ns}:x:cron_failed {ns}:x:index {ns}:x:flow:{jobId}
 -- GIVES what was written: nothing when all was, else a word per attempt (written, cancelled, lost, changed); what was looked at: nothing when all of it was claimed, else counts, unreadable ids, what to remember; then id and text of each job
 local waiting, now, opts, result_ttl, retention, me = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local ns = string.sub(waiting, 1, -13)

@@ -9,7 +9,7 @@
 -- BUILDS {ns}:jobs:progress:{jobId} {ns}:jobs:delayed {ns}:jobs:cron {ns}:jobs:deadletter {ns}:events:stream
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
 -- BUILDS {ns}:x:wake
--- BUILDS {ns}:x:index
+-- BUILDS {ns}:x:index {ns}:x:flow:{jobId}
 -- GIVES done | readable | held | gone
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -34,7 +34,8 @@ redis.call('LREM', KEYS[1], 0, id)
 redis.call('ZREM', ns .. 'jobs:delayed', id)
 redis.call('ZREM', ns .. 'jobs:cron', id)
 if redis.call('LPOS', ns .. 'jobs:deadletter', id) == false then redis.call('LPUSH', ns .. 'jobs:deadletter', id) end
-close_job(id, 'dead', failure_result('MalformedJob', 'the stored job cannot be read'))
+local result = failure_result('MalformedJob', 'the stored job cannot be read')
+close_job(id, 'dead', result)
 append_event('malformed', id, '{}')
-end_job(id, nil, false)
+end_job(id, nil, 'dead', result)
 return 'done'

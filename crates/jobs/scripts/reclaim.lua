@@ -12,7 +12,7 @@
 -- BUILDS {ns}:ratelimit:concurrent:{jobType} {ns}:events:stream
 -- BUILDS {ns}:x:claimed {ns}:x:swept {ns}:x:recoveries {ns}:x:cancelled {ns}:x:wake
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
--- BUILDS {ns}:x:cron_failed {ns}:x:index
+-- BUILDS {ns}:x:cron_failed {ns}:x:index {ns}:x:flow:{jobId}
 -- GIVES the cursor of the next stretch, 0 after the last; then id, type and what became of it (waiting, dead, cancelled), for each job taken back
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

@@ -10,7 +10,7 @@
 -- BUILDS {ns}:ratelimit:concurrent:{jobType} {ns}:events:stream
 -- BUILDS {ns}:x:claimed {ns}:x:recoveries {ns}:x:cancelled {ns}:x:cancel {ns}:x:wake
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
--- BUILDS {ns}:x:cron_failed {ns}:x:index
+-- BUILDS {ns}:x:cron_failed {ns}:x:index {ns}:x:flow:{jobId}
 -- GIVES per job a word and its status before: `done`, `refused`, `missing`
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -18,6 +18,7 @@ local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 --- @include "append_event"
 --- @include "type_body"
 --- @include "end_job"
+--- @include "release_dependents"
 --- @include "read_state"
 --- @include "take_out"
 --- @include "check_types"
@@ -28,10 +29,15 @@ local function remove(id)
   if status == 'active' and redis.call('EXISTS', ns .. 'jobs:lock:' .. id) == 1 then return 'refused', status end
   take_out(id, status, job)
   redis.call('DEL', ns .. 'jobs:data:' .. id, ns .. 'jobs:status:' .. id, ns .. 'jobs:result:' .. id,
-    ns .. 'jobs:progress:' .. id)
+    ns .. 'jobs:progress:' .. id, ns .. 'x:flow:' .. id)
   redis.call('HDEL', ns .. 'x:recoveries', id)
   append_event('removed', id, type_body(job and job.type or ''))
-  if not is_over(status) then end_job(id, text, false) end
+  if not is_over(status) then
+    end_job(id, text, 'gone')
+  elseif redis.call('EXISTS', ns .. 'x:parked') == 1 then
+    -- A parent may wait for it to be retried.
+    release_dependents(id, 'gone')
+  end
   return 'done', status
 end
 

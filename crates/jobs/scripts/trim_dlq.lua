@@ -5,7 +5,7 @@
 -- ARGV 3  most
 -- ARGV 4  batch
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:result:{jobId} {ns}:jobs:progress:{jobId}
--- BUILDS {ns}:jobs:deadletter {ns}:events:stream
+-- BUILDS {ns}:jobs:deadletter {ns}:events:stream {ns}:x:flow:{jobId} {ns}:x:children:{jobId}
 -- GIVES how many were removed
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts = ARGV[1], ARGV[2]
@@ -18,7 +18,7 @@ local many = math.min(redis.call('LLEN', list) - tonumber(ARGV[3]), tonumber(ARG
 for _ = 1, many do
   local id = redis.call('RPOP', list)
   redis.call('DEL', ns .. 'jobs:data:' .. id, ns .. 'jobs:status:' .. id, ns .. 'jobs:result:' .. id,
-    ns .. 'jobs:progress:' .. id)
+    ns .. 'jobs:progress:' .. id, ns .. 'x:flow:' .. id, ns .. 'x:children:' .. id)
   append_event('removed', id, '{"reason":"dlq_max"}')
 end
 return math.max(many, 0)

@@ -26,6 +26,7 @@ pub mod refusal {
         INVALID_TARGET = "invalid_target", Invalid, "a target has lists of up to 64 texts, and mode any or all";
         INVALID_DEPENDENCY = "invalid_dependency", Invalid, "dependsOn is a list of up to 1000 job ids";
         UNKNOWN_DEPENDENCY = "unknown_dependency", Invalid, "a job named in dependsOn does not exist";
+        INVALID_FLOW = "invalid_flow", Invalid, "a flow is a job with `children`, up to 500 jobs and 16 deep; `field` names the one that is wrong";
         INVALID_UNIQUE = "invalid_unique", Invalid, "unique has a key of 1 to 512 bytes and a window in milliseconds";
         INVALID_DEBOUNCE = "invalid_debounce", Invalid, "debounce has a key of 1 to 500 bytes and waitMs from 1, and takes no schedule beside it";
         INVALID_THROTTLE = "invalid_throttle", Invalid, "throttle has a key of 1 to 500 bytes and windowMs from 1";

@@ -128,12 +128,17 @@ kernel::keyspace! {
     /// What a parked job still waits for.
     own deps(ns: Namespace, job_id: JobId) = "{ns}:x:deps:{jobId}", Set, Life::None,
         index = Some(jobs(Held::Members, Named::Any));
-    /// Jobs that wait for this one.
+    /// Jobs that wait for this one; in a flow, its parent.
     own children(ns: Namespace, job_id: JobId) = "{ns}:x:children:{jobId}", Set, Life::None,
         index = Some(jobs(Held::Members, Named::Any));
     /// Ids of the jobs that wait for others.
     own parked(ns: Namespace) = "{ns}:x:parked", Set, Life::None,
         index = Some(jobs(Held::Members, Named::Live));
+    /// How the children of a job in a flow ended: field = job id, value status, a space, the result. A handler reads it when the
+    /// children's own results may be gone.
+    own flow(ns: Namespace, job_id: JobId) = "{ns}:x:flow:{jobId}", Hash, RETAINED,
+        secrecy = Secrecy::Payloads,
+        belongs = Some(Belongs { to: "data", with: &[], drop: true });
     /// Outcomes of one day per type.
     own stats(ns: Namespace, day: Day) = "{ns}:x:stats:{day}", Hash, Life::Secs(90 * 86_400);
     /// Counters and callback of a batch.

@@ -19,8 +19,8 @@ pub use error::{Error, refusal};
 pub use model::options::{Catchup, CronFailed, Options, STARVATION_GUARD, bounds};
 pub use model::outcome::{Claimed, Claims, Done, Ending, Finished, Scan, Wrote};
 pub use model::{
-    Backoff, BackoffKind, Extras, Failure, Job, JobResult, Malformed, Mode, NewJob, OnConflict,
-    Progress, RateLimit, Registration, Retry, Schedule, Status, Target, Unique, Worker,
+    Backoff, BackoffKind, Extras, Failure, Flow, Job, JobResult, Malformed, Mode, NewJob,
+    OnConflict, Progress, RateLimit, Registration, Retry, Schedule, Status, Target, Unique, Worker,
     WorkerFacts, routing, span,
 };
 pub use scheduler::Scheduler;
@@ -33,6 +33,7 @@ pub use store::{
     definitions::{Definition, Fired, Overlap},
     dlq::{ErrorGroup, Pick},
     explain::{Explanation, Reason, WorkerVerdict},
+    flows::{Branch, Child, Tree},
     lease::Lease,
     limits::{Group, Limit},
     list::{ListQuery, Order, Page},

@@ -5,6 +5,7 @@
 pub(crate) mod backoff;
 mod body;
 pub(crate) mod dice;
+pub(crate) mod flow;
 mod job;
 mod new_job;
 pub(crate) mod options;
@@ -18,6 +19,7 @@ mod text;
 mod validate;
 mod worker;
 
+pub use flow::Flow;
 pub use job::{Job, Malformed};
 pub use new_job::{NewJob, OnConflict, Unique};
 pub use parts::{Extras, Schedule, Status, span};

@@ -10,6 +10,7 @@ pub(crate) mod definitions;
 pub(crate) mod dlq;
 pub(crate) mod explain;
 pub(crate) mod finish;
+pub(crate) mod flows;
 pub(crate) mod index;
 pub(crate) mod lease;
 pub(crate) mod limits;

@@ -2,6 +2,8 @@
 --- @include "type_body"
 --- @include "requeue_job"
 --- @include "index_jobs"
+--- @include "is_flow"
+--- @include "close_flow"
 
 -- Counts the end of a job where it was promised: its uniqueness key is free, its batch counts it and starts its
 -- callback after the last one.
@@ -25,9 +27,10 @@ local function count_end(id, digest, batch, well)
   requeue_job(callback_id, kind, callback[4] == '1')
 end
 
--- The same for a job of which only the table is known.
-local function count_end_of(id, job, well)
+-- The same for a job of which only the table is known; and its flow, if it has one.
+local function count_end_of(id, job, status)
   local x = type(job.x) == 'table' and job.x or {}
   local digest = type(x.uniqueKey) == 'string' and redis.sha1hex(x.uniqueKey)
-  count_end(id, digest, type(x.batch) == 'string' and x.batch, well)
+  count_end(id, digest, type(x.batch) == 'string' and x.batch, status == 'completed')
+  if is_flow_parent(job) then close_flow(id, status) end
 end

@@ -2,9 +2,9 @@
 --- @include "close_job"
 
 -- Ends one attempt of this worker as `outcome` says: completed, failed, dead, retry or hand_back. `flags` are letters:
--- c cron, p progress, l result too large, u unique, b in a batch, r a retry, h of high priority. With any of them, five
--- more arguments stand from `at` on: new text, old text, run at, digest of the uniqueness key, batch. For a firing that is
--- dead the first two are text and id of its dead letter; without them it raises the alarm.
+-- c cron, p progress, l result too large, u unique, b in a batch, f parent in a flow, r a retry, h of high priority. With
+-- any of them, five more arguments stand from `at` on: new text, old text, run at, digest of the uniqueness key, batch. For a
+-- firing that is dead the first two are text and id of its dead letter; without them it raises the alarm.
 local function finish_attempt(id, outcome, kind, result, body, flags, at, freed)
   local event, word, has_flags = outcome, 'written', flags ~= ''
   if outcome == 'retry' and redis.call('GET', ns .. 'jobs:data:' .. id) ~= ARGV[at + 1] then return 'changed' end
@@ -50,10 +50,11 @@ local function finish_attempt(id, outcome, kind, result, body, flags, at, freed)
     --- @include "count_end"
     local digest, batch = ARGV[at + 3], ARGV[at + 4]
     count_end(id, digest ~= '' and digest, batch ~= '' and batch, outcome == 'completed')
+    if string.find(flags, 'f', 1, true) then close_flow(id, outcome) end
   end
   if marks.parked then
     --- @include "release_dependents"
-    release_dependents(id, outcome == 'completed')
+    release_dependents(id, outcome, result)
   end
   return word
 end

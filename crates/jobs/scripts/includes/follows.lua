@@ -1,8 +1,8 @@
--- Whether a job waits for `parent` only because both have a sequence: however that one ends, it goes on.
-local function follows(job, parent)
+-- Whether a job waits for `dependency` only because both have a sequence: however that one ends, it goes on.
+local function follows(job, dependency)
   if type(job.x) ~= 'table' or type(job.x.sequence) ~= 'string' then return false end
   for _, id in ipairs(type(job.dependsOn) == 'table' and job.dependsOn or {}) do
-    if id == parent then return false end
+    if id == dependency then return false end
   end
   return true
 end

@@ -1,23 +1,11 @@
 --- @include "append_event"
 --- @include "type_body"
---- @include "is_high"
---- @include "requeue_job"
+--- @include "place_job"
 
--- Puts a job that depends on nothing any more where it belongs: into `waiting`, or `delayed` until its time.
+-- Lets a parked job go where it belongs, because it depends on nothing any more.
 local function promote_parked(id, job)
   redis.call('SREM', ns .. 'x:parked', id)
   redis.call('DEL', ns .. 'x:deps:' .. id)
-  local schedule, at = type(job.schedule) == 'table' and job.schedule or {}, nil
-  if type(schedule.runAt) == 'number' then
-    at = schedule.runAt
-  elseif type(schedule.delay) == 'number' and schedule.delay > 0 then
-    at = tonumber(now) + schedule.delay
-  end
-  if at and at > tonumber(now) then
-    redis.call('ZADD', ns .. 'jobs:delayed', string.format('%.0f', at), id)
-    redis.call('SET', ns .. 'jobs:status:' .. id, 'delayed')
-  else
-    requeue_job(id, job.type, is_high(job))
-  end
+  place_job(id, job)
   append_event('promoted', id, type_body(job.type))
 end

@@ -19,18 +19,17 @@ local function recover_job(id, most)
   local kind = job and job.type or ''
   if job then count_running(kind, -1) end
   local is_cron = redis.call('ZSCORE', ns .. 'jobs:cron', id)
-  local became
+  local became, result
   if redis.call('SREM', ns .. 'x:cancelled', id) == 1 then
-    became = 'cancelled'
-    close_job(id, 'failed', failure_result('JobCancelled', 'cancelled while it ran'), not is_cron, is_cron)
+    became, result = 'cancelled', failure_result('JobCancelled', 'cancelled while it ran')
+    close_job(id, 'failed', result, not is_cron, is_cron)
     append_event('cancelled', id, type_body(kind))
   elseif not text then
     redis.call('DEL', ns .. 'jobs:status:' .. id)
     return kind, 'gone'
   elseif redis.call('HINCRBY', ns .. 'x:recoveries', id, 1) > most then
-    became = 'dead'
-    local lost = failure_result('WorkerLost', 'its workers died too many times')
-    if not dead_letter(id, lost, not is_cron, is_cron) then raise_alarm(id) end
+    became, result = 'dead', failure_result('WorkerLost', 'its workers died too many times')
+    if not dead_letter(id, result, not is_cron, is_cron) then raise_alarm(id) end
     append_event('dead', id, '{"type":' .. type_json(kind) .. ',"error":"WorkerLost"}')
   else
     append_event('recovered', id, type_body(kind))
@@ -38,6 +37,6 @@ local function recover_job(id, most)
     return kind, 'waiting'
   end
   redis.call('HDEL', ns .. 'x:recoveries', id)
-  if not is_cron then end_job(id, text, false) end
+  if not is_cron then end_job(id, text, became == 'dead' and 'dead' or 'failed', result) end
   return kind, became
 end

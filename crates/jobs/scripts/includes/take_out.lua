@@ -1,12 +1,13 @@
 --- @include "count_running"
 --- @include "close_ranks"
+--- @include "unpark_job"
 
 -- Takes a job out of every structure that may hold it.
 local function take_out(id, status, job)
   if status == 'waiting' then
-    if redis.call('SREM', ns .. 'x:parked', id) == 1 then
+    if redis.call('SISMEMBER', ns .. 'x:parked', id) == 1 then
       close_ranks(id, job)
-      redis.call('DEL', ns .. 'x:deps:' .. id)
+      unpark_job(id)
     else
       redis.call('LREM', KEYS[1], 0, id)
     end

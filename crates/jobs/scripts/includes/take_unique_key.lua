@@ -13,7 +13,7 @@ local function take_unique_key(digest, id, window, policy)
     if (policy == 'replace' or policy == 'debounce') and waits then
       -- Its place in the list is found empty by the next claim and dropped there.
       redis.call('ZREM', ns .. 'jobs:delayed', holder)
-      redis.call('DEL', ns .. 'jobs:data:' .. holder, ns .. 'jobs:status:' .. holder)
+      redis.call('DEL', ns .. 'jobs:data:' .. holder, ns .. 'jobs:status:' .. holder, ns .. 'x:flow:' .. holder)
       append_event('removed', holder, '{"replacedBy":"' .. id .. '"}')
     elseif (waits or runs) and not ((policy == 'queue_next' or policy == 'debounce') and runs) then
       return holder

@@ -88,10 +88,20 @@ impl Visit<'_> {
         if jobs.said(&deps).await?.iter().any(|(_, word)| open(word)) {
             return Ok(());
         }
-        let repaired = self.repair && jobs.recheck_dependencies(id).await? != "waiting";
+        let text = jobs.text_of(id).await?;
+        let job = text.and_then(|text| Job::read(id, text).ok());
+        if job.is_some_and(|job| job.x.on_dependency_failed.as_deref() == Some("wait")) {
+            let failed = jobs.said(&deps).await?;
+            if failed.iter().any(|(_, word)| matches!(word.as_str(), "failed" | "dead")) {
+                return Ok(());
+            }
+        }
+        if self.repair {
+            jobs.recheck_dependencies(id).await?;
+        }
         let key = jobs.space().status(id);
         let detail = "is parked and waits for nothing any more".to_owned();
-        self.add(Trouble::WrongState, &def::status, &key, detail, repaired);
+        self.add(Trouble::WrongState, &def::status, &key, detail, self.repair);
         Ok(())
     }
 

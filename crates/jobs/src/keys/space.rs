@@ -43,7 +43,7 @@ space! {
         paused_until, limits, groups, group_limits, cron_failed, index, metrics_processed,
         metrics_failed, metrics_time;
     by id: data("i"), status("i"), result("i"), lock("i"), progress("i"), concurrent("i"), minute("i"),
-        rate("i"), group("i"), group_runs("i"), group_rate("i"), worker("i"), heartbeat("i"), deps("i"), batch("i"),
+        rate("i"), group("i"), group_runs("i"), group_rate("i"), worker("i"), heartbeat("i"), deps("i"), flow("i"), batch("i"),
         stats("20000101"),
 }
 

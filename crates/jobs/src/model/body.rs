@@ -284,13 +284,12 @@ fn extras(raw: &RawValue) -> Read<Extras> {
     for json::Member { name, raw } in members(raw, DEF, "x")? {
         let value: Value = serde_json::from_str(raw.get()).unwrap_or(Value::Null);
         let right = match &*name {
-            "uniqueKey" | "traceparent" | "batch" | "cronParent" | "group" | "sequence" => {
-                value.is_string()
-            }
+            "uniqueKey" | "traceparent" | "batch" | "cronParent" | "group" | "sequence"
+            | "flow" | "parent" => value.is_string(),
             "timeoutMs" | "expiresAt" => whole(raw.get()).is_some_and(|number| number > 0),
             "exclude" => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
             "limiter" => value == "sliding",
-            "onDependencyFailed" => value == "ignore" || value == "fail",
+            "onDependencyFailed" => ["fail", "wait", "ignore"].iter().any(|word| value == *word),
             "overlap" => value == "skip" || value == "queue",
             other => return Err(unknown(&format!("x.{other}"))),
         };
@@ -300,7 +299,7 @@ fn extras(raw: &RawValue) -> Read<Extras> {
             return Err(Error::invalid(DEF, format!("x.{name}"), sentence));
         }
     }
-    // The definition that fired a job is not for its sender to name.
-    known.cron_parent = None;
+    // The definition that fired a job, and its place in a flow, are not for its sender to name.
+    (known.cron_parent, known.flow, known.parent) = (None, None, None);
     Ok(known)
 }

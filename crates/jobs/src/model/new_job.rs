@@ -165,6 +165,13 @@ impl NewJob {
         self
     }
 
+    /// Waits on after a dependency failed, until that one is retried and completes, or is removed.
+    #[must_use]
+    pub fn wait_for_failed_dependencies(mut self) -> Self {
+        self.x.on_dependency_failed = Some("wait".to_owned());
+        self
+    }
+
     /// Which workers may run it.
     #[must_use]
     pub fn target(mut self, target: Target) -> Self {

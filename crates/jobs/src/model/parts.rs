@@ -158,7 +158,13 @@ pub struct Extras {
     /// Jobs of one sequence run one after the other, in the order of their dispatch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<String>,
-    /// `ignore` lets it run when a dependency failed.
+    /// The job at the root of the flow that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    /// The job in its flow that waits for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// After a dependency failed: `ignore` lets it run, with `wait` it waits until that one is retried or removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_dependency_failed: Option<String>,
     /// Of a definition: `queue` lets a firing queue up while the one before is not over, instead of dropping it.
@@ -185,6 +191,8 @@ impl Extras {
             limiter: object.get("limiter"),
             group: object.get("group"),
             sequence: object.get("sequence"),
+            flow: object.get("flow"),
+            parent: object.get("parent"),
             on_dependency_failed: object.get("onDependencyFailed"),
             overlap: object.get("overlap"),
         }

@@ -51,7 +51,7 @@ impl Jobs {
         }
     }
 
-    /// Runs an ended job again, with all its attempts.
+    /// Runs an ended job again, with all its attempts. In a flow, what failed beneath it is run again, too, and comes first.
     pub async fn retry(&self, id: &str) -> Result<Job, Error> {
         self.requeue(id, " dead failed completed ", "retried", |job| Ok(job.with_attempts(0))).await
     }
@@ -86,8 +86,12 @@ impl Jobs {
             };
             let (id, new) = (name.clone(), edit(&job)?);
             Ok(async move {
-                let answers = jobs.requeue_many(allowed, &[(&id, &old, &new)]).await?;
-                match answers.into_iter().next() {
+                let beneath = jobs.failed_beneath(&job).await?;
+                let mut texts: Vec<(&str, &str, &str)> =
+                    beneath.iter().map(|(job, new)| (&*job.id, job.text(), &**new)).collect();
+                texts.push((&id, &old, &new));
+                let answers = jobs.requeue_many(allowed, &texts).await?;
+                match answers.into_iter().last() {
                     Some((word, _)) if word == "done" => {
                         Job::read(&*id, new).map(Some).map_err(|_| Error::no_job(&id))
                     }

@@ -119,22 +119,24 @@ impl Jobs {
         }
     }
 
-    /// Puts dead letters back into the queue with all their attempts; says how many.
+    /// Puts dead letters back into the queue with all their attempts, in a flow after what failed beneath them; says how many.
     pub async fn dlq_requeue(&self, pick: &Pick) -> Result<u64, Error> {
         let mut done = 0;
         let picked = self.picked(pick).await?;
         for chunk in picked.chunks(BULK) {
             let texts = self.texts_of(chunk).await?;
-            let mut jobs: Vec<(&str, &str, String)> = Vec::new();
-            for (id, text) in chunk.iter().zip(&texts) {
+            let mut jobs: Vec<(Job, String)> = Vec::new();
+            for (id, text) in chunk.iter().zip(texts) {
                 let Some(text) = text else { continue };
                 // A job that nobody can read stays dead.
-                let Ok(job) = Job::read(&**id, &**text) else { continue };
-                jobs.push((id, text, job.with_attempts(0)));
+                let Ok(job) = Job::read(&**id, text) else { continue };
+                jobs.extend(self.failed_beneath(&job).await?);
+                let new = job.with_attempts(0);
+                jobs.push((job, new));
             }
             let borrowed: Vec<(&str, &str, &str)> =
-                jobs.iter().map(|(id, old, new)| (*id, *old, new.as_str())).collect();
-            let answers = self.requeue_many(" dead ", &borrowed).await?;
+                jobs.iter().map(|(job, new)| (&*job.id, job.text(), new.as_str())).collect();
+            let answers = self.requeue_many(" dead failed ", &borrowed).await?;
             done += answers.iter().filter(|(word, _)| word == "done").count() as u64;
         }
         Ok(done)

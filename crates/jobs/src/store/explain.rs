@@ -121,8 +121,8 @@ impl Jobs {
                 found.add("ended", true, &format!("it is over: {status}"));
             }
             Some(Status::Waiting) if !view.waits_for.is_empty() => {
-                let sentence = format!("it waits for {} to complete", view.waits_for.join(", "));
-                found.add("parked", true, &sentence);
+                let waits = self.waits_with_states(&view.waits_for).await?;
+                found.add("parked", true, &format!("it waits for {waits} to complete"));
             }
             Some(Status::Waiting) | None => {
                 let mut pos = cmd("LPOS", self.space().waiting.as_str());
@@ -142,6 +142,17 @@ impl Jobs {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Ids of jobs; one that failed says so, because somebody has to retry or remove it.
+    async fn waits_with_states(&self, ids: &[String]) -> Result<String, Error> {
+        let gets: Vec<_> = ids.iter().map(|id| cmd("GET", self.space().status(id))).collect();
+        let states = self.all(&gets).await?;
+        let shown = ids.iter().zip(&states).map(|(id, state)| match reply::text(state) {
+            Some(state @ ("failed" | "dead")) => format!("{id} ({state})"),
+            _ => id.clone(),
+        });
+        Ok(shown.collect::<Vec<_>>().join(", "))
     }
 
     async fn explain_limits(&self, job: &Job, found: &mut Explanation) -> Result<(), Error> {

@@ -87,6 +87,7 @@ impl Jobs {
             ('l', self.is_too_large(done)),
             ('u', job.x.unique_key.is_some()),
             ('b', job.x.batch.is_some()),
+            ('f', job.x.flow.is_some() && !job.depends_on.is_empty()),
             ('r', is_retry),
             ('h', is_retry && job.is_high()),
         ]

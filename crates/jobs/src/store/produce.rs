@@ -15,6 +15,7 @@ use crate::model::{Job, NewJob, Status};
 use crate::scripts::{ENQUEUE, ENQUEUE_DEPENDENT, JOIN_GROUPS};
 use crate::store::Jobs;
 use crate::store::definitions;
+use crate::store::wire::texts;
 
 /// Jobs in one trip, at most.
 pub const DISPATCH_MAX: usize = 500;
@@ -34,7 +35,7 @@ pub struct Dispatched {
 }
 
 /// One argument list per job, borrowed by the script call.
-struct Record {
+pub(crate) struct Record {
     job: Job,
     fresh: &'static str,
     place: &'static str,
@@ -162,7 +163,8 @@ impl Jobs {
                     hear(&mut sent, &mut answers).await?;
                     sent = self.send(&mut plain);
                     hear(&mut sent, &mut answers).await?;
-                    answers.push(Box::pin(self.enqueue_dependent(record)).await);
+                    let stored = Box::pin(self.enqueue_dependent(vec![record])).await;
+                    answers.push(stored.map(|mut one| one.pop().expect("one answer per job")));
                 }
             }
             if plain.len() == DISPATCH_MAX {
@@ -185,7 +187,7 @@ impl Jobs {
         Ok(answers)
     }
 
-    fn prepare(&self, job: NewJob) -> Result<Record, Error> {
+    pub(crate) fn prepare(&self, job: NewJob) -> Result<Record, Error> {
         job.validate(self.options().payload_max)?;
         Record::of(job, self.now_ms())
     }
@@ -247,33 +249,54 @@ impl Jobs {
         }
     }
 
-    /// A job that depends on others or follows the last of its sequence.
-    async fn enqueue_dependent(&self, record: Record) -> Result<Dispatched, Error> {
-        let head = self.ending_args();
+    /// Jobs that depend on others or follow the last of their sequence, dependencies first. All are stored, or none.
+    pub(crate) async fn enqueue_dependent(
+        &self,
+        records: Vec<Record>,
+    ) -> Result<Vec<Dispatched>, Error> {
+        let (head, most) = (self.ending_args(), self.options().max_waiting);
+        let most_text = most.to_string();
         let mut args: Vec<&[u8]> = head.iter().map(String::as_bytes).collect();
-        args.extend([
-            record.job.id.as_bytes(),
-            record.job.text().as_bytes(),
-            record.digest.as_bytes(),
-            record.window_ms.as_bytes(),
-        ]);
-        args.extend(record.job.depends_on.iter().map(String::as_bytes));
+        args.push(most_text.as_bytes());
+        for Record { job, digest, window_ms, .. } in &records {
+            args.extend([&job.id, job.text(), digest, window_ms].map(str::as_bytes));
+        }
         let by = Deadline::after(self.options().enqueue_timeout);
         let reply = self.script(&ENQUEUE_DEPENDENT, &args, by).await?;
-        let words = reply::list(&reply).unwrap_or_default();
-        let word = |at: usize| words.get(at).and_then(reply::text).unwrap_or_default();
-        match word(0) {
-            "parked" => Ok(Dispatched { job: record.job, status: Status::Waiting }),
-            "placed" => Ok(record.done()),
-            "failed" => Ok(Dispatched { job: record.job, status: Status::Failed }),
-            "exists" => Err(Error::Exists(record.job.id)),
-            "held" => Err(Error::NotUnique { existing: word(1).to_owned() }),
-            "unknown" => {
-                let sentence = format!("there is no job {}, so nothing can depend on it", word(1));
-                Err(Error::invalid(refusal::UNKNOWN_DEPENDENCY, "dependsOn", sentence))
-            }
-            _ => Err(reply::unexpected("enqueue_dependent", "a known word", &reply).into()),
+        if let Value::Int(waiting) = reply {
+            return Err(Error::Full { waiting: u64::try_from(waiting).unwrap_or(0), max: most });
         }
+        let words = texts(&reply);
+        if let [word, id] = &words[..] {
+            match word.as_str() {
+                "exists" => return Err(Error::Exists(id.clone())),
+                "held" => return Err(Error::NotUnique { existing: id.clone() }),
+                "unknown" => {
+                    let sentence = format!("there is no job {id}, so nothing can depend on it");
+                    return Err(Error::invalid(refusal::UNKNOWN_DEPENDENCY, "dependsOn", sentence));
+                }
+                _ => {}
+            }
+        }
+        if words.len() != records.len() {
+            return Err(reply::unexpected("enqueue_dependent", "a word per job", &reply).into());
+        }
+        let (mut placed, mut stored) = (Vec::new(), Vec::new());
+        for (record, word) in records.into_iter().zip(words) {
+            let status = match word.as_str() {
+                "failed" => Status::Failed,
+                "dead" => Status::Dead,
+                "placed" => {
+                    placed.push(record.done());
+                    continue;
+                }
+                _ => Status::Waiting,
+            };
+            stored.push(Dispatched { job: record.job, status });
+        }
+        self.join_groups(placed.iter()).await;
+        stored.extend(placed);
+        Ok(stored)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The context of a handler beside its job: progress, checkpoints, cancellation, child jobs.
+//! The context of a handler beside its job: progress, checkpoints, cancellation, child jobs and their results.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use crate::error::{Error, refusal};
 use crate::model::{Job, NewJob, Progress, WorkerFacts};
+use crate::store::flows::Child;
 use crate::store::lease::Lease;
 use crate::store::{Jobs, cmd};
 
@@ -43,6 +44,7 @@ struct Inner {
     attempt: u32,
     max_attempts: u32,
     traceparent: Option<String>,
+    depends_on: Vec<String>,
     /// Unix milliseconds by which the attempt must end.
     deadline: Option<u64>,
     /// Milliseconds on the monotonic clock after which the lock may be somebody else's.
@@ -74,6 +76,7 @@ impl JobCx {
             attempt: job.attempts,
             max_attempts: job.retry.attempts,
             traceparent: job.x.traceparent.clone(),
+            depends_on: job.depends_on.clone(),
             deadline: job.x.timeout_ms.map(|limit| claimed_at.saturating_add(limit)),
             lease_until: AtomicU64::new(0),
             cancelled: AtomicU8::new(0),
@@ -257,6 +260,12 @@ impl JobCx {
             self.cancel(Cancelled::LeaseLost);
         }
         Ok(!lost)
+    }
+
+    /// How the jobs ended that this one waited for: its children in a flow, or what it depends on, in their order. Those that
+    /// failed are there, too, when the job goes on after a failure.
+    pub async fn children(&self) -> Result<Vec<Child>, Error> {
+        self.0.jobs.children(&self.0.id, &self.0.depends_on).await
     }
 
     /// Dispatches a job that belongs to this one: `<id>.<n>`, counted within the attempt. An attempt that is

@@ -11,6 +11,7 @@ mod definitions;
 mod doctor;
 mod edges;
 mod fair;
+mod flows;
 mod groups;
 mod handlers;
 mod hands;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobs::{Done, Ending, Failure, NewJob, OnConflict, Options, Retry, Target};
+use jobs::{Done, Ending, Failure, Flow, NewJob, OnConflict, Options, Retry, Target};
 use parking_lot::Mutex;
 
 use crate::own_vectors::Book;
@@ -90,6 +90,18 @@ pub(crate) async fn enqueue(book: &mut Book) {
     book.note(("enqueue_dependent", "a job waits for another"), plain(), put_abc, after).await;
     book.note(("enqueue_dependent", "an unknown dependency is refused"), plain(), nothing, after)
         .await;
+    let flow = async |bed: &Bed| {
+        let root = Flow::new(job("report", "r").ignore_failed_dependencies());
+        let flow = root.child(job("page", "p1")).child(job("page", "p2").priority(8));
+        drop(bed.jobs.dispatch_flow(flow).await);
+    };
+    book.note(
+        ("enqueue_dependent", "a flow: children wait, their parent is parked"),
+        plain(),
+        nothing,
+        flow,
+    )
+    .await;
 }
 
 pub(crate) async fn claim(book: &mut Book) {
