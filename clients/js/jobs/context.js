@@ -1,4 +1,4 @@
-// The context of one attempt: progress, checkpoints, cancellation, child jobs.
+// The context of one attempt: progress, checkpoints, cancellation, child jobs and their results.
 
 /** Progress of one job is written at most this often. */
 const PROGRESS_EVERY_MS = 100;
@@ -113,6 +113,27 @@ export class JobContext {
     return answer !== 0;
   }
 
+  /** How the jobs ended that this one waited for: its children in a flow, or what it depends on, in their order. `status` is
+   * `gone` for one that was removed; `data` is what its handler returned, `error` why it failed.
+   * @returns {Promise<{jobId: string, status: string, data?: unknown, error?: {name: string, message: string}}[]>}
+   */
+  async children() {
+    const { store } = this.jobs;
+    const ids = this.job.dependsOn;
+    if (ids.length === 0) return [];
+    const noted = await this.jobs.read((redis) => redis.hmget(store.key(`x:flow:${this.jobId}`), ...ids));
+    const unknown = ids.filter((_, n) => noted[n] === null);
+    const keys = unknown.flatMap((id) => [store.key(`jobs:status:${id}`), store.key(`jobs:result:${id}`)]);
+    const found = keys.length === 0 ? [] : await this.jobs.read((redis) => redis.mget(...keys));
+    return ids.map((jobId, n) => {
+      const at = 2 * unknown.indexOf(jobId);
+      const text = noted[n] ?? `${found[at] ?? 'gone'} ${found[at + 1] ?? ''}`;
+      const space = text.indexOf(' ');
+      const { data, error } = resultOf(text.slice(space + 1));
+      return { jobId, status: text.slice(0, space), data, error };
+    });
+  }
+
   /** Dispatches a job that belongs to this one: `<id>.<n>`, counted within the attempt. An attempt that is repeated finds
    * the children of the one before instead of making them twice.
    * @param {string} type @param {unknown} [payload] @param {Record<string, any>} [options]
@@ -126,6 +147,15 @@ export class JobContext {
     if (answer.error?.code === 'job_exists') return /** @type {string} */ (jobId);
     if (answer.error) throw answer.error;
     return /** @type {string} */ (answer.jobId);
+  }
+}
+
+/** @param {string} text @returns {{data?: any, error?: any}} */
+function resultOf(text) {
+  try {
+    return JSON.parse(text) ?? {};
+  } catch {
+    return {};
   }
 }
 

@@ -102,6 +102,7 @@ export function attemptArgs(done, worker, now, { resultMax, cronFailed }) {
     (isLarge ? 'l' : '') +
     (isUnique ? 'u' : '') +
     (isInBatch ? 'b' : '') +
+    (typeof job.x.flow === 'string' && job.dependsOn.length > 0 ? 'f' : '') +
     (isRetry ? 'r' : '') +
     (isRetry && job.isHigh ? 'h' : '');
   const result = resultOf(ending, now, done.tookMs, isLarge);

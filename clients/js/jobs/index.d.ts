@@ -74,13 +74,30 @@ export interface JobOptions extends Schedule {
     batch?: string;
     exclude?: string[];
     limiter?: 'sliding';
-    onDependencyFailed?: 'ignore' | 'fail';
+    /** After a dependency, or a child of a flow, failed: the job fails (usual), waits until that one is retried or removed, or goes on. */
+    onDependencyFailed?: 'fail' | 'wait' | 'ignore';
   };
 }
 
 export interface NewJob extends JobOptions {
   type: string;
   payload?: unknown;
+}
+
+/** A job and those that must end before it: up to 500 jobs, 16 deep. */
+export interface Flow extends NewJob {
+  children?: Flow[];
+}
+
+/** How a job ended that another one waited for. */
+export interface Child {
+  jobId: string;
+  /** `completed`, `failed` or `dead`; `gone` when it was removed. */
+  status: string;
+  /** What its handler returned. */
+  data?: any;
+  /** Why it failed. */
+  error?: { name: string; message: string };
 }
 
 export type Status = 'waiting' | 'active' | 'completed' | 'failed' | 'delayed' | 'cron' | 'dead';
@@ -186,6 +203,8 @@ export class Jobs<Types extends JobTypes = JobTypes> extends EventEmitter {
     options?: JobOptions,
   ): Promise<string>;
   dispatchMany(jobs: NewJob[]): Promise<Answer[]>;
+  /** Stores a flow, all of it or nothing; a parent runs when its children have ended. */
+  dispatchFlow(flow: Flow): Promise<{ jobId: string; jobs: { jobId: string; status: string }[] }>;
   putCron(jobId: string, type: string, payload: unknown, options: JobOptions): Promise<boolean>;
   get(jobId: string): Promise<JobView | null>;
   wait<Result = unknown>(jobId: string, options?: { timeoutMs?: number }): Promise<Result>;
@@ -222,6 +241,8 @@ export interface JobContext {
   checkpoint(data: unknown): Promise<void>;
   restored(): Promise<unknown>;
   extendLock(): Promise<boolean>;
+  /** How the jobs ended that this one waited for, in the order of `dependsOn`. */
+  children(): Promise<Child[]>;
   spawnChild(type: string, payload?: unknown, options?: JobOptions): Promise<string>;
 }
 

@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events';
 import { JobsError, StoreError } from './errors.js';
 import { readEvents } from './events.js';
+import { prepareFlow } from './flow.js';
 import { Job } from './job.js';
 import { prepare } from './newjob.js';
 import { scriptsDigest } from './script.js';
@@ -136,7 +137,7 @@ export class Jobs extends EventEmitter {
           // A job that it depends on may stand before it in this very call.
           await this.#enqueue(plain, answers);
           plain = [];
-          answers[at] = await this.#enqueueDependent(entry);
+          [answers[at]] = await this.#enqueueDependent([entry]);
         }
       } catch (error) {
         if (!(error instanceof JobsError)) throw error;
@@ -149,6 +150,19 @@ export class Jobs extends EventEmitter {
     }
     await this.#enqueue(plain, answers);
     return answers;
+  }
+
+  /**
+   * Stores a flow, all of it or nothing: a job with `children`, which may have children, too. A parent runs when its children
+   * have ended, and sees how by `cx.children()`.
+   * @param {Record<string, any>} flow
+   * @returns {Promise<{jobId: string, jobs: {jobId: string, status: string}[]}>} the root's id; all jobs, the root first
+   */
+  async dispatchFlow(flow) {
+    await this.#clock();
+    const answers = await this.#enqueueDependent(prepareFlow(flow, this.now(), this.options.payloadMax));
+    const jobs = /** @type {{jobId: string, status: string}[]} */ (answers.reverse());
+    return { jobId: jobs[0].jobId, jobs };
   }
 
   /** The first call learns the store's time. */
@@ -215,28 +229,29 @@ export class Jobs extends EventEmitter {
     return new JobsError('queue_full', `${waiting} jobs wait already, at most ${most} may; try again later`);
   }
 
-  /** @param {import('./newjob.js').Entry} entry */
-  async #enqueueDependent(entry) {
-    const { id, text, digest, window, dependsOn } = entry;
-    const [word, detail] = await this.script(
-      'enqueue_dependent',
-      { ...this.ending(), id, text, digest, window },
-      dependsOn,
-    );
-    switch (word) {
-      case 'parked':
-        return { jobId: id, status: 'waiting' };
-      case 'placed':
-        return stored(entry, '', false);
-      case 'failed':
-        return { jobId: id, status: 'failed' };
-      case 'unknown': {
-        const message = `there is no job ${detail}, so nothing can depend on it`;
-        return { error: new JobsError('unknown_dependency', message, { field: 'dependsOn' }) };
-      }
-      default:
-        return stored(entry, word === 'held' ? `held ${detail}` : word, false);
+  /**
+   * Jobs that depend on others or follow the last of their sequence, dependencies first. All are stored, or none and it throws.
+   * @param {import('./newjob.js').Entry[]} entries
+   */
+  async #enqueueDependent(entries) {
+    const rest = entries.flatMap(({ id, text, digest, window }) => [id, text, digest, window]);
+    const named = { ...this.ending(), max_waiting: this.options.maxWaiting };
+    const reply = await this.script('enqueue_dependent', named, rest);
+    if (typeof reply === 'number') throw this.#full(reply);
+    const [word, id] = reply;
+    if (word === 'exists') throw exists(id);
+    if (word === 'held') throw new JobsError('not_unique', `job ${id} holds this unique key`, { jobId: id });
+    if (word === 'unknown') {
+      const message = `there is no job ${id}, so nothing can depend on it`;
+      throw new JobsError('unknown_dependency', message, { field: 'dependsOn' });
     }
+    const placed = entries.filter((entry, n) => reply[n] === 'placed' && entry.place !== 'delayed');
+    const joins = placed.filter((entry) => entry.group !== '').flatMap((entry) => [entry.id, entry.group]);
+    if (joins.length > 0) await this.#joinGroups(joins);
+    return entries.map((entry, n) => {
+      if (reply[n] === 'placed') return stored(entry, '', false);
+      return { jobId: entry.id, status: reply[n] === 'parked' ? 'waiting' : reply[n] };
+    });
   }
 
   /**

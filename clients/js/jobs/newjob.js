@@ -150,7 +150,7 @@ function checkSchedule({ delay, runAt, cron, timezone }) {
  * this is no occurrence of the expression and sets the true time, without firing.
  * @param {Record<string, any>} job @param {number} now @returns {[string, number]}
  */
-function place({ schedule, priority }, now) {
+function whereTo({ schedule, priority }, now) {
   if (schedule.cron !== undefined) return ['cron', 1];
   if (schedule.runAt !== undefined) return ['delayed', schedule.runAt];
   if (schedule.delay > 0) return ['delayed', now + schedule.delay];
@@ -179,15 +179,18 @@ function place({ schedule, priority }, now) {
  * @param {Record<string, any>} given
  * @param {number} now Unix ms
  * @param {number} payloadMax bytes
+ * @param {{flow?: string, parent?: string}} [place] in a flow
  * @returns {Entry}
  */
-export function prepare(given, now, payloadMax) {
+export function prepare(given, now, payloadMax, place = {}) {
   if (!isObject(given)) throw refuse('invalid_body', '', 'a job is an object');
   const { delay, runAt, cron, timezone, ...rest } = given;
   if (SHORT.some((name) => given[name] !== undefined))
     rest.schedule = { ...rest.schedule, delay, runAt, cron, timezone };
   for (const name of IGNORED) delete rest[name];
-  if (rest.x?.cronParent !== undefined) rest.x = { ...rest.x, cronParent: undefined };
+  // The definition that fired a job, and its place in a flow, are not for its sender to name.
+  const { flow, parent } = place;
+  if (isObject(rest.x) || flow) rest.x = { ...rest.x, cronParent: undefined, flow, parent };
   const { jobId, unique: asked, debounce, throttle, ...job } = readMembers(rest, FIELDS, '', 'invalid_body');
   const unique = uniqueOf(job, asked, debounce, throttle);
   checkSchedule(job.schedule);
@@ -211,7 +214,7 @@ export function prepare(given, now, payloadMax) {
     now,
     unique?.isFreed ? { uniqueKey: unique.key, ...job.x } : undefined,
   );
-  const [where, score] = place(job, now);
+  const [where, score] = whereTo(job, now);
   return {
     id,
     isOwnId: jobId === undefined,

@@ -8,7 +8,7 @@ export const scriptsDigest = DIGEST;
 /** The arguments that this package can give, by script: fixed ones in any order, then the name of the rest. */
 const GIVEN = {
   enqueue: ['now', 'opts', 'max_waiting', 'jobs'],
-  enqueue_dependent: ['now', 'opts', 'result_ttl', 'retention', 'id', 'text', 'digest', 'window', 'depends_on'],
+  enqueue_dependent: ['now', 'opts', 'result_ttl', 'retention', 'max_waiting', 'jobs'],
   finish_and_claim: [
     ...[
       'now',

@@ -10,6 +10,7 @@ type Same<Real, Told> = Real extends Told ? true : never;
 type Queue =
   | 'namespace'
   | 'dispatch'
+  | 'dispatchFlow'
   | 'putCron'
   | 'get'
   | 'wait'

@@ -17,6 +17,7 @@ async function play(job, cx) {
   const { payload } = job;
   const isDue = payload.times === undefined || cx.attempt < payload.times;
   if (payload.child) await cx.spawnChild('play', payload.child);
+  if (payload.children) return (await cx.children()).map((one) => [one.jobId, one.status, one.data ?? one.error?.name]);
   for (const [percent, message] of payload.progress ?? []) await cx.progress(percent, message);
   if (payload.untilCancelled) {
     await new Promise((resolve) => cx.signal.addEventListener('abort', resolve));
@@ -55,8 +56,10 @@ async function stored({ job, text, status }) {
   assert.equal(await ask('GET', key(`jobs:status:${job.jobId}`)), status);
 }
 
-async function refused({ job, code, field }) {
-  const [{ error }] = await jobs.dispatchMany([job]);
+const refusalOf = (flow) => jobs.dispatchFlow(flow).then(() => ({}), (error) => ({ error }));
+
+async function refused({ job, flow, code, field }) {
+  const [{ error }] = flow ? [await refusalOf(flow)] : await jobs.dispatchMany([job]);
   assert.deepEqual([error?.code, error?.field], [code, field], error?.message);
   assert.equal(await ask('DBSIZE'), 0, 'a refusal changes nothing');
 }
@@ -76,7 +79,8 @@ async function checkEnd(id, want, events) {
   if (want.events) assert.deepEqual(told, want.events, `events of ${id}`);
 }
 
-async function life({ jobs: given, answers = [], cancel = [], left = 0, ends, dead = [], claimed, gone = [], when = {} }) {
+async function life({ flow, jobs: given = [], answers = [], cancel = [], left = 0, ends, dead = [], claimed, gone = [], when = {} }) {
+  if (flow) assert.equal((await jobs.dispatchFlow(flow)).jobId, flow.jobId);
   const told = await jobs.dispatchMany(given);
   assert.deepEqual(told.map((one) => one.error?.code ?? null), given.map((_, n) => answers[n] ?? null));
   const worker = new Worker(jobs, { handlers: { play }, serverId: 'w1', region: 'eu', capabilities: ['gpu'] });

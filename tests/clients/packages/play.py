@@ -47,8 +47,14 @@ def fail(payload, attempt):
     return payload.get("return")
 
 
+def seen(children):
+    return [[one.job_id, one.status, one.error["name"] if one.error else one.data] for one in children]
+
+
 async def play(job, cx):
     payload = job.payload
+    if "children" in payload:
+        return seen(await cx.children())
     if "child" in payload:
         await cx.spawn_child("play", payload["child"])
     for percent, message in payload.get("progress", []):
@@ -66,6 +72,8 @@ async def play(job, cx):
 
 def play_in_thread(job, cx):
     payload = job.payload
+    if "children" in payload:
+        return seen(cx.children())
     if "child" in payload:
         cx.spawn_child("play", payload["child"])
     for percent, message in payload.get("progress", []):
@@ -88,14 +96,14 @@ def until(what, holds):
         time.sleep(0.005)
 
 
-def dispatch(given):
-    return jobs.dispatch_many(given)
+def dispatch(given, flow=None):
+    return jobs.dispatch_flow(flow) if flow else jobs.dispatch_many(given)
 
 
-def dispatch_async(given):
+def dispatch_async(given, flow=None):
     async def send():
         async with AsyncJobs(url) as queue:
-            return await queue.dispatch_many(given)
+            return await (queue.dispatch_flow(flow) if flow else queue.dispatch_many(given))
 
     return asyncio.run(send())
 
@@ -108,9 +116,15 @@ def stored(one):
     assert answer.status == one["status"] == ask("GET", key(f"jobs:status:{job['jobId']}"))
 
 
+def refusal_of(flow):
+    try:
+        dispatch(None, flow)
+    except JobsError as error:
+        return error
+
+
 def refused(one):
-    (answer,) = dispatch([one["job"]])
-    error = answer.error
+    error = refusal_of(one["flow"]) if "flow" in one else dispatch([one["job"]])[0].error
     assert error and (error.code, error.field) == (one["code"], one["field"]), error and (error.code, error.field, str(error))
     assert ask("DBSIZE") == 0, "a refusal changes nothing"
 
@@ -133,7 +147,7 @@ def check_end(name, want, events):
 
 
 def life(one, handler, send):
-    answers = [answer.error.code if answer.error else None for answer in send(one["jobs"])]
+    answers = [answer.error.code if answer.error else None for answer in send(one.get("jobs"), one.get("flow"))]
     wanted = one.get("answers", [None] * len(answers))
     assert answers == wanted, answers
     worker = Worker(jobs, {"play": handler}, server_id="w1", region="eu", capabilities=["gpu"])

@@ -18,7 +18,7 @@ SCRIPTS: dict[str, Any] = _BUNDLE["scripts"]
 _ENDING = "now opts result_ttl retention"
 _GIVEN = {
     "enqueue": "now opts max_waiting jobs",
-    "enqueue_dependent": f"{_ENDING} id text digest window depends_on",
+    "enqueue_dependent": f"{_ENDING} max_waiting jobs",
     "finish_and_claim": f"{_ENDING} worker finishing claiming last_head lock_ttl routing types scan_limit first_seen "
     "last_seen last_index attempts",
     "join_groups": "now jobs",

@@ -89,6 +89,11 @@ class Jobs(_Queue):
         """The same for many, up to 500 in a step; an answer per job, in order."""
         return self.store.run(self.verbs.dispatch_many(jobs))
 
+    def dispatch_flow(self, flow: dict[str, Any]) -> list[Answer]:
+        """Stores a flow, all of it or nothing: a job as in `POST /api/jobs:flow`, with `children`, which may have children, too. A
+        parent runs when its children have ended, and sees how by `cx.children()`. Gives all jobs, the root first."""
+        return self.store.run(self.verbs.dispatch_flow(flow))
+
     def put_cron(self, job_id: str, type: str, payload: Any = None, **fields: Any) -> bool:
         """Creates a cron definition under this id, or replaces it; whether it is new. A scheduler of Worldkeep fires it."""
         return self.store.run(self.verbs.put_cron(job_id, _job(type, payload, fields)))
@@ -187,6 +192,10 @@ class AsyncJobs(_Queue):
     async def dispatch_many(self, jobs: Iterable[dict[str, Any]]) -> list[Answer]:
         """The same for many, up to 500 in a step; an answer per job, in order."""
         return await self.store.run(self.verbs.dispatch_many(jobs))
+
+    async def dispatch_flow(self, flow: dict[str, Any]) -> list[Answer]:
+        """Stores a flow, all of it or nothing; see `Jobs.dispatch_flow`."""
+        return await self.store.run(self.verbs.dispatch_flow(flow))
 
     async def put_cron(self, job_id: str, type: str, payload: Any = None, **fields: Any) -> bool:
         """Creates a cron definition under this id, or replaces it; whether it is new. A scheduler of Worldkeep fires it."""

@@ -12,7 +12,7 @@ from .errors import JobsError
 from .job import Job
 from .splice import dumps
 from .store import reads, script
-from .verbs import parsed
+from .verbs import Child, parsed
 
 # Progress of one job is written at most this often, in seconds.
 _PROGRESS_EVERY = 0.1
@@ -108,6 +108,11 @@ class JobContext:
             self.extend_lease()
         return bool(answer != 0)
 
+    async def children(self) -> list[Child]:
+        """How the jobs ended that this one waited for: its children in a flow, or what it depends on, in their order. Those
+        that failed are there, too, when the job goes on after a failure."""
+        return await self.jobs.store.run(self.jobs.verbs.children(self.job))
+
     async def spawn_child(self, type: str, payload: Any = None, **fields: Any) -> str:
         """Dispatches a job that belongs to this one: `<id>.<n>`, counted within the attempt. An attempt that is repeated
         finds the children of the one before instead of making them twice."""
@@ -167,6 +172,10 @@ class ThreadContext:
     def extend_lock(self) -> bool:
         """Prolongs the lock now. False: it is lost."""
         return bool(self._ask(self._context.extend_lock()))
+
+    def children(self) -> list[Child]:
+        """How the jobs ended that this one waited for; see `JobContext.children`."""
+        return self._ask(self._context.children())
 
     def spawn_child(self, type: str, payload: Any = None, **fields: Any) -> str:
         """Dispatches a job that belongs to this one; see `JobContext.spawn_child`."""

@@ -111,7 +111,8 @@ def attempt_args(done: Done, worker: str, now: int, options: Any) -> list[Any]:
         ("c", job.is_cron),
         # An attempt before this one may have left some progress.
         ("p", done.progressed or job.attempts > 0),
-        ("l", is_large), ("u", unique), ("b", batch), ("r", is_retry), ("h", is_retry and job.is_high),
+        ("l", is_large), ("u", unique), ("b", batch),
+        ("f", isinstance(job.x.get("flow"), str) and job.depends_on), ("r", is_retry), ("h", is_retry and job.is_high),
     ) if is_so)
     result = _result_of(ending, now, done.took_ms, is_large)
     args: list[Any] = [job.job_id, ending.outcome, job.type, result, _body_of(done, worker), flags]

@@ -193,16 +193,19 @@ def digest(key: str) -> str:
     return hashlib.sha1(key.encode()).hexdigest()
 
 
-def prepare(given: dict[str, Any], now: int, payload_max: int) -> Entry:
-    """Checks a job and writes its text."""
+def prepare(given: dict[str, Any], now: int, payload_max: int, place: dict[str, str] | None = None) -> Entry:
+    """Checks a job and writes its text. `place` is its flow and its parent there."""
     if not isinstance(given, dict):
         raise _refuse("invalid_body", "", "a job is an object")
     rest = {name: value for name, value in given.items() if name not in _SHORT and name not in _IGNORED}
     short = {name: given[name] for name in _SHORT if name in given}
     if short:
         rest["schedule"] = {**rest.get("schedule", {}), **short}
+    # The definition that fired a job, and its place in a flow, are not for its sender to name.
     if isinstance(rest.get("x"), dict):
-        rest["x"] = {name: value for name, value in rest["x"].items() if name != "cronParent"}
+        rest["x"] = {name: value for name, value in rest["x"].items() if name not in ("cronParent", "flow", "parent")}
+    if place:
+        rest["x"] = {**rest.get("x", {}), **place}
     job = _members(rest, FIELDS, "", "invalid_body")
     job_id, unique = job.pop("jobId", None), _unique_of(job)
     _check_schedule(job["schedule"])

@@ -8,6 +8,7 @@ import time
 from typing import Any, Iterable
 
 from .errors import JobsError, StoreError
+from .flow import prepare_flow
 from .job import Job
 from .newjob import Entry, prepare
 from .store import Space, Verb, reads, script
@@ -84,6 +85,26 @@ class JobView:
     worker: str | None
 
 
+@dataclasses.dataclass
+class Child:
+    """How a job ended that another one waited for."""
+
+    job_id: str
+    #: `completed`, `failed` or `dead`; `gone` when it was removed.
+    status: str
+    #: What its handler returned.
+    data: Any = None
+    #: Why it failed: `name` and `message`.
+    error: dict[str, Any] | None = None
+
+
+def _child(job_id: str, text: str) -> Child:
+    status, _, result = text.partition(" ")
+    said = parsed(result)
+    said = said if isinstance(said, dict) else {}
+    return Child(job_id, status, said.get("data"), said.get("error"))
+
+
 def parsed(text: str | None) -> Any:
     """What a text says as JSON; nothing when it says nothing."""
     try:
@@ -138,7 +159,7 @@ class Verbs:
                     # A job that it depends on may stand before it in this very call.
                     yield from self._enqueue(plain, answers)
                     plain = []
-                    answers[at] = yield from self._enqueue_dependent(entry)
+                    (answers[at],) = yield from self._enqueue_dependent([entry])
                 else:
                     plain.append((at, entry))
             except JobsError as error:
@@ -168,32 +189,58 @@ class Verbs:
                     raise
                 is_again = True
         if isinstance(reply, int):
-            message = f"{reply} jobs wait already, at most {self.options.max_waiting} may; try again later"
             for at, _ in entries:
-                answers[at] = Answer(error=JobsError("queue_full", message))
+                answers[at] = Answer(error=self._full(reply))
             return
         for (at, entry), word in zip(entries, reply):
             answers[at] = _stored(entry, word, is_again)
-        joins = [entry for at, entry in entries if entry.group and answers[at].status == "waiting"]
-        if joins:
-            # A claim enters what it meets in the list, so a fault here costs a turn and nothing else.
-            try:
-                rest = [word for entry in joins for word in (entry.id, entry.group)]
-                yield script("join_groups", {"now": self.space.now()}, rest)
-            except StoreError:
-                pass
+        yield from self._join_groups([entry for at, entry in entries if answers[at].status == "waiting"])
 
-    def _enqueue_dependent(self, entry: Entry) -> Verb[Answer]:
-        named = {"id": entry.id, "text": entry.text, "digest": entry.digest, "window": entry.window}
-        word, detail = yield script("enqueue_dependent", {**self.ending(), **named}, entry.depends_on)
-        if word == "parked":
-            return Answer(entry.id, "waiting")
-        if word == "failed":
-            return Answer(entry.id, "failed")
+    def _full(self, waiting: int) -> JobsError:
+        most = self.options.max_waiting
+        return JobsError("queue_full", f"{waiting} jobs wait already, at most {most} may; try again later")
+
+    def _join_groups(self, entries: list[Entry]) -> Verb[None]:
+        """Enters stored jobs into the lines of their groups. A claim enters what it meets in the list, so a fault here costs a
+        turn and nothing else."""
+        rest = [word for entry in entries if entry.group for word in (entry.id, entry.group)]
+        if not rest:
+            return
+        try:
+            yield script("join_groups", {"now": self.space.now()}, rest)
+        except StoreError:
+            pass
+
+    def dispatch_flow(self, flow: dict[str, Any]) -> Verb[list[Answer]]:
+        if self.space.wants_time:
+            yield reads(["PING"])
+        entries = prepare_flow(flow, self.space.now(), self.options.payload_max)
+        answers = yield from self._enqueue_dependent(entries)
+        return answers[::-1]
+
+    def _enqueue_dependent(self, entries: list[Entry]) -> Verb[list[Answer]]:
+        """Jobs that depend on others or follow the last of their sequence, dependencies first. All are stored, or none and it
+        raises."""
+        rest = [word for one in entries for word in (one.id, one.text, one.digest, one.window)]
+        reply = yield script("enqueue_dependent", {**self.ending(), "max_waiting": self.options.max_waiting}, rest)
+        if isinstance(reply, int):
+            raise self._full(reply)
+        word, job_id = reply[0], reply[-1]
+        if word == "exists":
+            raise _exists(job_id)
+        if word == "held":
+            raise JobsError("not_unique", f"job {job_id} holds this unique key", job_id=job_id)
         if word == "unknown":
-            message = f"there is no job {detail}, so nothing can depend on it"
-            return Answer(error=JobsError("unknown_dependency", message, field="dependsOn"))
-        return _stored(entry, {"placed": "", "held": f"held {detail}"}.get(word, word), False)
+            message = f"there is no job {job_id}, so nothing can depend on it"
+            raise JobsError("unknown_dependency", message, field="dependsOn")
+        states = {"placed": "waiting", "parked": "waiting"}
+        answers = [Answer(one.id, states.get(word, word)) for one, word in zip(entries, reply)]
+        placed = [(one, answer) for one, answer, word in zip(entries, answers, reply) if word == "placed"]
+        for one, answer in placed:
+            if one.place == "delayed":
+                answer.status = "delayed"
+        yield from self._join_groups([one for one, answer in placed if answer.status == "waiting"])
+        return answers
 
     def put_cron(self, job_id: str, given: dict[str, Any]) -> Verb[bool]:
         if self.space.wants_time:
@@ -210,6 +257,18 @@ class Verbs:
                 raise _exists(job_id)
             if word != "changed":
                 return word == "created"
+
+    def children(self, job: Job) -> Verb[list[Child]]:
+        ids, key = job.depends_on, self.space.key
+        if not ids:
+            return []
+        (noted,) = yield reads(["HMGET", key(f"x:flow:{job.job_id}"), *ids])
+        unknown = [job_id for job_id, text in zip(ids, noted) if text is None]
+        found: dict[str, str] = {}
+        if unknown:
+            (texts,) = yield reads(["MGET", *(key(f"jobs:{name}:{job_id}") for job_id in unknown for name in ("status", "result"))])
+            found = {job_id: f"{texts[2 * n] or 'gone'} {texts[2 * n + 1] or ''}" for n, job_id in enumerate(unknown)}
+        return [_child(job_id, found[job_id] if text is None else text) for job_id, text in zip(ids, noted)]
 
     def get(self, job_id: str) -> Verb[JobView | None]:
         keys = [self.space.key(f"jobs:{name}:{job_id}") for name in ("data", "status", "progress", "result", "lock")]

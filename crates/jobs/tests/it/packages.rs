@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jobs::worker::{Job, JobCx, JobError, Worker};
-use jobs::{Jobs, NewJob, Options, Scheduler};
+use jobs::{Flow, Jobs, NewJob, Options, Scheduler};
 use kernel::events::{Filter, Record, StreamEvent};
 use kernel::keyspace::Layout;
 use kernel::{Store, SystemClock};
@@ -94,9 +94,16 @@ async fn stored(jobs: &Jobs, store: &dyn Store, case: &Json) {
 }
 
 async fn refused(jobs: &Jobs, case: &Json) {
-    let error = match NewJob::from_json(&case["job"].to_string()) {
-        Ok(job) => jobs.dispatch(job).await.expect_err(&case["job"].to_string()),
-        Err(error) => error,
+    let error = if case["flow"].is_object() {
+        match Flow::from_json(&case["flow"].to_string()) {
+            Ok(flow) => jobs.dispatch_flow(flow).await.expect_err(&case["flow"].to_string()),
+            Err(error) => error,
+        }
+    } else {
+        match NewJob::from_json(&case["job"].to_string()) {
+            Ok(job) => jobs.dispatch(job).await.expect_err(&case["job"].to_string()),
+            Err(error) => error,
+        }
     };
     let wanted = (case["code"].as_str().unwrap(), case["field"].as_str());
     assert_eq!((error.code(), error.field()), wanted, "{} {error}", case["job"]);
@@ -107,6 +114,13 @@ async fn refused(jobs: &Jobs, case: &Json) {
 async fn play(job: Job<Json>, cx: JobCx) -> Result<Option<Json>, JobError> {
     let payload = job.payload;
     let is_due = payload["times"].as_u64().is_none_or(|times| u64::from(cx.attempt()) < times);
+    if payload["children"] == true {
+        let seen = |child: &jobs::Child| {
+            let error = child.error().map(|error| json!(error.name));
+            json!([child.id, child.status, child.data::<Json>().or(error)])
+        };
+        return Ok(Some(cx.children().await?.iter().map(seen).collect()));
+    }
     if payload["child"].is_object() {
         cx.spawn_child(NewJob::new("play", &payload["child"])).await?;
     }
@@ -168,7 +182,11 @@ async fn check_end(jobs: &Jobs, events: &[(String, String)], id: &str, want: &Js
 }
 
 async fn life(jobs: &Jobs, store: &dyn Store, case: &Json) {
-    let given = case["jobs"].as_array().unwrap().iter();
+    if case["flow"].is_object() {
+        let flow = Flow::from_json(&case["flow"].to_string()).unwrap();
+        jobs.dispatch_flow(flow).await.unwrap();
+    }
+    let given = case["jobs"].as_array().into_iter().flatten();
     let given = given.map(|job| NewJob::from_json(&job.to_string()).unwrap()).collect();
     let answers = jobs.dispatch_many(given).await.unwrap();
     for (n, answer) in answers.iter().enumerate() {
