@@ -91,6 +91,17 @@ before(async () => {
     await dispatch({ jobId: id, type: 'invoice', payload: { to: 'a@b.c', template: 'invoice' } });
     await call('POST', `/api/jobs/${id}:bury`, {});
   }
+  const picture = { jobId: 'picture-of-the-first-page', type: 'picture', target: { region: ['eu'] } };
+  await call('POST', '/api/jobs:flow', {
+    jobId: 'report-1',
+    type: 'report',
+    x: { onDependencyFailed: 'wait' },
+    children: [
+      { jobId: 'page-1', type: 'page', children: [picture] },
+      { jobId: 'page-2', type: 'page' },
+    ],
+  });
+  await call('POST', '/api/jobs/page-2:bury', {});
   await call('PUT', '/api/cron/digest', {
     type: 'email',
     payload: {},
@@ -112,7 +123,7 @@ test('every page of jobs loads clean, wide and narrow, in both languages and the
     ['fr-FR', 'dark'],
   ]) {
     const page = await open(browser, server, '/jobs', { lang, scheme });
-    for (const at of [...PAGES, '/jobs/job?id=mail-1']) {
+    for (const at of [...PAGES, '/jobs/job?id=mail-1', '/jobs/job?id=page-1']) {
       await page.goto(server.url + at);
       await page.waitForSelector('h1:not(:empty)');
       await ready(page);
@@ -173,8 +184,14 @@ test('a new job is dispatched from the form, and a bad one says why', async () =
   assert.match(await page.locator('dialog .form').innerText(), /not JSON yet/);
   await page.locator('dialog textarea').fill('{"w": 100}');
   assert.match(await page.locator('dialog code.cmd').innerText(), /jobs dispatch resize '\{"w":100\}'/);
+  assert.equal(await page.getByLabel('Key', { exact: true }).isVisible(), false);
+  await page.getByLabel('Jobs of one key').selectOption('debounce');
+  await page.getByLabel('Key', { exact: true }).fill('shop-7');
+  await page.getByLabel('Seconds', { exact: true }).fill('60');
+  assert.match(await page.locator('dialog code.cmd').innerText(), /--debounce shop-7:60s$/);
   await page.locator('dialog .btn.primary').click();
   await page.waitForSelector('dialog', { state: 'detached' });
+  assert.equal((await server.redis('ZCARD', 'bridge:jobs:delayed')).trim(), ':2', 'it waits for a pause');
   await page.locator('.toast button').click();
   await page.waitForURL('**/jobs/job?id=*');
   await until('its title', async () => (await page.locator('h1').innerText()) === 'resize');
@@ -214,6 +231,27 @@ test('how far a running job is can be read whole, wide and narrow', async () => 
   await server.redis('SREM', 'bridge:jobs:active', 'runs');
   for (const what of ['data', 'status', 'lock', 'progress']) await server.redis('DEL', `bridge:jobs:${what}:runs`);
   await server.redis('HDEL', 'bridge:x:claimed', 'runs');
+});
+
+test('a job of a flow shows the tree, and leads through it by keyboard', async () => {
+  const page = await open(browser, server, '/jobs/job?id=page-1');
+  await page.waitForSelector('.jobtree');
+  const rows = await page.locator('.jobtree .treerow').allInnerTexts();
+  assert.deepEqual(
+    rows.map((text) => text.split(/\s+/).slice(0, 2).join(' ')),
+    ['Waiting report', 'Waiting page', 'Waiting picture', 'Dead page'],
+  );
+  assert.match(rows[0], /waits until a failed child is retried or deleted/);
+  assert.match(rows[3], /Buried/);
+  assert.equal(await page.locator('.jobtree [aria-current=page]').innerText(), 'page');
+  await page.locator('.jobtree a').last().focus();
+  // The tree is asked for again every two seconds; what has not changed stays, and with it the focus.
+  await page.waitForTimeout(2500);
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'page', 'the focus stays');
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**id=page-2*');
+  await until('its badge', async () => /Dead/.test(await page.locator('.head').innerText()));
+  await clean(page);
 });
 
 test('a job tells why it does not run', async () => {

@@ -383,6 +383,20 @@ declare namespace Api {
     sentence: string;
   };
 
+  /** A flow that was stored. */
+  type FlowAnswer = {
+    /** The root, which runs last. */
+    jobId: string;
+    /** The stored jobs with their `status`, each parent before its children. */
+    jobs: Array<Free>;
+  };
+
+  /** A job and those that must end before it. What a parent does after the failure of a child is its `x.onDependencyFailed`: `fail` (usual), `wait` or `ignore`. */
+  type FlowBody = JobBody & {
+    /** Each a job that may have children, too; up to 500 jobs in all, 16 deep. */
+    children?: Array<FlowBody> | null;
+  };
+
   /** The state of the game. */
   type GameStatus = {
     /** Players with an open socket. */
@@ -553,7 +567,7 @@ declare namespace Api {
     type: string;
     /** `key`, `windowMs`, `onConflict`. */
     unique?: Free | null;
-    /** `timeoutMs`, `expiresAt`, `traceparent`, `batch`, `exclude`, `limiter`, `group`, `sequence`, `onDependencyFailed`, `overlap`. */
+    /** `timeoutMs`, `expiresAt`, `traceparent`, `batch`, `exclude`, `limiter`, `group`, `sequence`, `onDependencyFailed` (`fail`, `wait` or `ignore`), `overlap`. */
     x?: Free | null;
   };
 
@@ -1629,6 +1643,33 @@ declare namespace Api {
     modules: Array<Group>;
   };
 
+  /** The tree that a job belongs to. */
+  type TreeAnswer = {
+    at: number;
+    /** The job that was asked for. */
+    jobId: string;
+    /** How many jobs are shown. */
+    jobs: number;
+    /** From the root of its flow, or from the job itself. */
+    root: TreeNode;
+    /** Whether there are more: a tree shows up to 500 jobs, 16 deep. */
+    truncated: boolean;
+  };
+
+  /** A job with those it waits for, or waited for. */
+  type TreeNode = {
+    children: Array<TreeNode>;
+    jobId: string;
+    /** Of a parent, what it does after the failure of a child: `fail`, `wait` or `ignore`. */
+    onDependencyFailed?: string | null;
+    /** Of the last attempt, up to 4096 bytes; `GET /api/jobs/{id}/result` has longer ones. */
+    result?: Free | null;
+    /** Its state; `gone` when nothing of it is left. */
+    status: string;
+    /** Absent when the job is gone. */
+    type?: string | null;
+  };
+
   /** Runs used of runs allowed. */
   type Tries = {
     allowed: number;
@@ -1835,6 +1876,7 @@ declare namespace Api {
     [`/api/jobs/${string}/result`, Free, Free],
     [`/api/rooms/${string}/state`, Free, Unsaid],
     [`/api/cron/${string}/next`, Free, NextAnswer],
+    [`/api/jobs/${string}/tree`, Free, TreeAnswer],
     [`/api/monsters/${string}`, Free, MonsterAnswer],
     [`/api/reactors/${string}`, Free, One_ReactorAttributes],
     [`/api/queues/${string}`, Free, TypeAnswer],
@@ -1867,6 +1909,7 @@ declare namespace Api {
     ["/api/auth/login", Credentials, LoggedIn],
     ["/api/jobs:batch", BatchBody, BatchAnswer],
     ["/api/jobs:bulk", BulkBody, BulkAnswer],
+    ["/api/jobs:flow", FlowBody, FlowAnswer],
     ["/api/ws-ticket", Free, Ticket],
     ["/api/session", Login, Me],
     ["/api/tokens", NewToken, Made],

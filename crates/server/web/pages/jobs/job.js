@@ -1,4 +1,5 @@
-// One job: its life as bars, progress, tries, payload and result, facts, who may run it, the keys that hold it.
+// One job: its life as bars, the flow it belongs to, progress, tries, payload and result, facts, who may run it, the keys
+// that hold it.
 import { fill, h, icon } from '../../base/dom.js';
 import { age, bytes, ms, num, when, whenLong } from '../../base/format.js';
 import { rich, t } from '../../base/i18n.js';
@@ -9,6 +10,7 @@ import { explained, workerLines } from './explain.js';
 import { poll, statusBadge } from './frame.js';
 import { newJob } from './new.js';
 import { drawLife, life } from './timeline.js';
+import { drawTree, hasTree } from './tree.js';
 
 const card = (title, id, ...kids) =>
   h('section.card', { 'aria-labelledby': id }, h('header', {}, h('h2', { id }, title)), ...kids);
@@ -29,6 +31,9 @@ export function mount(root, ctx) {
   const lifeNote = h('span.note');
   const progress = h('div');
   const progressCard = card(t('jobs.progress'), 'j-progress', progress);
+  const tree = h('div');
+  const treeCard = card(t('jobs.tree'), 'j-tree', tree);
+  treeCard.hidden = true;
   const triesBox = h('div');
   const payload = h('div.value');
   const payloadSize = h('span.note');
@@ -64,6 +69,7 @@ export function mount(root, ctx) {
       h(
         'div.stack.w8',
         {},
+        treeCard,
         progressCard,
         h(
           'section.card.flush',
@@ -361,6 +367,10 @@ export function mount(root, ctx) {
     }
     if (asked++ % 2 === 0) events = (await ctx.api.get(`${path}/timeline`, opts())).items;
     draw();
+    if (asked % 2 === 1 && hasTree(found.job)) {
+      treeCard.hidden = false;
+      drawTree(tree, await ctx.api.get(`${path}/tree`, opts()), ns);
+    }
     if (ended) fill(can, h('p.quiet', {}, t('jobs.can.ended')));
     else if (asked % 3 === 1) fill(can, workerLines(await ctx.api.get(`${path}/explain`, opts())));
   }

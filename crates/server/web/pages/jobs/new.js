@@ -33,15 +33,41 @@ export function newJob(ctx, ns, done, like = null) {
     check: (v) => (v === '' || /^\d+$/.test(v) ? null : t('jobs.form.baddelay')),
     attrs: { inputmode: 'numeric' },
   });
+  const once = h(
+    'select',
+    { id: 'job-once' },
+    ['', 'debounce', 'throttle'].map((word) => h('option', { value: word }, t(`jobs.form.once.${word || 'no'}`))),
+  );
+  const key = field({
+    label: t('jobs.form.key'),
+    hint: t('jobs.form.keyhint'),
+    value: '',
+    check: (v) => (!once.value || v.trim() ? null : t('jobs.form.nokey')),
+    attrs: { autocomplete: 'off', maxlength: 500 },
+  });
+  const seconds = field({
+    label: t('jobs.form.keyfor'),
+    value: '5',
+    check: (v) => (!once.value || /^[1-9]\d*$/.test(v) ? null : t('jobs.form.baddelay')),
+    attrs: { inputmode: 'numeric' },
+  });
+  const keyed = h('div.pair', {}, key, seconds);
   const command = h('code.cmd');
   const body = () => {
     const out = { type: type.value.trim(), payload: JSON.parse(payload.value || '{}') };
     if (priority.value !== '5') out.priority = Number(priority.value);
-    if (delay.value) out.schedule = { delay: Number(delay.value) * 1000 };
+    if (once.value) {
+      const ms = Number(seconds.value) * 1000;
+      out[once.value] = { key: key.value.trim(), [once.value === 'debounce' ? 'waitMs' : 'windowMs']: ms };
+    }
+    // A debounce says itself when the job runs.
+    if (delay.value && once.value !== 'debounce') out.schedule = { delay: Number(delay.value) * 1000 };
     for (const part of ['retry', 'target', 'metadata', 'rateLimit']) if (like?.[part]) out[part] = like[part];
     return out;
   };
   const draw = () => {
+    keyed.hidden = !once.value;
+    delay.hidden = once.value === 'debounce';
     let text = '…';
     try {
       text = JSON.stringify(body().payload);
@@ -51,11 +77,12 @@ export function newJob(ctx, ns, done, like = null) {
     }
     const flags = [
       priority.value !== '5' && `--priority ${priority.value}`,
-      delay.value && `--delay ${delay.value}s`,
+      delay.value && once.value !== 'debounce' && `--delay ${delay.value}s`,
+      once.value && `--${once.value} ${key.value.trim() || 'KEY'}:${seconds.value}s`,
     ].filter(Boolean);
     fill(command, ['worldkeep jobs dispatch', type.value || 'TYPE', `'${text}'`, ...flags].join(' '));
   };
-  for (const el of [type, payload, priority, delay]) el.addEventListener('input', draw);
+  for (const el of [type, payload, priority, delay, once, key, seconds]) el.addEventListener('input', draw);
   draw();
   return ask({
     title: t(like ? 'jobs.form.copy' : 'jobs.new'),
@@ -65,12 +92,15 @@ export function newJob(ctx, ns, done, like = null) {
       type,
       h('div.field', {}, h('label', {}, t('jobs.payload')), payload, wrong),
       h('div.pair', {}, priority, delay),
+      h('div.field', {}, h('label', { for: 'job-once' }, t('jobs.form.once')), once),
+      keyed,
       command,
     ),
     verb: t('jobs.form.send'),
     danger: false,
     run: async () => {
-      if (![type, priority, delay].map((x) => x.valid()).every(Boolean)) throw new Error(t('jobs.form.look'));
+      if (![type, priority, delay, key, seconds].map((x) => x.valid()).every(Boolean))
+        throw new Error(t('jobs.form.look'));
       const job = await ctx.api.post('/api/jobs', body(), { query: { ns } });
       const id = job.jobId ?? job.job?.jobId;
       toast(t('jobs.form.sent'), { action: t('jobs.see'), run: () => ctx.router.go(jobHref(id, ns)) });
