@@ -23,6 +23,7 @@ mod demo;
 mod dlq;
 mod doctor;
 mod find;
+mod flows;
 mod groups;
 mod handle;
 mod history;
@@ -80,6 +81,7 @@ const ACCESS: &[Access] = &[
     namespace("GET", "/api/jobs", Reader),
     namespace("POST", "/api/jobs:batch", Operator),
     namespace("POST", "/api/jobs:bulk", Operator),
+    namespace("POST", "/api/jobs:flow", Operator),
     namespace("GET", "/api/jobs:doctor", Reader),
     namespace("POST", "/api/jobs:doctor", Operator),
     namespace("GET", "/api/jobs/{id}", Reader),
@@ -92,6 +94,7 @@ const ACCESS: &[Access] = &[
     namespace("GET", "/api/jobs/{id}/result", Reader),
     namespace("GET", "/api/jobs/{id}/explain", Reader),
     namespace("GET", "/api/jobs/{id}/timeline", Reader),
+    namespace("GET", "/api/jobs/{id}/tree", Reader),
     namespace("GET", "/api/queues", Reader),
     namespace("GET", "/api/queues/{type}", Reader),
     namespace("POST", "/api/queues/{type}", Operator),
@@ -140,12 +143,14 @@ fn router() -> OpenApiRouter<State> {
         .routes(routes!(produce::dispatch, read::list))
         .routes(routes!(produce::batch))
         .routes(routes!(bulk::bulk))
+        .routes(routes!(flows::dispatch))
         .routes(routes!(doctor::look, doctor::mend))
         .routes(routes!(read::get, act::remove))
         .route("/api/jobs/{id}", post(act::verb))
         .routes(routes!(read::result))
         .routes(routes!(read::explain))
         .routes(routes!(read::timeline))
+        .routes(routes!(flows::tree))
         .routes(routes!(queues::list))
         .routes(routes!(queues::get))
         .route("/api/queues/{type}", post(queues::verb))

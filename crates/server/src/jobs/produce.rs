@@ -67,7 +67,8 @@ pub(crate) struct JobBody {
     /// `key`, `windowMs`: all but the first job with this key in the window are refused.
     #[schema(value_type = Option<Object>)]
     throttle: Option<Value>,
-    /// `timeoutMs`, `expiresAt`, `traceparent`, `batch`, `exclude`, `limiter`, `group`, `sequence`, `onDependencyFailed`, `overlap`.
+    /// `timeoutMs`, `expiresAt`, `traceparent`, `batch`, `exclude`, `limiter`, `group`, `sequence`, `onDependencyFailed` (`fail`,
+    /// `wait` or `ignore`), `overlap`.
     #[schema(value_type = Option<Object>)]
     x: Option<Value>,
 }
@@ -93,7 +94,7 @@ pub(crate) async fn dispatch(here: Here, request: Request) -> Result<Response, R
 }
 
 /// The stored job and its status, as far as its sender may see it.
-fn seen(here: &Here, made: &Dispatched) -> Box<RawValue> {
+pub(super) fn seen(here: &Here, made: &Dispatched) -> Box<RawValue> {
     let text = serde_json::to_string(made).unwrap_or_default();
     here.view.job(&text)
 }

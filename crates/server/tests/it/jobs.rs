@@ -4,6 +4,7 @@ mod act;
 mod cluster;
 mod cron;
 mod dlq;
+mod flows;
 mod live;
 mod produce;
 mod read;

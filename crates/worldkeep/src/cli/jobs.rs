@@ -33,6 +33,16 @@ pub enum JobsVerb {
         echo '{\"to\":\"a@b.c\"}' | worldkeep jobs dispatch email -\n  \
         worldkeep jobs dispatch --file jobs.ndjson        # one job per line, as the API takes them")]
     Dispatch(Box<Dispatch>),
+    /// Dispatch a tree of jobs: a parent runs after its children and sees their results
+    #[command(after_help = "Examples:\n  \
+        worldkeep jobs flow report.json --wait            # the result of the root\n  \
+        echo '{\"type\":\"report\",\"children\":[{\"type\":\"page\"},{\"type\":\"page\"}]}' | worldkeep jobs flow -\n\n\
+        Each job is as the API takes it, with its children beside. After the failure of a child a parent fails; with\n\
+        \"x\":{\"onDependencyFailed\":\"wait\"} it waits until the child is retried or removed, with \"ignore\" it goes on.")]
+    Flow(FlowFlags),
+    /// Draw the flow that a job belongs to
+    #[command(after_help = "Example:\n  worldkeep jobs tree 86fc0e88-c832-4c43-b5a5-5ef9f808fc97")]
+    Tree(One),
     /// Show one job: state, progress, result, lock
     #[command(
         after_help = "Example:\n  worldkeep jobs get 86fc0e88-c832-4c43-b5a5-5ef9f808fc97 --json"
@@ -186,6 +196,16 @@ pub enum JobsVerb {
 pub struct One {
     /// The job's id.
     pub id: String,
+}
+
+/// A tree of jobs.
+#[derive(Debug, Args)]
+pub struct FlowFlags {
+    /// A file with the flow as JSON, or - for the input.
+    pub file: PathBuf,
+    /// Wait for the root to end and print its result.
+    #[arg(long)]
+    pub wait: bool,
 }
 
 /// Several jobs.

@@ -57,6 +57,8 @@ pub(super) fn run(global: &Global, flags: Jobs) -> Result<(), Failure> {
     let cx = Cx { global, ns: flags.ns };
     match flags.verb {
         JobsVerb::Dispatch(flags) => produce::dispatch(&cx, *flags),
+        JobsVerb::Flow(flags) => produce::flow(&cx, &flags),
+        JobsVerb::Tree(one) => read::tree(&cx, &one.id),
         JobsVerb::Get(one) => read::get(&cx, &one.id),
         JobsVerb::Ls(flags) => read::ls(&cx, flags),
         JobsVerb::Wait(flags) => read::wait(&cx, &flags.id, flags.timeout),

@@ -40,8 +40,30 @@ impl Place {
     }
 }
 
+/// A flow from a file, drawn as a tree.
+fn a_flow(place: &Place) {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("report.json");
+    let flow = json!({ "type": "report", "jobId": "r", "children": [
+        { "type": "page", "jobId": "a", "children": [{ "type": "picture", "jobId": "a1" }] },
+        { "type": "page", "jobId": "b" },
+    ] });
+    std::fs::write(&file, flow.to_string()).unwrap();
+    let file = file.to_str().unwrap();
+    assert_eq!(place.good(&["flow", file]).trim(), "r");
+    place.good(&["bury", "b"]);
+    let tree = "report r dead: DependencyFailed\n├─ page a waiting ←\n│  └─ picture a1 waiting\n\
+        └─ page b dead: Buried";
+    assert_eq!(place.good(&["tree", "a"]).trim(), tree);
+    assert_eq!(place.json(&["tree", "a1"])["root"]["children"][1]["status"], "dead");
+    assert_eq!(place.code(&["flow", file]), 4, "its ids are taken");
+    assert_eq!(place.code(&["flow", "/nowhere.json"]), 2);
+    place.good(&["rm", "r", "a", "a1", "b", "--yes"]);
+}
+
 /// The life of jobs by hand; the same on every place.
 fn by_hand(place: &Place) {
+    a_flow(place);
     let id = place.good(&["dispatch", "email", r#"{"n":1.50}"#, "--priority", "8"]);
     let id = id.trim();
     assert!(place.good(&["ls"]).contains("waits for a worker"));
@@ -52,6 +74,7 @@ fn by_hand(place: &Place) {
     assert!(place.good(&["explain", id]).contains("No worker is alive"));
     assert!(place.good(&["timeline", id]).contains("dispatched"));
     assert!(place.good(&["tail", "--once"]).contains(id));
+    assert_eq!(place.good(&["tree", id]).trim(), format!("email {id} waiting ←"));
     assert_eq!(place.json(&["stats"])["waiting"], 1);
     assert!(place.good(&["queues"]).contains("email"));
     place.good(&["pause", "email", "--for", "10m"]);

@@ -1,4 +1,4 @@
-//! `jobs dispatch`: one job from flags, or many from a file.
+//! `jobs dispatch`: one job from flags, or many from a file. `jobs flow`: a tree of jobs from a file.
 
 use std::io::Read as _;
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::Cx;
-use crate::cli::jobs::{Dispatch, duration};
+use crate::cli::jobs::{Dispatch, FlowFlags, duration};
 use crate::config::plain as why;
 use crate::exit::Failure;
 use crate::print;
@@ -25,9 +25,25 @@ pub(super) fn dispatch(cx: &Cx<'_>, flags: Dispatch) -> Result<(), Failure> {
         return many(cx, &jobs_of(&text)?);
     }
     let wait = flags.wait;
-    let job = job(flags)?;
+    send(cx, "/api/jobs", job(flags)?, wait)
+}
+
+pub(super) fn flow(cx: &Cx<'_>, flags: &FlowFlags) -> Result<(), Failure> {
+    let body = if flags.file.as_os_str() == "-" {
+        payload("-")?.get().to_owned()
+    } else {
+        let text = std::fs::read_to_string(&flags.file).map_err(|error| {
+            Failure::usage(format!("cannot read {}: {}", flags.file.display(), why(&error)))
+        })?;
+        json_of("the file", &text)?.get().to_owned()
+    };
+    send(cx, "/api/jobs:flow", body, flags.wait)
+}
+
+/// Sends a job or a flow, and prints its id, or waits for its end.
+fn send(cx: &Cx<'_>, path: &str, body: String, wait: bool) -> Result<(), Failure> {
     let answer = crate::verbs::wait(async {
-        cx.open().await?.raw(&cx.named(Ask::post("/api/jobs").text(job))).await
+        cx.open().await?.raw(&cx.named(Ask::post(path).text(body))).await
     })?;
     let made: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let id = text(&made["jobId"]);

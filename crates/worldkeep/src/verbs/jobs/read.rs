@@ -1,4 +1,4 @@
-//! `jobs get|ls|wait|explain|timeline`.
+//! `jobs get|ls|wait|explain|timeline|tree`.
 
 use std::time::{Duration, Instant};
 
@@ -125,4 +125,31 @@ const TIMELINE: &[Column] =
 pub(super) fn timeline(cx: &Cx<'_>, id: &str) -> Result<(), Failure> {
     let none = "no event of this job is kept any more";
     cx.run(Ask::get(path!("/api/jobs/{}/timeline", id)), &Show::Table(TIMELINE, none))
+}
+
+pub(super) fn tree(cx: &Cx<'_>, id: &str) -> Result<(), Failure> {
+    let lines = |answer: &Value| {
+        let mut lines = Vec::new();
+        draw(&answer["root"], id, "", "", &mut lines);
+        if answer["truncated"] == json!(true) {
+            lines.push(format!("… and more: {} jobs are shown", answer["jobs"]));
+        }
+        lines
+    };
+    cx.run(Ask::get(path!("/api/jobs/{}/tree", id)), &Show::Lines(&lines))
+}
+
+/// One line per job, children below their parent: type, id, state, and why it failed.
+fn draw(node: &Value, asked: &str, first: &str, rest: &str, lines: &mut Vec<String>) {
+    let id = text(&node["jobId"]);
+    let mark = if id == asked { " ←" } else { "" };
+    let error = &node["result"]["error"]["name"];
+    let why = if error.is_null() { String::new() } else { format!(": {}", text(error)) };
+    lines.push(format!("{first}{} {id} {}{why}{mark}", text(&node["type"]), text(&node["status"])));
+    let children = node["children"].as_array().map_or(&[][..], Vec::as_slice);
+    for (at, child) in children.iter().enumerate() {
+        let (turn, below) =
+            if at + 1 == children.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+        draw(child, asked, &format!("{rest}{turn}"), &format!("{rest}{below}"), lines);
+    }
 }
