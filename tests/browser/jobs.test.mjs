@@ -252,6 +252,7 @@ test('a job of a flow shows the tree, and leads through it by keyboard', async (
   await page.waitForURL('**id=page-2*');
   await until('its badge', async () => /Dead/.test(await page.locator('.head').innerText()));
   await clean(page);
+  await call('DELETE', '/api/jobs/page-2');
 });
 
 test('a job tells why it does not run', async () => {

@@ -23,7 +23,9 @@ function row(node, asked, ns) {
     'div.treerow',
     {},
     node.status === 'gone' ? badge('unknown', t('jobs.tree.gone')) : statusBadge(node.status),
-    node.jobId === asked ? h('b', { 'aria-current': 'page' }, name) : h('a', { href: jobHref(node.jobId, ns) }, name),
+    node.jobId === asked
+      ? h('b', { 'aria-current': 'page' }, name)
+      : h('a.linkish', { href: jobHref(node.jobId, ns) }, name),
     idTag(node.jobId),
     error && h('span.bad', {}, error),
     node.children.length > 0 && h('span.quiet', {}, t(`jobs.tree.${node.onDependencyFailed || 'fail'}`)),
