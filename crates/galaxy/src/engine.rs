@@ -14,6 +14,7 @@ use std::time::Duration;
 use kernel::{Clock, Cmd, Fault, Session, Store};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::error::OrderError;
 use crate::keys::Keys;
@@ -32,6 +33,7 @@ mod engine_state;
 mod examine;
 mod find;
 mod flight;
+mod foreign;
 mod give;
 mod keep;
 mod lock;
@@ -50,6 +52,7 @@ pub(crate) use world_view::Numbers;
 pub use world_view::{ShipView, StationView, WorldView};
 
 use flight::Flight;
+use foreign::{Topic, Unstored};
 use keep::Keeper;
 use lock::Lock;
 use mend::Mender;
@@ -192,6 +195,12 @@ struct Turn {
     rested: Duration,
     /// Orders of other servers that were read while the store had time.
     heard: Vec<commands::Sent>,
+    /// The things of which a write is under way, so that no older value of the store is taken over.
+    unstored: Unstored,
+    /// Whether something that others wrote was taken over and nobody was shown it.
+    unshown: bool,
+    /// The last ship whose name and rules were looked at.
+    looked_at: Uuid,
     /// The entry after which reading `galaxy:commands` goes on; set when the turn begins.
     after: String,
     failing_since: Option<Duration>,
@@ -199,6 +208,8 @@ struct Turn {
     numbers: Numbers,
     recent: VecDeque<Duration>,
     energy: f64,
+    /// Whether it was told that two bodies lie in one place.
+    coinciding_told: bool,
     keeper: Keeper,
     mender: Mender,
 }
@@ -385,10 +396,14 @@ impl Engine {
             unseen: None,
             rested: now,
             heard: Vec::new(),
+            unstored: Unstored::default(),
+            unshown: false,
+            looked_at: Uuid::nil(),
             after: String::new(),
             failing_since: None,
             numbers: Numbers::default(),
             recent: VecDeque::new(),
+            coinciding_told: false,
             keeper: Keeper::new(self.options.snapshots.clone(), now),
             mender: Mender::new(now),
         }
@@ -441,12 +456,16 @@ impl Engine {
         world.drift_s = drift;
         let stepped = world.step_on(pace::tick_ns(&world.pace, drift), shared);
         turn.beat.tick();
+        turn.tell_of_coinciding();
         for id in &stepped.not_finite {
             turn.numbers.not_finite += 1;
             tracing::error!(ship = %id, "its state left the numbers; it stays where it was");
         }
         let now_ms = self.clock.now_ms();
         turn.extra.extend(write::automated(&turn.world, self.keys, &stepped, now_ms));
+        for (ship, _) in &stepped.disabled {
+            turn.unstored.note(Topic::Ship(*ship));
+        }
         turn.recent.push_back(now);
         while turn.recent.len() > 50 {
             turn.recent.pop_front();
@@ -464,11 +483,28 @@ impl Engine {
         }
     }
 
-    /// Without a tick, what orders changed is written as it comes.
+    /// Without a tick, what orders changed is written as it comes, and what others wrote is told to everybody.
     async fn stand_still(&mut self, turn: &mut Turn) {
-        if !turn.gone && (!turn.extra.is_empty() || !turn.askers.is_empty()) {
+        let changed = std::mem::take(&mut turn.unshown);
+        if !turn.gone && (changed || !turn.extra.is_empty() || !turn.askers.is_empty()) {
             let stored = self.flush(turn).await;
             self.show(turn, stored).await;
+        }
+    }
+}
+
+impl Turn {
+    /// Two bodies in one place do not pull each other, which is told once.
+    fn tell_of_coinciding(&mut self) {
+        if let Some((one, other)) = self.world.bodies.coinciding()
+            && !std::mem::replace(&mut self.coinciding_told, true)
+        {
+            let name = |body| self.world.system.body(body).name;
+            tracing::error!(
+                "{} and {} lie in one place; their pull upon each other is left out",
+                name(one),
+                name(other)
+            );
         }
     }
 }

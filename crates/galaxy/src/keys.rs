@@ -33,6 +33,14 @@ const ROLES: &[Role] = &[
         reads_all: true,
         scans: true,
         acts_as: &[PHYSICS, TICK],
+        serves: true,
+    },
+    Role {
+        name: "game-gateway",
+        about: "Gateway and players in one process.",
+        acts_as: &[GATEWAY, PLAYERS],
+        serves: true,
+        ..Role::BASE
     },
 ];
 
@@ -157,6 +165,8 @@ kernel::keyspace! {
         writers = &[TICK, GATEWAY], readers = &[PHYSICS, PLAYERS];
     /// The last order of `galaxy:commands` that is carried out and stored; a new engine goes on after it.
     own heard() = "wk:galaxy:heard", String, Life::None, writers = &[TICK];
+    /// Ships whose name or rules another service changed and wants to be read with the next tick.
+    own changed() = "wk:galaxy:changed", Set, Life::None, writers = &[GATEWAY, TICK];
     /// Which engine ticks this world.
     own engine_lock() = "game:engine_lock", String, Life::Secs(5), writers = &[TICK];
     /// What happened to ships.

@@ -109,6 +109,20 @@ impl Rule {
             && self.actions_json == other.actions_json
     }
 
+    /// Whether a hash says what this rule says. One that could not be read is never sure.
+    pub(crate) fn is_stored_as(&self, fields: &Fields) -> bool {
+        let text = |field: &str| fields.get(field).map(String::as_str);
+        let same = |field: &str, own: &str| text(field).unwrap_or_default() == own;
+        self.broken.is_none()
+            && text("enabled").unwrap_or("true") == text::flag(self.enabled)
+            && text("mode").unwrap_or(RuleMode::Once.word()) == self.mode.word()
+            && text("priority").unwrap_or("50").parse() == Ok(self.priority)
+            && same("trigger_json", &self.trigger_json)
+            && same("actions_json", &self.actions_json)
+            && same("name", &self.name)
+            && same("created_at", &self.created_at)
+    }
+
     /// A rule of a draft, or the first field that is wrong.
     pub fn of(id: Uuid, draft: &RuleDraft, created_at: String) -> Result<Rule, Unusable> {
         let name = draft.name.trim();

@@ -3,7 +3,7 @@
 //! Always true: every ship and station has a craft in the fleet; a docked ship has the motion of
 //! its station; nothing in here waits, reads a clock or talks to the store.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use uuid::Uuid;
@@ -17,6 +17,7 @@ use crate::rules::Rule;
 
 mod anew;
 mod dock;
+mod foreign;
 pub(crate) mod orders;
 mod spawn;
 mod step;
@@ -106,6 +107,16 @@ impl Stored {
     }
 }
 
+/// The motion that the store has not been told of.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Moved {
+    /// Everything moved, as with each tick.
+    #[default]
+    All,
+    /// Only these ships: the world stands still, and an order moved them.
+    Ships(HashSet<Uuid>),
+}
+
 /// A station or a gate in memory.
 #[derive(Debug, Clone)]
 pub struct Station {
@@ -148,6 +159,8 @@ pub struct World {
     pub spawn_place: Placement,
     /// Rules that were stored as enabled and cannot be read, by ship: the next tick disables and tells them.
     pub(crate) broken: Vec<(Uuid, Uuid)>,
+    /// The motion that the next write holds.
+    pub(crate) moved: Moved,
 }
 
 impl World {
@@ -168,6 +181,7 @@ impl World {
             new_spawns: 0,
             spawn_place: Placement::default(),
             broken: Vec::new(),
+            moved: Moved::All,
         }
     }
 
@@ -223,8 +237,16 @@ impl World {
 
     /// A write failed, and perhaps in the middle: the next one holds everything again.
     pub fn doubt_the_store(&mut self) {
+        self.moved = Moved::All;
         for ship in self.ships.values_mut() {
             ship.stored = None;
+        }
+    }
+
+    /// An order moved this ship, perhaps while the world stands still.
+    pub(crate) fn note_moved(&mut self, id: Uuid) {
+        if let Moved::Ships(ships) = &mut self.moved {
+            ships.insert(id);
         }
     }
 

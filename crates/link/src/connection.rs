@@ -34,6 +34,11 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
+    /// The user that logs in, if one is named.
+    pub(crate) fn user(&self) -> Option<&str> {
+        self.login.user.as_deref()
+    }
+
     pub(crate) fn new(access: &Access, options: &crate::Options) -> Result<Self, ConnectError> {
         Ok(Connector {
             login: access.login.clone(),

@@ -301,7 +301,7 @@ impl Node {
     /// Asks what it is, now rather than in the background.
     pub(crate) async fn facts(&self, by: Deadline) -> Option<ServerFacts> {
         let multiplexer = self.multiplexer(by).await.ok()?;
-        let facts = probe::ask(&multiplexer, by).await;
+        let facts = probe::ask(&multiplexer, self.inner.connector.user(), by).await;
         self.inner.facts.lock().clone_from(&facts);
         facts
     }
@@ -369,8 +369,8 @@ async fn keep(inner: Arc<NodeShared>, mut multiplexer: Option<Arc<Multiplexer>>)
 
 async fn live_until_lost(inner: &NodeShared, multiplexer: &Multiplexer) -> String {
     let learn = async {
-        if let Some(facts) = probe::ask(multiplexer, Deadline::after(Duration::from_secs(2))).await
-        {
+        let by = Deadline::after(Duration::from_secs(2));
+        if let Some(facts) = probe::ask(multiplexer, inner.connector.user(), by).await {
             *inner.facts.lock() = Some(facts);
         }
         std::future::pending::<()>().await;

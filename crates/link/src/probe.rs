@@ -18,19 +18,26 @@ pub(crate) struct ServerFacts {
     pub(crate) warnings: Vec<String>,
 }
 
-/// `INFO` and four settings in one round trip.
-pub(crate) async fn ask(multiplexer: &Multiplexer, by: Deadline) -> Option<ServerFacts> {
+/// `INFO` and two settings in one round trip. A user of a role of its own may not ask for settings, and each try would
+/// be an entry of the server's `ACL LOG`: `worldkeep acl` gives that right to `worldkeep` alone.
+pub(crate) async fn ask(
+    multiplexer: &Multiplexer,
+    user: Option<&str>,
+    by: Deadline,
+) -> Option<ServerFacts> {
     let mut bytes = redis::cmd("INFO").get_packed_command();
-    for setting in ["appendfsync", "save"] {
-        redis::cmd("CONFIG").arg("GET").arg(setting).write_packed_command(&mut bytes);
+    let may_ask = matches!(user, None | Some("default" | "worldkeep"));
+    let settings: &[&str] = if may_ask { &["appendfsync", "save"] } else { &[] };
+    for setting in settings {
+        redis::cmd("CONFIG").arg("GET").arg(*setting).write_packed_command(&mut bytes);
     }
-    let values = multiplexer.ask(bytes.into(), 3, by).await.ok()?;
-    let setting = |value: &Value| match value {
-        Value::Array(pair) => pair.get(1).and_then(reply::text).map(Cow::into_owned),
+    let values = multiplexer.ask(bytes.into(), 1 + settings.len(), by).await.ok()?;
+    let setting = |value: Option<&Value>| match value {
+        Some(Value::Array(pair)) => pair.get(1).and_then(reply::text).map(Cow::into_owned),
         _ => None,
     };
-    let info = reply::text(&values[0]).unwrap_or_default().into_owned();
-    Some(judge(&info, setting(&values[1]).as_deref(), setting(&values[2]).as_deref()))
+    let info = values.first().and_then(reply::text).unwrap_or_default().into_owned();
+    Some(judge(&info, setting(values.get(1)).as_deref(), setting(values.get(2)).as_deref()))
 }
 
 fn judge(info: &str, fsync: Option<&str>, save: Option<&str>) -> ServerFacts {

@@ -26,6 +26,7 @@ mod shapes;
 mod snapshots;
 mod socket;
 mod state;
+mod switches;
 mod things;
 mod tile;
 mod viewers;
@@ -59,6 +60,7 @@ pub(crate) const MODULE: Module = Module {
         Loop { name: "galaxy engine", run: |app, stop| loops::engine(app, stop).boxed() },
         Loop { name: "galaxy frames", run: |app, stop| loops::frames(app, stop).boxed() },
         Loop { name: "galaxy bus", run: |app, stop| loops::bus(app, stop).boxed() },
+        Loop { name: "galaxy switches", run: |app, stop| switches::run(app, stop).boxed() },
         Loop { name: "galaxy notices", run: |app, stop| loops::notices(app, stop).boxed() },
         Loop { name: "galaxy presence", run: |app, stop| accounts::presence(app, stop).boxed() },
         Loop { name: "galaxy complete", run: |app, stop| loops::complete(app, stop).boxed() },

@@ -303,6 +303,11 @@ impl<K: Eq + Hash + Clone> Counts<K> {
         Counts { cap, held: Arc::default() }
     }
 
+    /// Whoever holds something.
+    pub(crate) fn holders(&self) -> Vec<K> {
+        self.held.lock().keys().cloned().collect()
+    }
+
     /// One more, unless the cap is reached.
     pub(crate) fn take(&self, key: K) -> Option<CountGuard<K>> {
         let mut held = self.held.lock();

@@ -109,7 +109,7 @@ impl Fleets {
 
     /// The same; `whole` when a ship that is missing and cannot be had is a failure.
     async fn put_in_order(&self, player: &Player, whole: bool) -> Result<Fleet, FleetError> {
-        let ships = self.accounts.ships_of(player.id).await?;
+        let ships = self.ships_of(player.id).await?;
         self.tell_ships(player.id, &ships).await?;
         let (mut respawned, mut lacking) = (0, false);
         for ship in self.missing(&ships).await? {
@@ -124,6 +124,29 @@ impl Fleets {
             self.accounts.finish(player.id).await?;
         }
         Ok(Fleet { ships, active, respawned })
+    }
+
+    /// A player's ships, oldest first, with the names they have in the world: another service may have given them. The
+    /// accounts keep such a name where it may be one, so that a ship that is spawned again has it too.
+    pub async fn ships_of(&self, player: Uuid) -> Result<Vec<ShipRow>, FleetError> {
+        let mut ships = self.accounts.ships_of(player).await?;
+        let mut asks = Vec::new();
+        for ship in &ships {
+            asks.push(cmd(&["HGET", sure(self.keys.ship(ship.id))?.as_str(), "name"]));
+        }
+        let answers = self.store.pipeline(&asks, Deadline::after(PATIENCE)).await?;
+        for (ship, answer) in ships.iter_mut().zip(answers) {
+            let answer = answer?;
+            let Some(name) = reply::text(&answer).filter(|name| *name != ship.name) else {
+                continue;
+            };
+            name.clone_into(&mut ship.name);
+            match self.accounts.rename_ship(player, ship.id, name).await {
+                Ok(_) => {}
+                Err(error) => tracing::debug!(%error, ship = %ship.id, "its name is not kept"),
+            }
+        }
+        Ok(ships)
     }
 
     /// One more ship, in the database, in the world and in the player's set.

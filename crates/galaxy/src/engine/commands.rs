@@ -96,13 +96,15 @@ pub(super) struct Sent {
     pub(super) ask: Option<String>,
 }
 
-/// The orders after an entry.
-pub(super) async fn read(store: &dyn Store, keys: Keys, after: &str) -> Result<Vec<Sent>, Fault> {
-    let stream = keys.commands();
-    let read = cmd(&["XREAD", "COUNT", AT_ONCE, "STREAMS", stream.as_str(), after]);
-    let answer = store.call(&read, Deadline::after(PATIENCE)).await?;
+/// The command that reads the orders after an entry.
+pub(super) fn reading(keys: Keys, after: &str) -> Cmd {
+    cmd(&["XREAD", "COUNT", AT_ONCE, "STREAMS", keys.commands().as_str(), after])
+}
+
+/// The orders of its answer.
+pub(super) fn entries(answer: &Value) -> Vec<Sent> {
     let mut sent = Vec::new();
-    for (_, entries) in reply::pairs(&answer).unwrap_or_default() {
+    for (_, entries) in reply::pairs(answer).unwrap_or_default() {
         for entry in reply::list(entries).unwrap_or_default() {
             let Some([id, fields]) = reply::list(entry) else { continue };
             let Some(entry) = reply::text(id).map(str::to_owned) else { continue };
@@ -110,7 +112,7 @@ pub(super) async fn read(store: &dyn Store, keys: Keys, after: &str) -> Result<V
             sent.push(Sent { entry, command: read_entry(fields), ask });
         }
     }
-    Ok(sent)
+    sent
 }
 
 /// One entry of the stream.

@@ -13,6 +13,7 @@ use kernel::{Cmd, Deadline, Fault, Kind, reply};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use super::foreign::Topic;
 use super::send::{Arrived, Landed, Sender};
 use super::show::look;
 use super::world_view::WorldView;
@@ -32,6 +33,8 @@ pub(super) struct Flight {
     askers: reply_to::Replies,
     seen: Box<WorldView>,
     began: Duration,
+    /// Of the batch, for what is unstored until then.
+    number: u64,
 }
 
 impl Engine {
@@ -44,13 +47,13 @@ impl Engine {
         }
         let room = std::mem::take(&mut turn.room);
         let batch = turn.world.batch_in(self.keys, room, &turn.born, true);
-        let session = turn.session.take();
+        let (session, number) = (turn.session.take(), turn.unstored.leaves());
         let (session, outcome) = self.sender().send(session, &turn.extra, &batch, None).await;
         turn.room = batch;
         turn.session = session;
         match outcome {
             Ok(Landed::Stored) => {
-                turn.stored();
+                turn.stored(number);
                 turn.extra.clear();
                 turn.born.clear();
                 self.recount(turn).await;
@@ -74,7 +77,7 @@ impl Engine {
         let batch = turn.world.batch_in(self.keys, room, &turn.born, shared);
         let seen = look(turn);
         let extra = Arc::new(std::mem::take(&mut turn.extra));
-        let born = std::mem::take(&mut turn.born);
+        let (born, number) = (std::mem::take(&mut turn.born), turn.unstored.leaves());
         let (go, gate) = oneshot::channel();
         let (sent, sender, session) = (Arc::clone(&extra), self.sender(), turn.session.take());
         let runtime = tokio::runtime::Handle::current();
@@ -103,7 +106,7 @@ impl Engine {
         // A task that does not hear it has ended, and its outcome says why.
         let _ = go.send(());
         let askers = std::mem::take(&mut turn.askers);
-        turn.flight = Some(Flight { task, extra, born, askers, seen, began });
+        turn.flight = Some(Flight { task, extra, born, askers, seen, began, number });
         if !embedded {
             self.hear(turn).await;
         }
@@ -118,7 +121,7 @@ impl Engine {
         (turn.session, turn.room) = (session, room);
         let now = self.clock.monotonic();
         if let Ok(Landed::Stored) = outcome {
-            turn.stored();
+            turn.stored(flight.number);
             turn.numbers.behind = turn.beat.behind(now);
             turn.numbers.took = now.saturating_sub(flight.began);
             let mut seen = flight.seen;
@@ -164,6 +167,7 @@ impl Engine {
             turn.world.pace.paused = true;
             turn.paused_at = Some(now);
             turn.extra.extend(write::pace(&turn.world, self.keys));
+            turn.unstored.note(Topic::Pace);
             tracing::error!("the store has not taken a tick for five seconds; the world is paused");
         }
     }
@@ -188,7 +192,9 @@ impl Turn {
         !self.gone && self.failing_since.is_none() && self.extra.is_empty() && self.flight.is_none()
     }
 
-    fn stored(&mut self) {
+    /// The batch of this number is in the store.
+    fn stored(&mut self, number: u64) {
+        self.unstored.stored(number);
         if self.failing_since.take().is_some() {
             tracing::info!("the store takes ticks again");
         }

@@ -7,11 +7,13 @@
 use kernel::{Deadline, Fault, reply};
 
 use super::commands;
+use super::foreign::Topic;
 use super::{Engine, PATIENCE, ReplyTo, Turn};
 use crate::error::OrderError;
 use crate::keys::of_station;
 use crate::store::cmd;
 use crate::store::write;
+use crate::world::Pace;
 use crate::world::orders::{Command, Effect, Order};
 
 impl Engine {
@@ -42,19 +44,6 @@ impl Engine {
         }
     }
 
-    /// Reads what other servers ordered.
-    pub(super) async fn hear(&self, turn: &mut Turn) {
-        match commands::read(&*self.store, self.keys, &turn.after).await {
-            Ok(sent) => {
-                if let Some(last) = sent.last() {
-                    turn.after.clone_from(&last.entry);
-                }
-                turn.heard.extend(sent);
-            }
-            Err(fault) => tracing::debug!(%fault, "orders of other servers could not be read"),
-        }
-    }
-
     /// Carries an order out. Whoever gave it is told when it is stored, or at once why not.
     pub(super) fn obey(&self, turn: &mut Turn, command: &Command, reply_to: Option<ReplyTo>) {
         // Whoever gave it was told already that its outcome is unknown.
@@ -80,9 +69,16 @@ impl Engine {
                 turn.refuse(reply_to, why);
             }
         }
+        self.follow_pace(turn, &before);
+    }
+
+    /// The pace changed, by an order or by somebody who wrote its keys: ticks follow it.
+    pub(super) fn follow_pace(&self, turn: &mut Turn, before: &Pace) {
         let (now, pace) = (self.clock.monotonic(), &turn.world.pace);
         if before.rate.to_bits() != pace.rate.to_bits() {
             turn.beat.change(now, pace.rate);
+            // The new count begins here: the pause before it is no part of it.
+            turn.paused_at = turn.paused_at.map(|_| now);
         }
         if pace.paused && turn.paused_at.is_none() {
             turn.paused_at = Some(now);
@@ -98,6 +94,7 @@ impl Engine {
         turn.extra.extend(write::effect(&turn.world, self.keys, &effect, self.clock.now_ms()));
         match &effect {
             Effect::Spawned(id) => {
+                turn.unstored.note(Topic::Ship(*id));
                 let spawns = turn.world.take_spawns().to_string();
                 turn.extra.push(cmd(&["INCRBY", self.keys.total_spawns().as_str(), &spawns]));
                 turn.recount = true;
@@ -108,7 +105,14 @@ impl Engine {
                 let key = kind.and_then(|kind| of_station(self.keys, kind, *id).ok());
                 turn.born.extend(key.map(|key| key.as_bytes().to_vec()));
             }
-            Effect::Cleared(_) => turn.energy = turn.world.bodies.energy(),
+            Effect::Renamed(id, _) | Effect::Ruled(id, _) | Effect::Unruled(id, _) => {
+                turn.unstored.note(Topic::Ship(*id));
+            }
+            Effect::Paced => turn.unstored.note(Topic::Pace),
+            Effect::Cleared(_) => {
+                turn.unstored.note(Topic::Pace);
+                turn.energy = turn.world.bodies.energy();
+            }
             _ => {}
         }
         turn.askers.extend(reply_to.map(|reply_to| (reply_to, Ok(effect))));

@@ -39,6 +39,8 @@ pub struct Numbers {
     pub snapshots_failed: u32,
     /// Index entries that were mended.
     pub mended: u64,
+    /// Values that other services wrote and that took effect.
+    pub foreign: u64,
     /// Of the bodies, against the start, relative.
     pub energy_drift: f64,
     /// Of the bodies, relative.

@@ -28,6 +28,8 @@ pub struct Bodies {
     /// its last digit, always rounded the same way: without the remainder it would be a metre off
     /// after a day.
     lost: Vec<Vec3>,
+    /// The first pair that was too close to pull each other.
+    coinciding: Option<(usize, usize)>,
 }
 
 /// The way of the bodies through a stretch of time, in equal steps; the first frame is its start.
@@ -45,7 +47,7 @@ impl Bodies {
         assert!(gm.len() == position.len() && gm.len() == velocity.len(), "one of each per body");
         let nothing = vec![Vec3::ZERO; gm.len()];
         let now = Frame { acceleration: nothing.clone(), position, velocity };
-        let mut bodies = Bodies { gm, now, lost: nothing };
+        let mut bodies = Bodies { gm, now, lost: nothing, coinciding: None };
         bodies.pull();
         bodies
     }
@@ -53,6 +55,11 @@ impl Bodies {
     /// GM of each, m³/s².
     pub fn gm(&self) -> &[f64] {
         &self.gm
+    }
+
+    /// The first pair that lay in one place and did not pull each other.
+    pub fn coinciding(&self) -> Option<(usize, usize)> {
+        self.coinciding
     }
 
     /// The bodies at the present instant.
@@ -135,6 +142,7 @@ impl Bodies {
                 let apart = position[j] - position[i];
                 let squared = apart.length_squared();
                 if squared < TOO_CLOSE_M * TOO_CLOSE_M {
+                    self.coinciding.get_or_insert((i, j));
                     continue;
                 }
                 let pull = apart / (squared * squared.sqrt());
@@ -157,5 +165,24 @@ impl Track {
         #[expect(clippy::cast_precision_loss, reason = "a few thousand steps")]
         let steps = self.steps() as f64;
         steps * self.step_s
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_bodies_in_one_place_are_named_and_do_not_pull_each_other() {
+        let place = |x| Vec3::new(x, 0.0, 0.0);
+        let at = |places: [f64; 3]| {
+            Bodies::new(vec![1e14; 3], places.map(place).to_vec(), vec![Vec3::ZERO; 3])
+        };
+        assert_eq!(at([0.0, 1e9, 2e9]).coinciding(), None);
+        let mut bodies = at([0.0, 1e9, 1e9]);
+        assert_eq!(bodies.coinciding(), Some((1, 2)));
+        bodies.step(0.5);
+        let Frame { position, .. } = bodies.now();
+        assert!(position.iter().all(|at| at.is_finite()) && position[1] == position[2]);
     }
 }

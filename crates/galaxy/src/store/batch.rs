@@ -2,7 +2,7 @@
 //!
 //! A reader that sees tick N sees every entity at N or later. A field that changes rarely (fuel,
 //! wheels, controls) is written only when it did, so a name or a field of somebody else is never
-//! overwritten. Numbers are spelled straight into the bytes that are sent.
+//! overwritten. A world that stands still is not written again: only what an order changed. Numbers are spelled straight into the bytes that are sent.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,7 +17,7 @@ use crate::model::text;
 use crate::model::write_motion;
 use crate::physics::CraftId;
 use crate::store::maneuver;
-use crate::world::{Ship, Stored, World};
+use crate::world::{Moved, Ship, Stored, World};
 
 /// Ships that one thread writes into one piece.
 const PIECE: usize = 256;
@@ -63,12 +63,15 @@ impl World {
         batch.entities.iter_mut().for_each(Packed::clear);
         batch.last.clear();
         let [still, ships @ .., time] = &mut batch.entities[..] else { return batch };
-        self.push_bodies(keys, still);
-        self.push_stations(keys, still);
-        self.push_ships(keys, ships, shared);
-        set(time, &keys.time(), &text::time(self.time_ns));
-        let drift = text::float((self.drift_s * 1e3).round() / 1e3);
-        set(time, &keys.time_drift(), &drift);
+        let moved = std::mem::replace(&mut self.moved, Moved::Ships(HashSet::new()));
+        if matches!(moved, Moved::All) {
+            self.push_bodies(keys, still);
+            self.push_stations(keys, still);
+            set(time, &keys.time(), &text::time(self.time_ns));
+            let drift = text::float((self.drift_s * 1e3).round() / 1e3);
+            set(time, &keys.time_drift(), &drift);
+        }
+        self.push_ships(keys, ships, &moved, shared);
         let tick = self.tick.to_string();
         set(&mut batch.last, &keys.tick(), &tick);
         let channel = keys.tick_completed();
@@ -130,9 +133,20 @@ impl World {
         }
     }
 
-    fn push_ships(&mut self, keys: Keys, pieces: &mut [Packed], shared: bool) {
+    /// Ships in a world that stands still are left alone, but for those that an order changed.
+    fn push_ships(&mut self, keys: Keys, pieces: &mut [Packed], moved: &Moved, shared: bool) {
         let Some(names) = Names::of(keys) else { return };
-        let ships: Vec<_> = self.ships.iter().collect();
+        let is_stored = |ship: &Ship| {
+            let (stored, hull) = (ship.stored.as_ref(), self.fleet.hull(ship.craft));
+            stored.zip(hull).is_some_and(|(stored, hull)| stored.is(ship, hull))
+        };
+        let ships: Vec<_> = match moved {
+            Moved::All => self.ships.iter().collect(),
+            Moved::Ships(some) => {
+                let changed = |(id, ship): &(&Uuid, &Ship)| some.contains(*id) || !is_stored(ship);
+                self.ships.iter().filter(changed).collect()
+            }
+        };
         let encode = |(ships, out): (&[(&Uuid, &Ship)], &mut Packed)| -> Changed {
             out.reserve(ships.len() * SHIP_BYTES);
             let mut writer =

@@ -3,6 +3,7 @@
 //! A ship that cannot be read is set aside and told; the rest goes on. An entity that no index
 //! names is not found: mending indexes is the work of `worldkeep check --repair`.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::model::{Fields, ShipRecord, StationKind, StationRecord, Unusable, rea
 use crate::physics::Bodies;
 use crate::physics::solar::{J2000_UNIX_S, System};
 use crate::store::{cmd, fields, game};
-use crate::world::{Pace, World};
+use crate::world::{Moved, Pace, World};
 
 mod automation;
 
@@ -91,6 +92,8 @@ pub async fn load(
         }
     }
     automation::load(&reader, &mut world, &mut aside).await?;
+    // The store holds all of it, to the byte.
+    world.moved = Moved::Ships(HashSet::new());
     Ok(Some(Loaded { world, aside }))
 }
 

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use crate::model::StationKind;
 use crate::physics::{Bodies, Fleet};
-use crate::world::World;
+use crate::world::{Moved, World};
 
 /// The contents of a world before it began anew.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -32,6 +32,7 @@ impl World {
         self.broken.clear();
         self.bodies = bodies;
         self.time_ns = time_ns;
+        self.moved = Moved::All;
         self.pace.paused = true;
         cleared
     }

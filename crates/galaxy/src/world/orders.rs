@@ -243,8 +243,14 @@ impl World {
                     hull.hold = *enabled;
                 }
             }
-            Order::Dock { station_id } => self.serve(id, &Service::Dock(*station_id))?,
-            Order::Undock => self.serve(id, &Service::Undock)?,
+            Order::Dock { station_id } => {
+                self.serve(id, &Service::Dock(*station_id))?;
+                self.note_moved(id);
+            }
+            Order::Undock => {
+                self.serve(id, &Service::Undock)?;
+                self.note_moved(id);
+            }
             Order::Refuel => self.serve(id, &Service::Refuel)?,
             Order::Rename { name } => return self.rename(id, name),
             Order::Reset { ship_class } => return self.respawn(id, ship_class.as_deref()),

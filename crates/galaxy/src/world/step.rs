@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::physics::hull::Mode;
 use crate::physics::{Craft, CraftId, Vec3};
 use crate::rules::{Alert, Automated};
-use crate::world::{World, dock};
+use crate::world::{Moved, World, dock};
 
 /// The events of a tick.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,6 +32,7 @@ impl World {
     pub fn step_on(&mut self, dt_ns: i64, shared: bool) -> Stepped {
         #[expect(clippy::cast_precision_loss, reason = "below 2^53: a tick is at most 1000 s")]
         let dt_s = dt_ns as f64 / 1e9;
+        self.moved = Moved::All;
         let Automated { alerts, disabled } = self.automate();
         self.fly_maneuvers(dt_s);
         self.aim();

@@ -14,6 +14,7 @@ mod checks;
 mod engine;
 mod fleet;
 mod fleets;
+mod foreign;
 mod late;
 mod loss;
 mod maneuvers;

@@ -18,7 +18,8 @@ const GATEWAY: &str = "api-gateway";
 const PLAYERS: &str = "players";
 const GALAXY: &str = "galaxy";
 const BOTH: &str = "game-engine";
-const ALL: [&str; 6] = [PHYSICS, TICK, GATEWAY, PLAYERS, GALAXY, BOTH];
+const SERVER: &str = "game-gateway";
+const ALL: [&str; 7] = [PHYSICS, TICK, GATEWAY, PLAYERS, GALAXY, BOTH, SERVER];
 
 /// Key, how it is read and written, who owns it, who else reads it. Written by hand from the seed's own table, so that
 /// the table of the code is held to it.
@@ -58,6 +59,7 @@ const MATRIX: &[Row] = &[
     ("{connections:online}:count", HASH, &[GATEWAY], &[]),
     ("{connections:online}:inst:a", HASH, &[GATEWAY], &[]),
     ("{connections:online}:leases", ZSET, &[GATEWAY], &[]),
+    ("wk:galaxy:changed", SET, &[GATEWAY, TICK], &[]),
     ("game:restoring", STRING, &[TICK], &[PHYSICS, GATEWAY]),
     ("game:engine_lock", STRING, &[TICK], &[]),
     ("galaxy:ships", STREAM, &[PHYSICS], &[GATEWAY]),
@@ -70,7 +72,12 @@ const MATRIX: &[Row] = &[
 ];
 
 fn among(role: &str, roles: &[&str]) -> bool {
-    roles.contains(&role) || (role == BOTH && (roles.contains(&PHYSICS) || roles.contains(&TICK)))
+    let parts: &[&str] = match role {
+        BOTH => &[PHYSICS, TICK],
+        SERVER => &[GATEWAY, PLAYERS],
+        _ => &[],
+    };
+    roles.contains(&role) || parts.iter().any(|part| roles.contains(part))
 }
 
 fn may_read(role: &str, (_, _, writers, readers): &Row) -> bool {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{BadId, KeyDef, Kind, Layout, Secrecy, Table, Type, scan_glob};
+use super::{BadId, KeyDef, Kind, Layout, Secrecy, Table, Type, own, scan_glob};
 
 /// A service that touches keys under a Redis user of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -19,12 +19,14 @@ pub struct Role {
     pub scans: bool,
     /// It has the rights of these roles together.
     pub acts_as: &'static [&'static str],
+    /// It runs a server of ours, which has keys of its own beside those of the module.
+    pub serves: bool,
 }
 
 impl Role {
     /// The defaults of a declaration.
     pub const BASE: Role =
-        Role { name: "", about: "", reads_all: false, scans: false, acts_as: &[] };
+        Role { name: "", about: "", reads_all: false, scans: false, acts_as: &[], serves: false };
 }
 
 /// How strictly ownership is held.
@@ -97,6 +99,8 @@ const LOOKING: &[&str] = &[
     "+cluster|info",
     "+readonly",
 ];
+/// The question that only the server's own user may ask.
+const SETTINGS: &str = "+config|get";
 
 /// The users for these tables. `namespaces` are the job namespaces as configured.
 pub fn acl(
@@ -114,7 +118,7 @@ pub fn acl(
         })?;
     }
     let mut users = Vec::new();
-    for table in tables.iter().filter(|table| table.module != "worldkeep") {
+    for table in tables.iter().filter(|table| table.module != own::TABLE.module) {
         if table.roles.is_empty() {
             users.push(module_user(table, layout, &namespaces)?);
         }
@@ -218,6 +222,7 @@ fn module_user(table: &Table, layout: Layout, namespaces: &[&str]) -> Result<Acl
     })
 }
 
+/// The user of a role; one that runs a server also has the server's own keys, and asks about its store.
 fn role_user(
     table: &Table,
     role: Role,
@@ -245,7 +250,12 @@ fn role_user(
             }
         }
     }
-    let mut rules = rights.rules(role.reads_all, role.scans, &[]);
+    for def in own::TABLE.keys.iter().filter(|_| role.serves) {
+        rights.add(def, true, layout, namespaces)?;
+    }
+    let asks: Vec<&str> = LOOKING.iter().copied().filter(|asks| *asks != SETTINGS).collect();
+    let more = if role.serves { &asks[..] } else { &[] };
+    let mut rules = rights.rules(role.reads_all, role.scans, more);
     rules.extend(selectors);
     Ok(Acl { user: role.name.to_owned(), about: role.about.to_owned(), rules })
 }

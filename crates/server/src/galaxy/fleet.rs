@@ -16,7 +16,7 @@ use super::things::ship_id;
 use crate::app::App;
 use crate::caller::{Caller, Player};
 use crate::extract::Body;
-use crate::galaxy::accounts::{account, fleet};
+use crate::galaxy::accounts::fleet;
 use crate::galaxy::gateway;
 use crate::galaxy::orders::Asker;
 use crate::reply::Refusal;
@@ -38,7 +38,7 @@ pub(crate) async fn list(
 ) -> Result<Json<Value>, Refusal> {
     let gateway = gateway::of(&app);
     let fleets = gateway.fleets(&app).await?;
-    let ships = fleets.accounts().ships_of(player.id).await.map_err(account)?;
+    let ships = fleets.ships_of(player.id).await.map_err(fleet)?;
     let active = fleets.active(player.id).await.map_err(fleet)?;
     let items: Vec<_> = ships.iter().map(|ship| line(ship, active)).collect();
     Ok(Json(json!({ "items": items, "active_ship_id": active, "cursor": null })))

@@ -182,6 +182,7 @@ fn measure(seen: &WorldView) {
     metrics::counter!("worldkeep_galaxy_backlog_dropped_total").absolute(numbers.backlog_dropped);
     metrics::counter!("worldkeep_galaxy_failed_writes_total").absolute(numbers.failed_writes);
     metrics::gauge!("worldkeep_galaxy_snapshots_failed").set(f64::from(numbers.snapshots_failed));
+    metrics::counter!("worldkeep_galaxy_foreign_changes_total").absolute(numbers.foreign);
     metrics::counter!("worldkeep_galaxy_orders_dropped_total").absolute(numbers.orders_dropped);
     metrics::counter!("worldkeep_galaxy_physics_nonfinite_total").absolute(numbers.not_finite);
 }

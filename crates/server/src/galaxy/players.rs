@@ -129,7 +129,7 @@ pub(crate) async fn show(
     let fleets = gateway.fleets(&app).await?;
     let player = fleets.accounts().player(id).await.map_err(account)?;
     let player = player.ok_or_else(|| Refusal::from(errors::NO_PLAYER))?;
-    let ships = fleets.accounts().ships_of(id).await.map_err(account)?;
+    let ships = fleets.ships_of(id).await.map_err(fleet)?;
     let mut told = line(&player, &online(&app).await?);
     told["ships"] = ships
         .iter()

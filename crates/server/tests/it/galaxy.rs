@@ -2,6 +2,7 @@
 
 mod accounts;
 mod automation;
+mod foreign;
 mod liveness;
 mod pilot;
 mod reads;

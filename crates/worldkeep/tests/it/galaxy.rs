@@ -171,3 +171,79 @@ fn a_killed_servers_players_go_offline() {
         drop(sockets);
     }
 }
+
+/// The users that `worldkeep acl` prints, at this server.
+fn make_users(dir: &tempfile::TempDir, redis: &testkit::Server) {
+    let (code, printed, err) = told(&output(&mut command(dir, &["acl", "--module", "galaxy"])));
+    assert_eq!(code, 0, "{err}");
+    for line in printed.lines().filter_map(|line| line.strip_prefix("user ")) {
+        let line = line.replace("CHANGE-ME", "secret");
+        let words: Vec<&str> = ["ACL", "SETUSER"].into_iter().chain(line.split(' ')).collect();
+        assert_eq!(redis.ask(&words), "+OK\r\n", "{line}");
+    }
+}
+
+/// The engine and the gateway are two processes with the users of the seed's services, and neither ever asks for more
+/// than is its own.
+#[test]
+fn engine_and_gateway_are_two_processes_with_users_of_their_own() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    for program in programs() {
+        let redis = testkit::Server::start(program);
+        let (shared, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        make_users(&dir, &redis);
+        let as_user = |user: &str, engine: bool| {
+            let url = format!("redis://{user}:secret@127.0.0.1:{}", redis.port());
+            let dir = tempfile::tempdir().unwrap();
+            let file = format!(
+                "data = {:?}\n[galaxy]\nengine = {engine}\nlogins_per_minute = 0\n",
+                shared.path().display().to_string()
+            );
+            std::fs::write(dir.path().join("worldkeep.toml"), file).unwrap();
+            serve_in(dir, &["--redis", &url, "--modules", "galaxy"])
+        };
+        let engine = as_user("game-engine", true);
+        let at = engine.url();
+        assert_eq!(run(&engine.dir, &["--server", &at], &["init"]).0, 0);
+        ticking(&engine);
+        let gateway = as_user("game-gateway", false);
+        runtime.block_on(play(&gateway));
+        let at = gateway.url();
+        for args in [
+            &["pause"][..],
+            &["resume"],
+            &["tick-rate", "set", "5"],
+            &["spawn", "station", "Kestrel", "--at", "Earth", "--altitude", "420000"],
+            &["snapshot", "create"],
+            &["registrations", "close"],
+            &["status"],
+        ] {
+            let (code, _, err) = run(&gateway.dir, &["--server", &at], args);
+            assert_eq!(code, 0, "{args:?}: {err}");
+        }
+        assert_eq!(redis.ask(&["ACL", "LOG"]), "*0\r\n", "nobody asked for more");
+        drop((engine, gateway));
+        assert_eq!(redis.ask(&["ACL", "LOG"]), "*0\r\n", "nor at the end");
+    }
+}
+
+/// A player registers, flies, gives a rule and a name, by this server.
+async fn play(gateway: &Served) {
+    let client = reqwest::Client::new();
+    let body = json!({ "username": "wren", "password": "long enough" });
+    let made = client.post(format!("{}/api/auth/register", gateway.url())).json(&body);
+    let made: Value = made.send().await.unwrap().json().await.unwrap();
+    let token = made["token"].as_str().unwrap_or_else(|| panic!("{made}"));
+    let socket = fly(gateway.addr, token).await;
+    let ship = format!("{}/api/ships/{}", gateway.url(), made["ship_id"].as_str().unwrap());
+    let named = client.patch(&ship).bearer_auth(token).json(&json!({ "name": "Heron" }));
+    assert_eq!(named.send().await.unwrap().status(), 200);
+    let rule = json!({
+        "name": "Hail", "trigger": { "conditions": [{ "field": "immediate" }] },
+        "actions": [{ "action": "alert", "message": "all is well" }],
+    });
+    let ruled = client.post(format!("{ship}/automation")).bearer_auth(token).json(&rule);
+    assert_eq!(ruled.send().await.unwrap().status(), 201);
+    drop(socket);
+}
