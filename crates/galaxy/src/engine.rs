@@ -208,8 +208,8 @@ struct Turn {
     numbers: Numbers,
     recent: VecDeque<Duration>,
     energy: f64,
-    /// Whether it was told that two bodies lie in one place.
-    coinciding_told: bool,
+    /// The two bodies in one place that were told of.
+    coinciding: Option<(usize, usize)>,
     keeper: Keeper,
     mender: Mender,
 }
@@ -403,7 +403,7 @@ impl Engine {
             failing_since: None,
             numbers: Numbers::default(),
             recent: VecDeque::new(),
-            coinciding_told: false,
+            coinciding: None,
             keeper: Keeper::new(self.options.snapshots.clone(), now),
             mender: Mender::new(now),
         }
@@ -496,9 +496,12 @@ impl Engine {
 impl Turn {
     /// Two bodies in one place do not pull each other, which is told once.
     fn tell_of_coinciding(&mut self) {
-        if let Some((one, other)) = self.world.bodies.coinciding()
-            && !std::mem::replace(&mut self.coinciding_told, true)
-        {
+        let coinciding = self.world.bodies.coinciding();
+        if self.coinciding.is_some() || coinciding.is_none() {
+            return;
+        }
+        self.coinciding = coinciding;
+        if let Some((one, other)) = coinciding {
             let name = |body| self.world.system.body(body).name;
             tracing::error!(
                 "{} and {} lie in one place; their pull upon each other is left out",

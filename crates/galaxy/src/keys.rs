@@ -168,7 +168,8 @@ kernel::keyspace! {
     /// Ships whose name or rules another service changed and wants to be read with the next tick.
     own changed() = "wk:galaxy:changed", Set, Life::None, writers = &[GATEWAY, TICK];
     /// Which engine ticks this world.
-    own engine_lock() = "game:engine_lock", String, Life::Secs(5), writers = &[TICK];
+    own engine_lock() = "game:engine_lock", String, Life::Secs(5),
+        writers = &[TICK], readers = &[GATEWAY];
     /// What happened to ships.
     own ships_events() = "galaxy:ships", Stream, Life::None,
         writers = &[PHYSICS], readers = &[GATEWAY];

@@ -13,7 +13,7 @@ use crate::model::{StationKind, StationRecord, Target};
 use crate::physics::solar::System;
 use crate::physics::{Hull, Vec3};
 use crate::rules::Rule;
-use crate::store::load::load;
+use crate::store::load;
 use crate::world::{Pace, Ship, World};
 
 /// How the engine is doing.
@@ -114,7 +114,7 @@ impl WorldView {
         keys: Keys,
         system: &'static System,
     ) -> Result<Option<WorldView>, Fault> {
-        let Some(loaded) = load(store, keys, system).await? else { return Ok(None) };
+        let Some(loaded) = load::look(store, keys, system).await? else { return Ok(None) };
         let mut seen = WorldView::default();
         seen.fill(&loaded.world, &Numbers::default());
         Ok(Some(WorldView { leads: false, standing: EngineState::Off, ..seen }))

@@ -22,6 +22,8 @@ use crate::world::{Moved, Pace, World};
 
 mod automation;
 
+/// The place of `game:total_spawns` among the keys of a game.
+const SPAWNS: usize = 7;
 /// Hashes read in one trip.
 const AT_ONCE: usize = 500;
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -64,7 +66,20 @@ pub async fn load(
     keys: Keys,
     system: &'static System,
 ) -> Result<Option<Loaded>, Fault> {
-    let reader = Reader { store, keys };
+    read(Reader { store, keys, counts: true }, system).await
+}
+
+/// The same for somebody who only looks, and may not read what only an engine needs.
+pub(crate) async fn look(
+    store: &Arc<dyn Store>,
+    keys: Keys,
+    system: &'static System,
+) -> Result<Option<Loaded>, Fault> {
+    read(Reader { store, keys, counts: false }, system).await
+}
+
+async fn read(reader: Reader<'_>, system: &'static System) -> Result<Option<Loaded>, Fault> {
+    let keys = reader.keys;
     let Some(game) = reader.game().await? else { return Ok(None) };
     let Some(bodies) = reader.bodies(system).await? else { return Ok(None) };
     let mut world = World::new(system, bodies, game.time_ns);
@@ -157,11 +172,17 @@ struct Game {
 struct Reader<'a> {
     store: &'a Arc<dyn Store>,
     keys: Keys,
+    /// Whether the count of spawns is read: the gateway may not.
+    counts: bool,
 }
 
 impl Reader<'_> {
     async fn game(&self) -> Result<Option<Game>, Fault> {
-        let names = game(self.keys);
+        let mut names = game(self.keys);
+        if !self.counts {
+            // The tick stands in for the count, and is not taken for it.
+            names[SPAWNS] = self.keys.tick();
+        }
         let gets: Vec<_> = names.iter().map(|key| cmd(&["GET", key.as_str()])).collect();
         let mut found = Vec::new();
         for answer in self.store.pipeline(&gets, Deadline::after(PATIENCE)).await? {
@@ -188,7 +209,8 @@ impl Reader<'_> {
             sync: sync.as_deref() != Some("false"),
             paused: paused.as_deref() == Some("true"),
         };
-        let total_spawns = spawns.as_deref().and_then(|n| n.parse().ok()).unwrap_or(0);
+        let spawns = spawns.as_deref().filter(|_| self.counts);
+        let total_spawns = spawns.and_then(|n| n.parse().ok()).unwrap_or(0);
         let drift_s = drift.as_deref().and_then(text::read_float).unwrap_or(0.0);
         Ok(Some(Game { tick, time_ns, pace, total_spawns, drift_s }))
     }

@@ -93,14 +93,14 @@ impl Stepping {
     }
 
     async fn order(&self, ship: Uuid, order: Order) -> Effect {
-        let asked = self.handle.ask(command(Some(ship), Some(PLAYER), order));
-        let mut asked = std::pin::pin!(asked);
-        loop {
-            tokio::select! {
-                done = &mut asked => return done.expect("it leads").expect("it is obeyed"),
-                () = self.pass() => {}
-            }
+        let handle = self.handle.clone();
+        let asked =
+            tokio::spawn(async move { handle.ask(command(Some(ship), Some(PLAYER), order)).await });
+        // A tick that began is waited for, so that none is under way afterwards.
+        while !asked.is_finished() {
+            self.pass().await;
         }
+        asked.await.unwrap().expect("it leads").expect("it is obeyed")
     }
 
     async fn ship(&self) -> Uuid {

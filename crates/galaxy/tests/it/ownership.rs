@@ -61,7 +61,8 @@ const MATRIX: &[Row] = &[
     ("{connections:online}:leases", ZSET, &[GATEWAY], &[]),
     ("wk:galaxy:changed", SET, &[GATEWAY, TICK], &[]),
     ("game:restoring", STRING, &[TICK], &[PHYSICS, GATEWAY]),
-    ("game:engine_lock", STRING, &[TICK], &[]),
+    // A gateway must know whether anybody ticks.
+    ("game:engine_lock", STRING, &[TICK], &[GATEWAY]),
     ("galaxy:ships", STREAM, &[PHYSICS], &[GATEWAY]),
     ("galaxy:jumpgates", STREAM, &[PHYSICS], &[GATEWAY]),
     ("galaxy:tick", STREAM, &[TICK], &[GATEWAY]),

@@ -238,6 +238,10 @@ fn role_user(
         let among = |roles: &[&str]| roles.iter().any(|role| names.contains(role));
         if among(def.writers()) {
             rights.add(def, true, layout, namespaces)?;
+            // A server hears its own words too: it may be one of several.
+            if role.serves && def.type_ == Type::Channel {
+                rights.add(def, false, layout, namespaces)?;
+            }
         } else if among(def.readers) {
             rights.add(def, false, layout, namespaces)?;
         } else if role.reads_all && def.is_key() {

@@ -218,6 +218,9 @@ pub(crate) fn fleet(error: FleetError) -> Refusal {
 
 /// Keeps this server's sockets counted, and takes back those of servers that died.
 pub(crate) async fn presence(app: Arc<App>, stop: CancellationToken) {
+    if !app.settings.galaxy.gateway {
+        return;
+    }
     let gateway = super::gateway::of(&app);
     let online = loop {
         match gateway.online(&app).await {

@@ -23,6 +23,8 @@ settings! {
     /// Settings of the galaxy.
     pub struct GalaxySettings, names, "galaxy." {
         engine: bool = "true", "whether this server may tick the world; of all servers one does";
+        gateway: bool = "true",
+            "whether this server has players on sockets; off for an engine whose Redis user may not say who is online";
         epoch: Epoch = "now", "when a new world begins: now, or at J2000 with time sync off";
         tick_rate: Option<f64> = "", "ticks per second of a new world; empty is 1, and 10 in the demo world",
             Bounds::within(pace::RANGE);

@@ -45,6 +45,9 @@ pub(crate) async fn open(
     upgrade: Result<Upgrade, Refusal>,
 ) -> Result<Response, Refusal> {
     let upgrade = upgrade?;
+    if !app.settings.galaxy.gateway {
+        return Err(Refusal::new(reply::NOT_FOUND, "this server only ticks; fly on a gateway"));
+    }
     let gateway = gateway::of(&app);
     let held = gateway.by_address.take(caller.address);
     let held = held.ok_or_else(|| Refusal::from(reply::TOO_MANY_SOCKETS).retry_after(5))?;

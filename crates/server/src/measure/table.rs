@@ -126,6 +126,7 @@ metrics! {
     Gauge worldkeep_galaxy_snapshots_failed &[], "snapshots failed in a row; alert on three";
     Gauge worldkeep_galaxy_world_lost &[], "1 while the store lacks the world that its database knows";
     Counter worldkeep_galaxy_backlog_dropped_total &[], "ticks given up because the engine was late";
+    Counter worldkeep_galaxy_foreign_changes_total &[], "values that other services wrote and that took effect";
     Counter worldkeep_galaxy_orders_dropped_total &[], "orders that no tick took in time";
     Counter worldkeep_galaxy_physics_nonfinite_total &[], "steps of a body that gave no number";
 

@@ -197,15 +197,18 @@ fn engine_and_gateway_are_two_processes_with_users_of_their_own() {
             let url = format!("redis://{user}:secret@127.0.0.1:{}", redis.port());
             let dir = tempfile::tempdir().unwrap();
             let file = format!(
-                "data = {:?}\n[galaxy]\nengine = {engine}\nlogins_per_minute = 0\n",
-                shared.path().display().to_string()
+                "data = {:?}\n[galaxy]\nengine = {engine}\ngateway = {}\nlogins_per_minute = 0\n",
+                shared.path().display().to_string(),
+                !engine
             );
             std::fs::write(dir.path().join("worldkeep.toml"), file).unwrap();
             serve_in(dir, &["--redis", &url, "--modules", "galaxy"])
         };
+        let url = format!("redis://worldkeep:secret@127.0.0.1:{}", redis.port());
+        let data = shared.path().display().to_string();
+        let (code, _, err) = run(&dir, &["--redis", &url, "--data", &data], &["init"]);
+        assert_eq!(code, 0, "{err}");
         let engine = as_user("game-engine", true);
-        let at = engine.url();
-        assert_eq!(run(&engine.dir, &["--server", &at], &["init"]).0, 0);
         ticking(&engine);
         let gateway = as_user("game-gateway", false);
         runtime.block_on(play(&gateway));
