@@ -3,27 +3,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import test, { after, before } from 'node:test';
-import { launch, open, Server } from './kit.mjs';
+import test from 'node:test';
+import { BESIDE, loaded, open, stage } from './kit.mjs';
 import { FIELD, pagesOf, seed } from './seed.mjs';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-/** Pages beside the dashboard. */
-const BESIDE = ['/party', '/play', '/fly', '/docs/'];
-let server;
-let browser;
-let made;
-
-before(async () => {
-  server = await Server.start();
-  browser = await launch();
-  made = await seed(server);
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const on = stage(seed);
 
 /** What axe finds in the page now, as sentences; all rules, or the ones named. */
 async function findings(page, name, rules = null) {
@@ -41,17 +26,14 @@ async function findings(page, name, rules = null) {
   return found.map((one) => `${name}: ${one}`);
 }
 
-const loaded = (page) =>
-  page.waitForFunction(() => document.querySelector('h1:not(:empty)') && !document.querySelector('.view .skeleton'));
-
 const DEVICES = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844, touch: true } };
 for (const [device, size] of Object.entries(DEVICES))
   test(`axe finds nothing on a ${device}`, async () => {
-    const page = await open(browser, server, '/', { motion: 'reduce', ...size });
+    const page = await open(on.browser, on.server, '/', { motion: 'reduce', ...size });
     const wrong = [];
-    const own = [`${FIELD}&sel=m${made.monster}`, `${FIELD}&sel=r${made.reactor}`];
+    const own = [`${FIELD}&sel=m${on.made.monster}`, `${FIELD}&sel=r${on.made.reactor}`];
     for (const at of [...(await pagesOf(page)), ...own, '/nowhere', ...BESIDE]) {
-      await page.goto(server.url + at);
+      await page.goto(on.server.url + at);
       await loaded(page);
       for (const colorScheme of ['light', 'dark']) {
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
@@ -64,7 +46,7 @@ for (const [device, size] of Object.entries(DEVICES))
   });
 
 test('axe finds a fault where there is one', async () => {
-  const page = await open(browser, server, '/health');
+  const page = await open(on.browser, on.server, '/health');
   await page.evaluate(() => document.querySelector('main').append(document.createElement('button')));
   assert.ok((await findings(page, 'health')).some((one) => one.includes('button-name')));
   await page.done();

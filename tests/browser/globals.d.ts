@@ -12,6 +12,8 @@ declare global {
     axe: any;
     /** How many intervals run. */
     timers: () => number;
+    /** The longest task so far, in milliseconds. */
+    longest: number;
     // The bench of parts.test.mjs.
     bench: any;
     recipes: any;

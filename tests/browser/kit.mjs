@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { after, before } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 
@@ -294,6 +295,30 @@ export async function shot(page, name) {
   mkdirSync(SHOTS, { recursive: true });
   await page.screenshot({ path: path.join(SHOTS, `${name}.png`) });
 }
+
+/** One server and one browser for all tests of a file; `fill` puts something into the server, and what it gives is `made`.
+ *  @template T @param {(server: Server) => Promise<T>} fill
+ *  @returns {{server: Server, browser: any, made: T}} */
+export function stage(fill) {
+  const at = { server: null, browser: null, made: null };
+  before(async () => {
+    at.server = await Server.start();
+    at.browser = await launch();
+    at.made = await fill(at.server);
+  });
+  after(async () => {
+    await at.browser?.close();
+    await at.server?.stop();
+  });
+  return at;
+}
+
+/** Pages beside the dashboard. */
+export const BESIDE = ['/party', '/play', '/fly', '/docs/'];
+
+/** Waits until a page has its title and nothing is loading. */
+export const loaded = (page) =>
+  page.waitForFunction(() => document.querySelector('h1:not(:empty)') && !document.querySelector('.view .skeleton'));
 
 /** How far the page can be pushed sideways; 0 is right. */
 export const sideways = (page) =>

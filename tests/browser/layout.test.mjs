@@ -1,28 +1,13 @@
 // Facts of the layout, on every page and in every dialog, at five widths, light and dark: see facts.mjs.
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
+import test from 'node:test';
 import { layoutFaults } from './facts.mjs';
-import { launch, open, Server, shot, until } from './kit.mjs';
+import { BESIDE, loaded, open, shot, stage, until } from './kit.mjs';
 import { FIELD, pagesOf, seed } from './seed.mjs';
 
 const WIDTHS = [1440, 768, 390, 360, 320];
 const HEIGHTS = { 1440: 900, 768: 1024, 390: 844, 360: 740, 320: 568 };
-/** Pages beside the dashboard. */
-const BESIDE = ['/party', '/play', '/fly', '/docs/'];
-let server;
-let browser;
-let made;
-
-before(async () => {
-  server = await Server.start();
-  browser = await launch();
-  made = await seed(server);
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const on = stage(seed);
 
 /** What is wrong under `root` at each width and in each theme. A picture that still changes gets a moment. */
 async function look(page, root, name, widths = WIDTHS, schemes = ['light', 'dark']) {
@@ -46,7 +31,7 @@ async function look(page, root, name, widths = WIDTHS, schemes = ['light', 'dark
 }
 
 test('each kind of fault is found', async () => {
-  const page = await open(browser, server, '/health');
+  const page = await open(on.browser, on.server, '/health');
   const found = (change) =>
     page.evaluate(
       ([check, edit]) => {
@@ -82,14 +67,11 @@ test('each kind of fault is found', async () => {
   await page.close();
 });
 
-const loaded = (page) =>
-  page.waitForFunction(() => document.querySelector('h1:not(:empty)') && !document.querySelector('.view .skeleton'));
-
 async function everyPage(page, ...how) {
-  const own = ['m', 'r'].map((kind) => `${FIELD}&sel=${kind}${kind === 'm' ? made.monster : made.reactor}`);
+  const own = ['m', 'r'].map((kind) => `${FIELD}&sel=${kind}${kind === 'm' ? on.made.monster : on.made.reactor}`);
   const wrong = [];
   for (const at of [...(await pagesOf(page)), ...own, `${FIELD}&sel=p4`, '/nowhere', ...BESIDE]) {
-    await page.goto(server.url + at);
+    await page.goto(on.server.url + at);
     await loaded(page);
     wrong.push(...(await look(page, 'body', at.replace(FIELD, '/world'), ...how)));
   }
@@ -97,11 +79,16 @@ async function everyPage(page, ...how) {
 }
 
 test('every page keeps the facts of the layout', async () => {
-  await everyPage(await open(browser, server, '/', { motion: 'reduce' }));
+  await everyPage(await open(on.browser, on.server, '/', { motion: 'reduce' }));
 });
 
 test('so it does in French, which is longer, where there is least room', async () => {
-  const page = await open(browser, server, '/', { motion: 'reduce', lang: 'fr-FR', width: 320, height: HEIGHTS[320] });
+  const page = await open(on.browser, on.server, '/', {
+    motion: 'reduce',
+    lang: 'fr-FR',
+    width: 320,
+    height: HEIGHTS[320],
+  });
   await everyPage(page, [320], ['light']);
 });
 
@@ -131,10 +118,10 @@ test('every dialog fits and keeps the facts of the layout', async () => {
     ['edit-letter', '/jobs/dead', letter('Edit')],
     ['new-cron', '/jobs/cron', head('New')],
     ['spawn', FIELD, head('Spawn')],
-    ['hit-monster', `${FIELD}&sel=m${made.monster}`, beside('Hit')],
-    ['effect', `${FIELD}&sel=m${made.monster}`, beside('Effect')],
-    ['remove-monster', `${FIELD}&sel=m${made.monster}`, beside('Remove')],
-    ['hit-reactor', `${FIELD}&sel=r${made.reactor}`, beside('Hit')],
+    ['hit-monster', `${FIELD}&sel=m${on.made.monster}`, beside('Hit')],
+    ['effect', `${FIELD}&sel=m${on.made.monster}`, beside('Effect')],
+    ['remove-monster', `${FIELD}&sel=m${on.made.monster}`, beside('Remove')],
+    ['hit-reactor', `${FIELD}&sel=r${on.made.reactor}`, beside('Hit')],
     ['help', '/', (page) => page.keyboard.press('?')],
     [
       'more',
@@ -145,11 +132,11 @@ test('every dialog fits and keeps the facts of the layout', async () => {
       },
     ],
   ];
-  const page = await open(browser, server, '/', { motion: 'reduce' });
+  const page = await open(on.browser, on.server, '/', { motion: 'reduce' });
   const wrong = [];
   for (const [name, at, opened] of dialogs) {
     await page.setViewportSize({ width: 1440, height: 900 });
-    await page.goto(server.url + at);
+    await page.goto(on.server.url + at);
     await loaded(page);
     await opened(page);
     await page.waitForSelector('dialog[open]');

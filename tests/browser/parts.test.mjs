@@ -395,6 +395,7 @@ test('numbers, sizes, times and ids are written as agreed, in both languages', a
     '86fc…fc97',
   ]);
   assert.deepEqual(thin(said.fr).slice(0, 5), ['198 335', '0,412', '−1 234,5', '41,2 Mo', '696 o']);
+  assert.deepEqual(thin(said.fr).slice(10, 13), ['2 min 03 s', '9 h 51 min', '6 j']);
 });
 
 test('the three dialects of errors become one shape', async () => {
@@ -406,6 +407,7 @@ test('the three dialects of errors become one shape', async () => {
         readError(400, { error: { code: 'bad_field', message: 'the hour is 25', field: 'cron', request_id: 'r1' } }),
       ),
       pick(readError(409, { error: 'conflict', message: 'taken_now' })),
+      pick(readError(404, { error: 'not_found', message: 'room_not_found', says: 'no room has this code' })),
       pick(
         readError(409, {
           errors: [{ status: '409', code: 'ON_COOLDOWN', detail: 'back in 3 s', source: { pointer: '/data/x' } }],
@@ -417,6 +419,7 @@ test('the three dialects of errors become one shape', async () => {
   assert.deepEqual(read, [
     [400, 'bad_field', 'the hour is 25', 'cron'],
     [409, 'conflict', 'taken_now', null],
+    [404, 'not_found', 'no room has this code', null],
     [409, 'ON_COOLDOWN', 'back in 3 s', '/data/x'],
     [502, '502', 'HTTP 502', null],
   ]);
@@ -425,6 +428,7 @@ test('the three dialects of errors become one shape', async () => {
 test('keys are explained by their pattern, and stored JSON keeps the spelling of its numbers', async () => {
   const got = await page.evaluate(async () => {
     const k = await import('/base/keyview.js');
+    await (await import('/base/i18n.js')).need(['keys']);
     const shown = k.jsonView('{"hp":1.50,"id":10000000000000000001,"x":[],"o":{}}');
     return {
       parts: k

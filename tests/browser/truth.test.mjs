@@ -1,26 +1,15 @@
 // What the pages show is what the store holds: histories, counts, sentences, what the search finds, actions on many jobs, and
 // the first run of the demo world.
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
-import { ask, launch, open, Server, until } from './kit.mjs';
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import test from 'node:test';
+import { ask, loaded, open, Server, stage, until, WEB, webFile } from './kit.mjs';
 import { pagesOf, seed } from './seed.mjs';
 
-let server;
-let browser;
-let made;
+const on = stage(seed);
 
-before(async () => {
-  server = await Server.start();
-  browser = await launch();
-  made = await seed(server);
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
-
-const history = (range) => ask(server, 'GET', `/api/history?range=${range}`);
+const history = (range) => ask(on.server, 'GET', `/api/history?range=${range}`);
 const line = (answer, module, name) => answer.series.find((x) => x.module === module && x.name === name);
 
 test('the history counts the events that the stream has, and says nothing of a time that nobody measured', async () => {
@@ -28,7 +17,7 @@ test('the history counts the events that the stream has, and says nothing of a t
     line(answer, 'rooms', 'events').points.reduce((sum, rate) => sum + (rate || 0) * (answer.every_ms / 1000), 0);
   await until('a first history', async () => line(await history('5m'), 'rooms', 'events'));
   const was = count(await history('5m'));
-  for (let n = 0; n < 25; n += 1) await server.roomEvent('voted', 'ABCD2345');
+  for (let n = 0; n < 25; n += 1) await on.server.roomEvent('voted', 'ABCD2345');
   // A rate is measured over the time between two looks, which is five seconds but for some milliseconds.
   const now = await until('25 events more', async () => {
     const seen = count(await history('5m')) - was;
@@ -64,7 +53,7 @@ test('a restart leaves a gap, and the events before it are filled in from the st
 });
 
 test('the chart opens with its past, has a range, and hatches what nobody measured', async () => {
-  const page = await open(browser, server, '/health');
+  const page = await open(on.browser, on.server, '/health');
   await page.waitForSelector('#h-mem');
   const card = page.locator('section[aria-labelledby=h-mem]');
   await until('a hatched gap', () => card.locator('rect[fill^="url(#hatch"]').count());
@@ -74,10 +63,10 @@ test('the chart opens with its past, has a range, and hatches what nobody measur
 });
 
 test('the search finds each kind of thing, by keyboard alone', async () => {
-  const room = await ask(server, 'POST', '/api/rooms', {
+  const room = await ask(on.server, 'POST', '/api/rooms', {
     players: [{ name: 'Camille' }, { name: 'Nico' }],
   }).catch(() => null);
-  const page = await open(browser, server, '/');
+  const page = await open(on.browser, on.server, '/');
   const found = async (words, kind, label) => {
     await page.keyboard.press('/');
     await page.keyboard.type(words);
@@ -102,8 +91,8 @@ test('the search finds each kind of thing, by keyboard alone', async () => {
   await found('pause', 'Commands', 'live');
   await found('mail', 'Jobs', 'mail');
   await found('emai', 'Types of jobs', 'email');
-  await found(String(made.monster), 'Monsters', String(made.monster));
-  await found(String(made.reactor), 'Reactors', String(made.reactor));
+  await found(String(on.made.monster), 'Monsters', String(on.made.monster));
+  await found(String(on.made.reactor), 'Reactors', String(on.made.reactor));
   await found('bridge:jobs:deadletter', 'Keys', 'bridge:jobs:deadletter');
   if (room?.code) await found(room.code, 'Rooms', room.code);
   await page.keyboard.press('/');
@@ -112,19 +101,19 @@ test('the search finds each kind of thing, by keyboard alone', async () => {
   await page.keyboard.press('Enter');
   await page.waitForURL('**/jobs/job?id=lost-1');
   assert.deepEqual(await page.done(), []);
-  const bad = await fetch(`${server.url}/api/search?q=`);
+  const bad = await fetch(`${on.server.url}/api/search?q=`);
   assert.equal(bad.status, 400);
 });
 
 test('actions fit what is selected, and everything that matches can be selected', async () => {
   for (let n = 0; n < 60; n += 1)
-    await ask(server, 'POST', '/api/jobs', {
+    await ask(on.server, 'POST', '/api/jobs', {
       jobId: `later-${n}`,
       type: 'sweep',
       payload: {},
       schedule: { delay: 3600000 },
     });
-  const page = await open(browser, server, '/jobs?type=sweep');
+  const page = await open(on.browser, on.server, '/jobs?type=sweep');
   await page.waitForSelector('wk-table tbody tr');
   await page.locator('wk-table tbody input[type=checkbox]').first().check();
   const actions = () => page.locator('.bulk .btn').allInnerTexts();
@@ -136,9 +125,9 @@ test('actions fit what is selected, and everything that matches can be selected'
   assert.match(await page.locator('dialog[open]').innerText(), /Cancel 60 jobs\?/);
   await page.locator('dialog[open] .buttons .btn').last().click();
   await page.waitForSelector('dialog', { state: 'detached' });
-  const left = await ask(server, 'POST', '/api/jobs:bulk', { action: 'cancel', type: 'sweep', count: true });
+  const left = await ask(on.server, 'POST', '/api/jobs:bulk', { action: 'cancel', type: 'sweep', count: true });
   assert.equal(left.count, 0, 'none is left to cancel');
-  const ended = await ask(server, 'POST', '/api/jobs:bulk', { action: 'retry', type: 'sweep', count: true });
+  const ended = await ask(on.server, 'POST', '/api/jobs:bulk', { action: 'retry', type: 'sweep', count: true });
   assert.equal(ended.count, 60, 'all of them ended');
   assert.deepEqual(await page.done(), []);
 });
@@ -146,7 +135,7 @@ test('actions fit what is selected, and everything that matches can be selected'
 test('with the demo the front page says so, shows six steps and how to leave it out; without it, nothing', async () => {
   const demo = await Server.start({ args: ['--demo'] });
   assert.match(demo.said, /Demo {7}.*--no-demo/);
-  const page = await open(browser, demo, '/');
+  const page = await open(on.browser, demo, '/');
   await page.waitForSelector('.tour .steps li');
   assert.equal(await page.locator('.tour .steps li').count(), 6);
   assert.match(await page.locator('.tour').innerText(), /worldkeep --no-demo/);
@@ -161,36 +150,146 @@ test('with the demo the front page says so, shows six steps and how to leave it 
   assert.equal(await page.locator('.tour .steps').count(), 0, 'hidden stays hidden');
   assert.deepEqual(await page.done(), []);
   await demo.stop();
-  const plain = await open(browser, server, '/');
+  const plain = await open(on.browser, on.server, '/');
   await plain.waitForSelector('wk-tile');
   assert.ok(await plain.locator('.tour').isHidden());
   assert.deepEqual(await plain.done(), []);
 });
 
-/** Words that no French sentence has. */
-const ENGLISH =
-  /(?<![\w-])(the|and|is|are|of|waits?|running|workers?|nobody|connected|since|ago|which|with|from)(?![\w-])/i;
+/** A number that the store answers with. */
+const counted = async (...words) => {
+  const answer = await on.server.redis(...words);
+  return answer.startsWith('$-1') ? 0 : Number(answer.match(/\d+(?=\D*$)/)?.[0] ?? 0);
+};
+/** Digits of a text, without the spaces between thousands. */
+const digits = (text) => Number(/\d[\d\s\u202f]*/.exec(text)?.[0].replace(/\D/g, '') ?? Number.NaN);
 
-test('French pages hold no English sentence', async () => {
-  const page = await open(browser, server, '/', { lang: 'fr-FR' });
-  const wrong = [];
-  for (const at of await pagesOf(page)) {
-    await page.goto(server.url + at);
-    await page.waitForFunction(
-      () => document.querySelector('h1:not(:empty)') && !document.querySelector('.view .skeleton'),
-    );
-    const texts = await page.evaluate(() => {
-      const out = [];
-      const walk = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
-      for (let node = walk.nextNode(); node; node = walk.nextNode()) {
-        const el = node.parentElement;
-        // Ids, keys, commands and stored values are the same in every language; what is marked as English is known to be.
-        if (el.closest('code, .mono, kbd, pre, [translate=no], [lang=en]')) continue;
-        if (node.textContent.trim()) out.push(node.textContent.trim());
+test('counts on the front page, in the frame and on Jobs are those of the store', async () => {
+  const page = await open(on.browser, on.server, '/');
+  await page.waitForSelector('wk-tile wk-number');
+  const tile = async (module) => digits(await page.locator(`wk-tile:has(.m-${module}) wk-number`).first().innerText());
+  const held = { jobs: ['LLEN', 'bridge:jobs:waiting'], reactors: ['SCARD', 'reactors:all'] };
+  for (const [module, words] of Object.entries(held))
+    await until(`the tile of ${module}`, async () => (await tile(module)) === (await counted(...words)));
+  await until('four monsters', async () => (await tile('monsters')) === 4);
+  await page.goto(`${on.server.url}/jobs`);
+  await page.waitForSelector('.counts .count b');
+  const shown = async (nth, what = 'b') =>
+    digits(await page.locator('.counts .count').nth(nth).locator(what).innerText());
+  /** @type {[string, number, string, string[]][]} */
+  const numbers = [
+    ['waiting', 0, 'b', ['LLEN', 'bridge:jobs:waiting']],
+    ['active', 1, 'b', ['SCARD', 'bridge:jobs:active']],
+    ['delayed', 2, 'b', ['ZCARD', 'bridge:jobs:delayed']],
+    ['completed ever', 3, '.note', ['GET', 'bridge:metrics:jobs:processed']],
+    ['failed ever', 4, '.note', ['GET', 'bridge:metrics:jobs:failed']],
+    ['dead', 5, 'b', ['LLEN', 'bridge:jobs:deadletter']],
+  ];
+  for (const [what, nth, where, words] of numbers)
+    await until(`${what} as in the store`, async () => (await shown(nth, where)) === (await counted(...words)));
+  for (const one of await page.locator('.counts .count').all())
+    assert.ok((await one.getAttribute('title')).length > 20, 'each says what it counts');
+  assert.deepEqual(await page.done(), []);
+});
+
+test('what the store is said to keep follows its settings', async () => {
+  const page = await open(on.browser, on.server, '/health');
+  const says = (words) =>
+    until(`Health to say “${words}”`, async () => (await page.locator('.verdicts').innerText()).includes(words));
+  await says('synced every second');
+  await on.server.redis('CONFIG', 'SET', 'appendfsync', 'always');
+  await says('synced at every write');
+  await on.server.redis('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
+  await says('keys may vanish');
+  await on.server.redis('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
+  await on.server.redis('CONFIG', 'SET', 'appendfsync', 'everysec');
+  await says('synced every second');
+  assert.deepEqual(await page.done(), []);
+});
+
+const CATALOGUES = readdirSync(path.join(WEB, 'lang')).filter(
+  (name) => /(^|\.)en\.js$/.test(name) && !/party/.test(name),
+);
+const plain = (text) => text.replace(/[\s\u202f\u00a0]+/g, ' ').trim();
+
+/** Every text of a catalogue as a pattern: holes stand for anything. One that is hardly more than holes says nothing. */
+async function patterns(language) {
+  const out = new Map();
+  for (const name of CATALOGUES) {
+    const words = (await import(webFile('lang', name.replace(/en\.js$/, `${language}.js`)))).default;
+    for (const [key, value] of Object.entries(words))
+      for (const text of [value].flat().map(plain)) {
+        if (text.replace(/\{\w+\}/g, '').replace(/[^\p{L}]/gu, '').length < 4) continue;
+        const escaped = text.split(/\{\w+\}/).map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+        out.set(`${key} ${text}`, { key, text, is: new RegExp(`^${escaped.join('.+')}[.:…]?$`, 'iu') });
       }
-      return out;
-    });
-    for (const text of texts) if (ENGLISH.test(text)) wrong.push(`${at}: ${text}`);
+  }
+  return [...out.values()];
+}
+
+/** Runs in the page: every text a reader meets, titles and labels too. Ids, keys, commands and stored values are the same in
+ *  every language; what is marked as another language is known to be. */
+function texts() {
+  const out = new Set();
+  const same = 'code, .mono, kbd, pre, [translate=no], [lang=en], script, noscript';
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT);
+  for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+    const el = node instanceof Element ? node : node.parentElement;
+    if (el.closest(same)) continue;
+    if (!(node instanceof Element)) out.add(node.textContent);
+    else for (const name of ['title', 'aria-label', 'placeholder', 'alt']) out.add(node.getAttribute(name) || '');
+  }
+  return [...out].flatMap((text) => text.split(' · ')).filter((text) => text.trim());
+}
+
+/** What a page shows only after something was done on it. */
+const OPENED = {
+  '/jobs/job?id=mail': (page) => page.locator('.head .btn', { hasText: 'Expliquer' }).click(),
+  '/jobs/cron': (page) => page.locator('.cronrow button.linkish').first().click(),
+  '/jobs/doctor': async (page) => {
+    await page.locator('.view .btn.primary').first().click();
+    await page.waitForSelector('.view .finding');
+  },
+  '/check': async (page) => {
+    await page.locator('.view .btn.primary').first().click();
+    await page.waitForSelector('.view wk-table tbody tr');
+  },
+  '/keys': (page) => page.goto(`${on.server.url}/keys?key=bridge%3Ajobs%3Astatus%3Alost-1`),
+};
+
+test('French pages hold no English: no text of the English catalogues, and no common English word', async () => {
+  const ENGLISH =
+    /(?<![\w-])(the|and|is|are|of|waits?|running|workers?|nobody|connected|since|ago|which|with|from)(?![\w-])/i;
+  const [english, french] = [await patterns('en'), await patterns('fr')];
+  // Something for the check and the doctor to find.
+  await on.server.redis('SET', 'bridge:jobs:status:ghost', 'waiting');
+  await on.server.redis('RPUSH', 'reactors:all', 'x').catch(() => {});
+  const page = await open(on.browser, on.server, '/', { lang: 'fr-FR' });
+  const wrong = [];
+  const look = async (at) => {
+    for (const text of (await page.evaluate(texts)).map(plain)) {
+      if (french.some((one) => one.is.test(text))) continue;
+      const found = english.find((one) => one.is.test(text));
+      if (found) wrong.push(`${at}: “${text}” is ${found.key} in English`);
+      else if (ENGLISH.test(text)) wrong.push(`${at}: ${text}`);
+    }
+  };
+  for (const at of await pagesOf(page)) {
+    await page.goto(on.server.url + at);
+    await loaded(page);
+    await look(at);
+    if (!OPENED[at]) continue;
+    await OPENED[at](page);
+    await loaded(page);
+    await look(`${at}, opened`);
   }
   assert.deepEqual([...new Set(wrong), ...(await page.done())], []);
+});
+
+test('a refusal is worded in French, and English stays under the details', async () => {
+  const page = await open(on.browser, on.server, '/jobs/job?id=nobody', { lang: 'fr-FR', allow: ['404'] });
+  await page.waitForSelector('.view [role=alert], .view .empty');
+  const seen = await page.locator('main').innerText();
+  assert.ok(!/no job has this id/i.test(seen), seen);
+  assert.deepEqual(await page.done(), []);
 });

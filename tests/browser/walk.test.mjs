@@ -2,23 +2,11 @@
 // alone and after a reload; rows by j, k and Enter; a second tab; a server that goes and comes back. One server, one browser:
 // what only shows on the second visit to a page shows here. Any console error, empty page or endless loading fails.
 import assert from 'node:assert/strict';
-import test, { after, before } from 'node:test';
-import { launch, open, Server, until } from './kit.mjs';
+import test from 'node:test';
+import { open, Server, stage, until } from './kit.mjs';
 import { pagesOf, seed } from './seed.mjs';
 
-let server;
-let browser;
-
-before(async () => {
-  server = await Server.start();
-  browser = await launch();
-  await seed(server);
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+const on = stage(seed);
 
 /** Runs in the page: takes each step and gives the first that went wrong. A step is how (`click`, `back`, `forward`, `g` with
  *  a letter, `stay`) and where that leads. */
@@ -75,7 +63,7 @@ const went = async (page, what, steps) => {
 };
 
 test('a click leads from every page to every other and back, and so do Back, Forward and keys', async () => {
-  const page = await open(browser, server, '/');
+  const page = await open(on.browser, on.server, '/');
   await page.evaluate(counting);
   const pages = await pagesOf(page);
   const trail = ['/'];
@@ -113,10 +101,10 @@ test('a click leads from every page to every other and back, and so do Back, For
 });
 
 test('each page comes by its address alone and after a reload', async () => {
-  const page = await open(browser, server, '/');
+  const page = await open(on.browser, on.server, '/');
   await page.addInitScript(counting);
   for (const at of await pagesOf(page)) {
-    await page.goto(server.url + at);
+    await page.goto(on.server.url + at);
     await page.waitForSelector('h1:not(:empty)');
     await went(page, `${at} by its address`, [['stay', at]]);
     await page.reload();
@@ -136,7 +124,7 @@ const AWAY = [
 ];
 
 test('j and k go along the rows of every page that has some, Enter opens one, Back leads to the list again', async () => {
-  const page = await open(browser, server, '/');
+  const page = await open(on.browser, on.server, '/');
   await page.evaluate(counting);
   const withRows = [];
   for (const at of await pagesOf(page)) {
@@ -182,13 +170,13 @@ async function tour(page, what) {
 }
 
 test('a second tab walks beside the first, and neither disturbs the other', async () => {
-  const first = await open(browser, server, '/jobs');
+  const first = await open(on.browser, on.server, '/jobs');
   const second = await first.context().newPage();
   const wrong = [];
   second.on('console', (m) => ['error', 'warning'].includes(m.type()) && wrong.push(m.text()));
   second.on('pageerror', (e) => wrong.push(e.message));
   second.wrong = async () => wrong;
-  await second.goto(`${server.url}/health`);
+  await second.goto(`${on.server.url}/health`);
   await second.waitForSelector('h1:not(:empty)');
   await second.evaluate(counting);
   await first.evaluate(counting);
@@ -199,7 +187,7 @@ test('a second tab walks beside the first, and neither disturbs the other', asyn
 test('pages outlive a lost connection and a restart: each is there while the server is away, and lives on after', async () => {
   const other = await Server.start();
   await seed(other);
-  const page = await open(browser, other, '/', { allow: AWAY });
+  const page = await open(on.browser, other, '/', { allow: AWAY });
   await page.evaluate(counting);
   // Each page is fetched once before; one that never was says so, and comes with the server.
   await tour(page, 'before');
@@ -243,7 +231,7 @@ test('a page that stays open goes on by itself after a restart', async () => {
   await seed(other);
   const wrong = [];
   for (const at of ['/', '/jobs', '/world', '/health', '/events']) {
-    const page = await open(browser, other, at, { allow: AWAY });
+    const page = await open(on.browser, other, at, { allow: AWAY });
     await other.down();
     await other.up();
     await until(`${at} to be live again`, () =>

@@ -51,6 +51,7 @@ pub use doors::unit::Unit;
 pub use log::load::LoadError;
 pub use log::repair::{Aside, FileReport, LogReport, Repaired, check_log, has_log, repair_log};
 pub use log::{Fsync, OpenError, Opened};
+pub use shared::Keeping;
 
 use crate::shared::{Hold, SharedEngine};
 
@@ -191,6 +192,11 @@ impl Engine {
     /// a tenth of a second old.
     pub fn refusal(&self) -> Option<String> {
         self.shared.refusal()
+    }
+
+    /// How the data is kept, by the settings of now. Does not wait for the engine, and is at most a tenth of a second old.
+    pub fn keeping(&self) -> Keeping {
+        self.shared.keeping()
     }
 
     /// A new connection by direct call: a session of its own.

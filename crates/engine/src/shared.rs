@@ -47,6 +47,36 @@ pub(crate) struct SharedEngine {
     pub(crate) rewriter: Mutex<Option<JoinHandle<()>>>,
 }
 
+/// How the data is kept, by the settings of now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keeping {
+    /// Whether an append-only log is written.
+    pub log: bool,
+    /// `appendfsync`: when the log is forced to the disk.
+    pub fsync: String,
+    /// `maxmemory-policy`.
+    pub eviction: String,
+}
+
+impl Keeping {
+    fn of(config: &Config) -> Self {
+        let text = |name| String::from_utf8_lossy(config.text(name)).into_owned();
+        let log = config.text("appendonly") == b"yes";
+        Keeping { log, fsync: text("appendfsync"), eviction: text("maxmemory-policy") }
+    }
+
+    /// Takes the settings over where they changed.
+    fn look(&mut self, config: &Config) {
+        let same = |name, known: &str| config.text(name) == known.as_bytes();
+        if !same("appendfsync", &self.fsync)
+            || !same("maxmemory-policy", &self.eviction)
+            || (config.text("appendonly") == b"yes") != self.log
+        {
+            *self = Keeping::of(config);
+        }
+    }
+}
+
 /// How the engine is, to be seen without the lock. The ticking thread keeps it.
 struct Condition {
     epoch: Instant,
@@ -54,14 +84,17 @@ struct Condition {
     waits_since: AtomicU64,
     /// Why writes are refused.
     refusal: Mutex<Option<String>>,
+    /// How the data is kept.
+    keeping: Mutex<Keeping>,
 }
 
-impl Default for Condition {
-    fn default() -> Self {
+impl Condition {
+    fn new(config: &Config) -> Self {
         Condition {
             epoch: Instant::now(),
             waits_since: AtomicU64::new(0),
             refusal: Mutex::default(),
+            keeping: Mutex::new(Keeping::of(config)),
         }
     }
 }
@@ -110,6 +143,7 @@ impl SharedEngine {
             inner.core().pending.on = true;
             opened = found;
         }
+        let condition = Condition::new(&inner.core().config);
         let shared = Arc::new(SharedEngine {
             inner: Mutex::new(inner),
             waiting: AtomicUsize::new(0),
@@ -117,7 +151,7 @@ impl SharedEngine {
             kept_long: AtomicBool::new(false),
             leaving: Mutex::default(),
             any_leaving: AtomicBool::new(false),
-            condition: Condition::default(),
+            condition,
             ticker: Arc::default(),
             watch,
             runtimes: Mutex::default(),
@@ -241,6 +275,11 @@ impl SharedEngine {
         self.condition.refusal.lock().clone()
     }
 
+    /// How the data is kept, as of the last tick.
+    pub(crate) fn keeping(&self) -> Keeping {
+        self.condition.keeping.lock().clone()
+    }
+
     /// The lock, or nothing while a slow script holds it.
     pub(crate) fn lock_unless_busy(&self) -> Option<EngineLock<'_>> {
         const LOOK: Duration = Duration::from_millis(1);
@@ -350,6 +389,7 @@ impl SharedEngine {
             *told = refusal;
         }
         drop(told);
+        self.condition.keeping.lock().look(&core.config);
         if core.blocked_clients == 0 {
             return core.config.tick;
         }

@@ -12,6 +12,7 @@ mod maneuver;
 mod model;
 pub mod physics;
 mod rules;
+mod said;
 mod scripts;
 mod snapshot;
 mod store;
@@ -29,6 +30,7 @@ pub use error::{
 pub use maneuver::{Maneuver, ManeuverStatus};
 pub use model::{Fields, StationKind, Target, TargetKind, text};
 pub use rules::{Rule, RuleDraft};
+pub use said::WORDINGS;
 pub use snapshot::{ALARM_AFTER, SnapshotRow, SnapshotState, Snapshots};
 pub use store::check::{check, reconcile};
 pub use store::database::{Database, DatabaseAddress};

@@ -7,11 +7,12 @@ mod places;
 
 use kernel::check::{Finding, Trouble};
 use kernel::keyspace::KeyDef;
-use kernel::{Effects as _, Step, reply};
+use kernel::{Effects as _, Said, Step, reply};
 
 use crate::error::Error;
 use crate::keys::def;
 use crate::model::Job;
+use crate::said;
 use crate::scripts::RECHECK_DEPENDENCIES;
 use crate::store::index::Known;
 use crate::store::wire::scanned;
@@ -78,7 +79,7 @@ impl Jobs {
     }
 
     /// Notes that are no fault: programs that take jobs without leases.
-    pub async fn doctor_notes(&self) -> Result<Vec<String>, Error> {
+    pub async fn doctor_notes(&self) -> Result<Vec<Said>, Error> {
         let foreign = self.workers().await?.into_iter().filter(|one| one.version.is_none());
         let foreign: Vec<String> = foreign.map(|one| one.server_id).collect();
         let space = self.space();
@@ -87,21 +88,16 @@ impl Jobs {
         let number = |at: usize| reply::int(&counts[at]).unwrap_or(0);
         let mut notes = Vec::new();
         if !foreign.is_empty() && number(0) > number(1) {
-            notes.push(format!(
-                "{} of {} active jobs have no lease: workers of other programs ({}) claimed them; \
-                 they are taken back later when such a worker dies",
-                number(0) - number(1),
-                number(0),
-                foreign.join(", ")
-            ));
+            let note = said::NOTE_NO_LEASE.say().with("bare", number(0) - number(1));
+            notes.push(note.with("active", number(0)).with("workers", foreign.join(", ")));
         }
         Ok(notes)
     }
 }
 
 impl Visit<'_> {
-    fn add(&mut self, trouble: Trouble, def: &KeyDef, key: &str, detail: String, repaired: bool) {
-        let finding = Finding::of(trouble, def, key.as_bytes(), detail);
+    fn add(&mut self, trouble: Trouble, def: &KeyDef, key: &str, said: Said, repaired: bool) {
+        let finding = Finding::of(trouble, def, key.as_bytes(), said);
         self.found.push(Finding { repaired, ..finding });
     }
 
@@ -134,8 +130,8 @@ impl Visit<'_> {
         }
         let Some(one) = found.first() else { return Ok(()) };
         let repaired = self.repair && jobs.rebuild_index(&all).await? > 0;
-        let detail = format!("lacks {} jobs, such as {one}: lists do not show them", found.len());
-        self.add(Trouble::Unlisted, &def::index, jobs.space().index.as_str(), detail, repaired);
+        let lacks = said::LACKS.say().with("n", found.len()).with("one", one.as_str());
+        self.add(Trouble::Unlisted, &def::index, jobs.space().index.as_str(), lacks, repaired);
         Ok(())
     }
 
@@ -166,13 +162,12 @@ impl Visit<'_> {
                 // Without data there is nothing to run: the state goes too.
                 repaired = repaired || self.drop_state(&id, &word).await?;
             }
-            let places = match word.as_str() {
-                "waiting" => "the waiting list and not parked",
-                "active" => "the active set",
-                _ => "the delayed set",
+            let lost = match word.as_str() {
+                "waiting" => said::NOT_WAITING,
+                "active" => said::NOT_ACTIVE,
+                _ => said::NOT_DELAYED,
             };
-            let detail = format!("says {word} and is not in {places}");
-            self.add(Trouble::Unlisted, &def::status, &key, detail, repaired);
+            self.add(Trouble::Unlisted, &def::status, &key, lost.say(), repaired);
         }
         Ok(())
     }
@@ -205,9 +200,8 @@ impl Visit<'_> {
                 _ if self.repair => self.drop_state(&id, &word).await?,
                 _ => false,
             };
-            let list = if word == "dead" { "the dead letters" } else { "the cron set" };
-            let detail = format!("says {word} and is not in {list}");
-            self.add(Trouble::Unlisted, &def::status, &key, detail, repaired);
+            let lost = if word == "dead" { said::NOT_DEAD } else { said::NOT_CRON };
+            self.add(Trouble::Unlisted, &def::status, &key, lost.say(), repaired);
         }
         Ok(())
     }
@@ -228,8 +222,9 @@ impl Visit<'_> {
                 continue;
             }
             let key = self.jobs.space().concurrent(&one.kind);
-            let detail = format!("says {:?} and {} jobs are active", one.counter, one.active);
-            self.add(Trouble::Miscounted, &def::concurrent, &key, detail, one.repaired);
+            let says = format!("{:?}", one.counter);
+            let wrong = said::MISCOUNTED.say().with("says", says).with("n", one.active);
+            self.add(Trouble::Miscounted, &def::concurrent, &key, wrong, one.repaired);
         }
         Ok(())
     }

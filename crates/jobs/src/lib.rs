@@ -10,6 +10,7 @@ mod events;
 pub mod keys;
 pub mod metrics;
 mod model;
+mod said;
 mod scheduler;
 mod scripts;
 mod store;
@@ -21,8 +22,9 @@ pub use model::outcome::{Claimed, Claims, Done, Ending, Finished, Scan, Wrote};
 pub use model::{
     Backoff, BackoffKind, Extras, Failure, Flow, Job, JobResult, Malformed, Mode, NewJob,
     OnConflict, Progress, RateLimit, Registration, Retry, Schedule, Status, Target, Unique, Worker,
-    WorkerFacts, routing, span,
+    WorkerFacts, routing,
 };
+pub use said::WORDINGS;
 pub use scheduler::Scheduler;
 pub use scripts::{SCRIPTS, export};
 pub use store::{

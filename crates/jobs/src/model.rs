@@ -22,7 +22,7 @@ mod worker;
 pub use flow::Flow;
 pub use job::{Job, Malformed};
 pub use new_job::{NewJob, OnConflict, Unique};
-pub use parts::{Extras, Schedule, Status, span};
+pub use parts::{Extras, Schedule, Status};
 pub use results::{Failure, JobResult, Progress};
 pub use rules::{Backoff, BackoffKind, Mode, RateLimit, Retry, Target};
 pub use worker::{Registration, Worker, WorkerFacts};

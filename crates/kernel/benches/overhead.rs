@@ -121,7 +121,7 @@ impl Store for Direct {
             reason: None,
             refuses_writes: None,
             reconnects: 0,
-            persistence: String::new(),
+            persistence: worldkeep_kernel::store_words::KEPT_NOT.say(),
             eviction: String::new(),
             warnings: Vec::new(),
         }

@@ -9,6 +9,7 @@ mod nodes;
 mod relations;
 mod report;
 mod suspect;
+mod words;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -21,6 +22,7 @@ use crate::store::{Deadline, Store};
 
 pub use nodes::Nodes;
 pub use report::{Finding, Progress, Report, Trouble};
+pub use words::WORDINGS;
 
 /// The options of a check.
 #[derive(Debug, Clone)]

@@ -15,8 +15,10 @@ use redis::{Cmd, Value};
 
 use crate::fault::Fault;
 use crate::packed::Packed;
+use crate::said::Said;
 use crate::script::Script;
 use crate::step::{Step, Stepped};
+use crate::store_words;
 
 /// The result of a store call: ready already, or to be awaited.
 #[must_use = "a store call does nothing until it is awaited"]
@@ -177,26 +179,26 @@ pub struct Status {
     pub refuses_writes: Option<String>,
     /// How often a connection was opened anew.
     pub reconnects: u64,
-    /// In words: `append-only log, synced every second`, `none`.
-    pub persistence: String,
+    /// How it keeps the data: `append-only log, synced every second`, `none`.
+    pub persistence: Said,
     /// `maxmemory-policy`.
     pub eviction: String,
     /// Settings that will hurt, each with what to do about it.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Said>,
 }
 
 impl Status {
     /// The reason why requests cannot be done, as a sentence without its full stop; `None` while
     /// everything works. It names no address.
-    pub fn trouble(&self) -> Option<String> {
+    pub fn trouble(&self) -> Option<Said> {
         if !self.up {
             let busy = self.reason.as_deref().and_then(|why| why.strip_prefix(Fault::BUSY));
             return Some(match busy {
-                Some(why) => format!("the store is busy:{why}"),
-                None => "the store does not answer".to_owned(),
+                Some(why) => store_words::BUSY.say().with("why", why.trim_start()),
+                None => store_words::AWAY.say(),
             });
         }
         let why = self.refuses_writes.as_deref()?;
-        Some(format!("the store refuses every write: {why}"))
+        Some(store_words::REFUSES.say().with("why", why))
     }
 }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::BoxStream;
 use kernel::keyspace::slot;
+use kernel::store_words as words;
 use kernel::{
     Answer, Cmd, Deadline, Fault, Kind, Message, Script, Session, Status, Store, Topic, Value,
 };
@@ -21,7 +22,7 @@ use crate::connection::Connector;
 use crate::error::{ConnectError, OpenError};
 use crate::multiplexer::Lost;
 use crate::node::{LentConnection, Node};
-use crate::remote::{INSECURE, alone, eval, sentence, stateful};
+use crate::remote::{alone, eval, sentence, stateful};
 use crate::reply;
 use crate::route::{Combine, Destination, combine, join_cursor, split_cursor, target};
 use crate::session::{ConnectionSource, OwnConnection, is_passing};
@@ -429,9 +430,9 @@ impl Store for Cluster {
         let health: Vec<_> = primaries.iter().map(|node| node.health()).collect();
         let down = health.iter().find(|one| !one.up);
         let facts: Vec<_> = health.iter().filter_map(|one| one.facts.as_ref()).collect();
-        let mut warnings: Vec<String> = Vec::new();
+        let mut warnings = Vec::new();
         if self.nodes.insecure {
-            warnings.push(INSECURE.to_owned());
+            warnings.push(words::INSECURE.say());
         }
         for warning in facts.iter().flat_map(|facts| &facts.warnings) {
             if !warnings.contains(warning) {
@@ -453,7 +454,9 @@ impl Store for Cluster {
                 .or_else(|| uncovered.then(|| "some slots have no owner".to_owned())),
             refuses_writes: health.iter().find_map(|one| one.refuses_writes.clone()),
             reconnects: health.iter().map(|one| one.reconnects).sum(),
-            persistence: first(|facts| &facts.persistence),
+            persistence: facts
+                .first()
+                .map_or_else(|| words::KEPT_UNKNOWN.say(), |facts| facts.persistence.clone()),
             eviction: first(|facts| &facts.eviction),
             warnings,
         }

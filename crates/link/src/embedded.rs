@@ -12,9 +12,10 @@ use std::time::Duration;
 use engine::{Connection, Engine, Fsync, Turn};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
+use kernel::store_words as words;
 use kernel::{
-    Answer, Cmd, Deadline, Fault, Kind, Message, Packed, Script, Session, Status, Step, Stepped,
-    Store, Topic, Value, Words,
+    Answer, Cmd, Deadline, Fault, Kind, Message, Packed, Said, Script, Session, Status, Step,
+    Stepped, Store, Topic, Value, Words,
 };
 use parking_lot::Mutex;
 use tokio::time::timeout_at;
@@ -23,6 +24,7 @@ use crate::OpenError;
 use crate::command_class::{CommandClass, command_class};
 use crate::connection::RawConnection;
 use crate::node::LentConnection;
+use crate::probe;
 use crate::remote::stateful;
 use crate::reply;
 use crate::session::ConnectionSource;
@@ -33,8 +35,7 @@ pub struct Embedded {
     engine: Engine,
     address: String,
     health: Arc<Health>,
-    persistence: &'static str,
-    warnings: Vec<String>,
+    warnings: Vec<Said>,
 }
 
 /// Since when the engine can be had, or cannot.
@@ -60,13 +61,11 @@ impl Health {
 impl Embedded {
     /// Nothing on disk.
     pub fn memory() -> Self {
-        let warning = "the data is in memory only and ends with the process: name a directory";
         Embedded {
             engine: Engine::memory().as_owner(),
             address: "memory".to_owned(),
             health: Arc::default(),
-            persistence: "none",
-            warnings: vec![warning.to_owned()],
+            warnings: vec![words::MEMORY_ONLY.say()],
         }
     }
 
@@ -87,22 +86,15 @@ impl Embedded {
         let (engine, opened) = Engine::open(options).map_err(|error| explain(dir, &error))?;
         let mut warnings = Vec::new();
         if let Some((file, bytes)) = opened.cut {
-            let file = file.display();
-            warnings.push(format!("a write torn by a crash was cut from {file}: {bytes} bytes"));
+            let file = file.display().to_string();
+            warnings.push(words::TORN.say().with("file", file).with("bytes", bytes));
         }
         if opened.errors > 0 {
-            let count = opened.errors;
-            warnings
-                .push(format!("{count} commands of the log answered with an error when loaded"));
+            warnings.push(words::LOADED_WITH_ERRORS.say().with("n", opened.errors));
         }
-        let persistence = match fsync {
-            Fsync::Always => "append-only log, synced at every write",
-            Fsync::EverySecond => "append-only log, synced every second",
-            Fsync::No => "append-only log, synced when the system likes",
-        };
         let address = dir.display().to_string();
         let engine = engine.as_owner();
-        Ok(Embedded { engine, address, health: Arc::default(), persistence, warnings })
+        Ok(Embedded { engine, address, health: Arc::default(), warnings })
     }
 
     /// As a store.
@@ -338,6 +330,7 @@ impl Store for Direct {
         let engine = &self.embedded.engine;
         let kept = engine.busy_for().filter(|held| *held >= BUSY_AFTER);
         let up = kept.is_none();
+        let kept_by = engine.keeping();
         Status {
             kind: Kind::Embedded,
             address: self.embedded.address.clone(),
@@ -347,11 +340,17 @@ impl Store for Direct {
             reason: kept.map(keeps_waiting),
             refuses_writes: engine.refusal(),
             reconnects: 0,
-            persistence: self.embedded.persistence.to_owned(),
-            eviction: "noeviction".to_owned(),
-            warnings: self.embedded.warnings.clone(),
+            persistence: probe::persistence(kept_by.log, Some(kept_by.fsync.as_str()), Some("")),
+            warnings: warnings(&self.embedded.warnings, &kept_by.eviction),
+            eviction: kept_by.eviction,
         }
     }
+}
+
+/// The warnings of the start, and what the settings of now add.
+fn warnings(of_start: &[Said], eviction: &str) -> Vec<Said> {
+    let evicts = || words::EVICTS.say().with("policy", eviction);
+    of_start.iter().cloned().chain((eviction != "noeviction").then(evicts)).collect()
 }
 
 /// Byte pipes into the engine, for subscriptions.

@@ -25,6 +25,7 @@ const LAST_DELAY: Duration = Duration::from_millis(100);
 const REFUSED_DELAY: Duration = Duration::from_secs(1); // a wrong password does not mend itself soon
 const STEADY: Duration = Duration::from_secs(1); // a connection that lived so long was a good one
 const AGREED: Duration = Duration::from_secs(2); // how often the Sentinels are asked meanwhile
+const LEARN: Duration = Duration::from_secs(5); // how often a server is asked about its settings
 const IDLE_MAX: usize = 16;
 const IDLE_FOR: Duration = Duration::from_secs(30);
 
@@ -369,11 +370,13 @@ async fn keep(inner: Arc<NodeShared>, mut multiplexer: Option<Arc<Multiplexer>>)
 
 async fn live_until_lost(inner: &NodeShared, multiplexer: &Multiplexer) -> String {
     let learn = async {
-        let by = Deadline::after(Duration::from_secs(2));
-        if let Some(facts) = probe::ask(multiplexer, inner.connector.user(), by).await {
-            *inner.facts.lock() = Some(facts);
+        loop {
+            let by = Deadline::after(Duration::from_secs(2));
+            if let Some(facts) = probe::ask(multiplexer, inner.connector.user(), by).await {
+                *inner.facts.lock() = Some(facts);
+            }
+            sleep(LEARN).await;
         }
-        std::future::pending::<()>().await;
     };
     tokio::select! {
         why = multiplexer.ended() => why,

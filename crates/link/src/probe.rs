@@ -3,7 +3,8 @@
 
 use std::borrow::Cow;
 
-use kernel::{Deadline, Value};
+use kernel::store_words as words;
+use kernel::{Deadline, Said, Value};
 
 use crate::multiplexer::Multiplexer;
 use crate::reply;
@@ -13,9 +14,9 @@ use crate::reply;
 pub(crate) struct ServerFacts {
     pub(crate) server: String,
     pub(crate) cluster: bool,
-    pub(crate) persistence: String,
+    pub(crate) persistence: Said,
     pub(crate) eviction: String,
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Vec<Said>,
 }
 
 /// `INFO` and two settings in one round trip. A user of a role of its own may not ask for settings, and each try would
@@ -48,13 +49,9 @@ fn judge(info: &str, fsync: Option<&str>, save: Option<&str>) -> ServerFacts {
         return ServerFacts {
             server: "unknown".to_owned(),
             cluster: false,
-            persistence: "unknown".to_owned(),
+            persistence: words::KEPT_UNKNOWN.say(),
             eviction: "unknown".to_owned(),
-            warnings: vec![
-                "this user may not run INFO: version, persistence and eviction are not known; \
-                 `worldkeep acl` prints the rights we need"
-                    .to_owned(),
-            ],
+            warnings: vec![words::NO_INFO.say()],
         };
     }
     let valkey = find("valkey_version");
@@ -64,23 +61,17 @@ fn judge(info: &str, fsync: Option<&str>, save: Option<&str>) -> ServerFacts {
     let eviction = find("maxmemory_policy");
     let mut warnings = Vec::new();
     if find("role") == "slave" {
-        warnings.push("this server is a replica and refuses writes: name its primary".to_owned());
+        warnings.push(words::REPLICA.say());
     }
     if !matches!(eviction, "noeviction" | "") {
-        warnings
-            .push(format!("maxmemory-policy is {eviction}: keys may vanish; set it to noeviction"));
+        warnings.push(words::EVICTS.say().with("policy", eviction));
     }
     if !log {
-        warnings.push(
-            "no append-only file: a crash of the server loses what changed since its last \
-             snapshot; set appendonly yes"
-                .to_owned(),
-        );
+        warnings.push(words::NO_LOG.say());
     }
     let major: u32 = version.split('.').next().and_then(|part| part.parse().ok()).unwrap_or(0);
     if major < 7 {
-        warnings
-            .push(format!("{program} {version} is older than 7.0, the oldest we test: upgrade"));
+        warnings.push(words::TOO_OLD.say().with("server", format!("{program} {version}")));
     }
     ServerFacts {
         server: format!("{program} {version}"),
@@ -91,17 +82,18 @@ fn judge(info: &str, fsync: Option<&str>, save: Option<&str>) -> ServerFacts {
     }
 }
 
-fn persistence(log: bool, fsync: Option<&str>, save: Option<&str>) -> String {
-    let words = match (log, fsync, save) {
-        (true, Some("always"), _) => "append-only log, synced at every write",
-        (true, Some("everysec"), _) => "append-only log, synced every second",
-        (true, Some("no"), _) => "append-only log, synced when the system likes",
-        (true, ..) => "append-only log",
-        (false, _, Some("")) => "none",
-        (false, _, Some(_)) => "snapshots only",
-        (false, _, None) => "no append-only log",
+/// How a server keeps its data, by its settings.
+pub(crate) fn persistence(log: bool, fsync: Option<&str>, save: Option<&str>) -> Said {
+    let kept = match (log, fsync, save) {
+        (true, Some("always"), _) => words::KEPT_ALWAYS,
+        (true, Some("everysec"), _) => words::KEPT_EVERY_SECOND,
+        (true, Some("no"), _) => words::KEPT_SOMETIMES,
+        (true, ..) => words::KEPT_LOG,
+        (false, _, Some("")) => words::KEPT_NOT,
+        (false, _, Some(_)) => words::KEPT_SNAPSHOTS,
+        (false, _, None) => words::KEPT_NO_LOG,
     };
-    words.to_owned()
+    kept.say()
 }
 
 #[cfg(test)]
@@ -114,8 +106,8 @@ mod tests {
     fn a_well_kept_server_draws_no_warning() {
         let facts = judge(GOOD, Some("everysec"), Some(""));
         assert_eq!(facts.server, "redis 7.0.15");
-        assert_eq!(facts.persistence, "append-only log, synced every second");
-        assert_eq!(facts.warnings, Vec::<String>::new());
+        assert_eq!(facts.persistence.sentence(), "append-only log, synced every second");
+        assert_eq!(facts.warnings, Vec::new());
         assert!(!facts.cluster);
     }
 
@@ -127,9 +119,10 @@ mod tests {
             .replace("noeviction", "allkeys-lru")
             .replace("role:master", "role:slave");
         let facts = judge(&bad, None, Some("900 1"));
-        assert_eq!(facts.persistence, "snapshots only");
+        assert_eq!(facts.persistence.sentence(), "snapshots only");
         assert_eq!(facts.warnings.len(), 4, "{:?}", facts.warnings);
-        assert!(facts.warnings[1].contains("allkeys-lru: keys may vanish; set it to noeviction"));
+        let evicts = facts.warnings[1].sentence();
+        assert!(evicts.contains("allkeys-lru: keys may vanish; set it to noeviction"), "{evicts}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
+use kernel::store_words as words;
 use kernel::{
     Answer, Cmd, Deadline, Fault, Kind, Message, Script, Session, Status, Store, Topic, Value,
 };
@@ -223,7 +224,7 @@ impl Store for Remote {
         let health = self.0.node.health();
         let mut warnings = Vec::new();
         if self.0.insecure {
-            warnings.push(INSECURE.to_owned());
+            warnings.push(words::INSECURE.say());
         }
         let unknown = || "unknown".to_owned();
         let facts = health.facts;
@@ -237,12 +238,11 @@ impl Store for Remote {
             reason: health.reason,
             refuses_writes: health.refuses_writes,
             reconnects: health.reconnects,
-            persistence: facts.as_ref().map_or_else(unknown, |facts| facts.persistence.clone()),
+            persistence: facts
+                .as_ref()
+                .map_or_else(|| words::KEPT_UNKNOWN.say(), |facts| facts.persistence.clone()),
             eviction: facts.as_ref().map_or_else(unknown, |facts| facts.eviction.clone()),
             warnings,
         }
     }
 }
-
-pub(crate) const INSECURE: &str = "TLS certificates are not verified (insecure=true): anyone on the way can read and change data; \
-     use ?ca=FILE";

@@ -19,6 +19,7 @@ pub use error::{Immunity, MonsterError, Result, SkillCheck, refusal};
 pub use events::MOVED;
 pub use model::{DamageEntry, DropTimer, Effect, Element, Entries, Monster, SourceType, leader};
 pub use scripts::SCRIPTS;
+pub use store::doctor::WORDINGS;
 pub use store::{
     Applied, Cancelled, Cleared, CommandError, Dice, EffectBody, Entered, Listed, MOST_AT_ONCE,
     Monsters, Move, Options, Picked, Spawn, Used,

@@ -8,7 +8,7 @@ mod commands;
 mod control;
 mod damage;
 mod deaths;
-mod doctor;
+pub(crate) mod doctor;
 mod drops;
 mod later;
 mod query;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, Method};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
@@ -20,7 +21,6 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::compression::CompressionLayer;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::access::{ACCESS, Table};
@@ -72,7 +72,7 @@ pub struct App {
     pub(crate) origins: Vec<String>,
     trusted_proxies: Vec<IpAddr>,
     pub(crate) loopback_admin: bool,
-    pub(crate) openapi: String,
+    pub(crate) openapi: Bytes,
     pub(crate) metrics: PrometheusHandle,
     kept: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
@@ -130,7 +130,7 @@ impl App {
             origins: settings.server.origins.clone(),
             trusted_proxies,
             loopback_admin: settings.server.loopback_admin,
-            openapi: openapi_text(&api),
+            openapi: openapi_text(&api).into(),
             metrics,
             kept: Mutex::default(),
             modules,
@@ -258,10 +258,7 @@ pub fn router(app: &Arc<App>) -> Router {
     let routed = api
         .route_layer(from_fn_with_state(Arc::clone(app), authorise::authorise))
         .route_layer(from_fn(guard::note_route));
-    let pages = Router::new()
-        .fallback(pages::fallback)
-        .layer(CompressionLayer::new())
-        .with_state(Arc::clone(app));
+    let pages = Router::new().fallback(pages::fallback).with_state(Arc::clone(app));
     routed
         .fallback_service(pages)
         .method_not_allowed_fallback(wrong_method)

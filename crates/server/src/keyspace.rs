@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kernel::keyspace::{Classified, Classifier, KeyDef, Layout, Life, Type};
-use kernel::{Clock, Deadline, Fault, Store};
+use kernel::{Clock, Deadline, Fault, Said, Store};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::caller::Caller;
+use crate::said;
 use crate::settings::Settings;
 use crate::wire;
 
@@ -289,20 +290,21 @@ fn span_words(seconds: u64) -> String {
 }
 
 /// Plain faults of a live key, in sentences; `worldkeep check` knows more.
-pub fn quick_faults(def: &KeyDef, redis_type: &str, ttl_ms: i64) -> Vec<String> {
+pub fn quick_faults(def: &KeyDef, redis_type: &str, ttl_ms: i64) -> Vec<Said> {
     let mut faults = Vec::new();
     if redis_type != def.type_.redis() {
-        faults.push(format!("it is a {redis_type} and should be a {}", def.type_.redis()));
+        let wrong = said::KEY_TYPE.say().with("is", redis_type);
+        faults.push(wrong.with("right", def.type_.redis()));
     }
     match def.life {
         Life::None if ttl_ms >= 0 => {
-            faults.push("it ends, and a key of this kind has no end".into());
+            faults.push(said::KEY_ENDS.say());
         }
         Life::Secs(_) | Life::Inherited(_) | Life::Computed(_) if ttl_ms == -1 => {
-            faults.push("it has no end, and a key of this kind must have one".into());
+            faults.push(said::KEY_ENDLESS.say());
         }
         Life::Secs(most) if u64::try_from(ttl_ms).is_ok_and(|ms| ms > most * 1000) => {
-            faults.push(format!("it lives longer than {}", span_words(most)));
+            faults.push(said::KEY_LONG.say().with("most_ms", most * 1000));
         }
         _ => {}
     }
@@ -394,6 +396,7 @@ mod tests {
         let meta = keys.def("rooms", "meta").unwrap();
         assert!(quick_faults(meta, "string", 1000).is_empty());
         assert_eq!(quick_faults(meta, "hash", -1).len(), 2);
-        assert_eq!(quick_faults(meta, "string", 43_200_001), ["it lives longer than 12 h"]);
+        let late = quick_faults(meta, "string", 43_200_001);
+        assert_eq!(late[0].sentence(), "it lives longer than 12 h");
     }
 }

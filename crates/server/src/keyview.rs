@@ -2,7 +2,7 @@
 //! hidden here, so that no way of asking shows them.
 
 use kernel::keyspace::{Classified, KeyDef, Life, Secrecy};
-use kernel::{Cmd, Deadline, Store, Value};
+use kernel::{Cmd, Deadline, Said, Store, Value};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -10,6 +10,7 @@ use crate::access::Role;
 use crate::caller::Caller;
 use crate::keyspace::{self, Keyspace};
 use crate::reply::{self, Refusal};
+use crate::said::{self, SaidShape, Told};
 use crate::wire;
 
 /// Elements of a value that are shown.
@@ -75,7 +76,11 @@ pub(crate) struct KeyView {
     value: Option<Json>,
     /// Why the value is not shown.
     #[serde(skip_serializing_if = "Option::is_none")]
-    hidden: Option<&'static str>,
+    hidden: Option<String>,
+    /// The same for pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<SaidShape>)]
+    hidden_said: Option<Said>,
     /// Whether there is more of the value than is shown.
     truncated: bool,
     /// Elements shown.
@@ -83,7 +88,7 @@ pub(crate) struct KeyView {
     /// Other keys of the same scope that exist now.
     neighbours: Vec<Neighbour>,
     /// Plain faults, in sentences.
-    findings: Vec<Finding>,
+    findings: Vec<Told>,
 }
 
 /// A key of the same scope.
@@ -92,12 +97,6 @@ pub(crate) struct Neighbour {
     key: String,
     name: &'static str,
     says: &'static str,
-}
-
-/// Something wrong.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub(crate) struct Finding {
-    sentence: String,
 }
 
 /// Everything about one key that this caller may see.
@@ -142,11 +141,12 @@ pub(crate) async fn view(
         definition: found.as_ref().map(|found| definition(keys, found.def)),
         params: params.into(),
         value,
-        hidden,
+        hidden: hidden.as_ref().map(Said::sentence),
+        hidden_said: hidden,
         truncated,
         shown,
         neighbours,
-        findings: findings.into_iter().map(|sentence| Finding { sentence }).collect(),
+        findings: findings.into_iter().map(Told::from).collect(),
     })
 }
 
@@ -231,16 +231,12 @@ fn absent(key: &str, found: Option<&Classified<'_>>) -> Refusal {
     }
 }
 
-fn hidden(caller: &Caller, found: Option<&Classified<'_>>) -> Option<&'static str> {
+fn hidden(caller: &Caller, found: Option<&Classified<'_>>) -> Option<Said> {
     match found.map(|found| found.def.secrecy) {
-        Some(Secrecy::Secret) => Some("this value is a secret and is never shown"),
-        Some(Secrecy::Payloads) if !caller.payloads => {
-            Some("seeing payloads needs a token with the right `payloads`")
-        }
+        Some(Secrecy::Secret) => Some(said::KEY_SECRET.say()),
+        Some(Secrecy::Payloads) if !caller.payloads => Some(said::KEY_PAYLOADS.say()),
         // Nobody told us what other programs keep there, so only an admin looks.
-        None if caller.role < Some(Role::Admin) => {
-            Some("values of keys that are not ours are shown to admins only")
-        }
+        None if caller.role < Some(Role::Admin) => Some(said::KEY_FOREIGN.say()),
         _ => None,
     }
 }

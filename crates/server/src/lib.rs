@@ -12,6 +12,7 @@ pub mod checks;
 pub mod extract;
 mod galaxy;
 pub mod guard;
+mod gzip;
 mod history;
 pub mod hub;
 pub mod inside;

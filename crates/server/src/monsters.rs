@@ -30,7 +30,7 @@ use crate::app::App;
 use crate::modules::{Checking, Loop, Module, State, Streams};
 use crate::overview::{Counted, Tile};
 use crate::reply::Refusal;
-use crate::said::Said;
+use crate::said;
 use crate::search::{Found, Hit};
 use crate::worlds;
 
@@ -204,8 +204,8 @@ async fn tile(app: State) -> Result<Tile, Refusal> {
     let keys = |name| census.by_def.get(&("monsters", name)).map_or(0, |count| count.keys);
     let (number, fields) = (keys("monster"), keys("map"));
     let said = match number {
-        0 => Said::new("monsters.none"),
-        _ => Said::new("monsters.tile").with("n", fields).with("timers", monsters.waiting().await?),
+        0 => said::MONSTERS_NONE.say(),
+        _ => said::MONSTERS_TILE.say().with("n", fields).with("timers", monsters.waiting().await?),
     };
     Ok(Tile {
         module: "monsters",

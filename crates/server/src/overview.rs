@@ -1,9 +1,10 @@
 //! The front page's numbers and sentences, put together from the modules' tiles and the store's state.
 
+use kernel::Said;
 use serde::Serialize;
 
 use crate::keyspace::Census;
-use crate::said::Said;
+use crate::said::SaidShape;
 
 /// One module on the front page.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
@@ -17,6 +18,7 @@ pub struct Tile {
     /// One line about it, in English.
     pub sentence: String,
     /// The same line for pages, which word it in their reader's language.
+    #[schema(value_type = SaidShape)]
     pub said: Said,
     /// The walk over the keys that the number comes from; null when it was read just now.
     pub counted: Option<Counted>,
@@ -52,6 +54,7 @@ pub struct Look {
     /// The trouble in one English sentence.
     pub sentence: String,
     /// The same for pages; null where the words are the store's own.
+    #[schema(value_type = Option<SaidShape>)]
     pub said: Option<Said>,
     /// Page of the dashboard where it can be dealt with.
     pub link: String,

@@ -2,15 +2,17 @@
 //! pilot view, the API. Nothing outside `web/` can be named: a path is looked up in a table of embedded names, never joined to a
 //! directory.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use axum::body::Body;
+use axum::body::Bytes;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use rust_embed::RustEmbed;
 
 use crate::app::App;
+use crate::gzip;
 use crate::party;
 use crate::reply::{self, Refusal};
 
@@ -117,29 +119,11 @@ fn serve(name: &str, asked: &HeaderMap) -> Response {
     let Some(file) = Web::get(name) else {
         return Refusal::from(reply::NOT_FOUND).into_response();
     };
-    let hash = file.metadata.sha256_hash();
-    let tag = hash.iter().take(12).fold(String::from("\""), |mut tag, byte| {
-        use std::fmt::Write as _;
-        let _ = write!(tag, "{byte:02x}");
-        tag
-    }) + "\"";
-    let known = asked.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
-    let fresh = known.is_some_and(|known| {
-        known.split(',').any(|one| one.trim().trim_start_matches("W/") == tag || one.trim() == "*")
-    });
-    let mut response = if fresh {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        Response::new(Body::from(file.data.into_owned()))
+    let text = match file.data {
+        Cow::Borrowed(text) => Bytes::from_static(text),
+        Cow::Owned(text) => Bytes::from(text),
     };
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, media_of(name, file.metadata.mimetype()));
-    // Names do not change with contents, so a browser asks each time and mostly hears 304.
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
-        headers.insert(header::ETAG, tag);
-    }
-    response
+    gzip::answer(name, text, media_of(name, file.metadata.mimetype()), asked)
 }
 
 fn media_of(name: &str, guessed: &str) -> HeaderValue {

@@ -22,7 +22,7 @@ use crate::app::App;
 use crate::modules::{Loop, Module, State, Streams};
 use crate::overview::Tile;
 use crate::reply::{self, Refusal};
-use crate::said::Said;
+use crate::said;
 use crate::search::{Found, Hit};
 use crate::settings::Source;
 use crate::worlds;
@@ -163,10 +163,8 @@ async fn tile(app: State) -> Result<Tile, Refusal> {
     let reactors = handle(&app)?;
     let (number, tenants) = (reactors.count().await?, reactors.tenants().await?.len());
     let said = match number {
-        0 => Said::new("reactors.none"),
-        _ => {
-            Said::new("reactors.tile").with("n", tenants).with("timers", reactors.waiting().await?)
-        }
+        0 => said::REACTORS_NONE.say(),
+        _ => said::REACTORS_TILE.say().with("n", tenants).with("timers", reactors.waiting().await?),
     };
     Ok(Tile {
         module: "reactors",

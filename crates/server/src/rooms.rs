@@ -27,7 +27,7 @@ use crate::history::{Sample, Unit};
 use crate::modules::{Loop, Module, State, Streams};
 use crate::overview::{Counted, Look, Tile};
 use crate::reply::Refusal;
-use crate::said::Said;
+use crate::said;
 use crate::search::{self, Found, Hit};
 use crate::wire;
 
@@ -88,13 +88,13 @@ async fn tile(app: State) -> Result<Tile, Refusal> {
     let gateway = gateway::of(&app);
     let (here, sockets) = gateway.counts();
     let said = match sockets {
-        0 => Said::new("rooms.nobody"),
-        n => Said::new("rooms.tile").with("n", n).with("rooms", here),
+        0 => said::ROOMS_NOBODY.say(),
+        n => said::ROOMS_TILE.say().with("n", n).with("rooms", here),
     };
     let late = overdue(&app).await?;
     let looks = match late {
         0 => Vec::new(),
-        n => vec![Look::new("bad", "rooms", Said::new("rooms.overdue").with("n", n), "/rooms")],
+        n => vec![Look::new("bad", "rooms", said::ROOMS_OVERDUE.say().with("n", n), "/rooms")],
     };
     let unit = if number == 1 { "room is open" } else { "rooms are open" };
     let counted = Some(Counted::by(&census));

@@ -1,201 +1,250 @@
-//! Sentences that the server makes about itself, as code and parameters. A page words them in its reader's language; the
-//! English wording here is for the command line and for programs. `web/lang/said.en.js` is written from this table, and a
-//! test holds it and the French one to it.
-//!
-//! Parameters: `n` chooses between one and many, `ns` names a namespace and fills `{in}`, a name that ends in `_ms` is a time.
+//! Sentences that the server makes about itself, see `kernel::said`: its own table, and the catalogues of the pages, which are
+//! written from the tables of all crates. A test holds `web/lang/said*.en.js` equal to them and every other language to the
+//! same codes and holes.
 
-use std::collections::BTreeMap;
-
+use kernel::keyspace::Life;
+use kernel::{Said, Wording};
 use serde::Serialize;
-use serde_json::Value;
 
-/// A sentence for pages.
-#[must_use]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, utoipa::ToSchema)]
-pub struct Said {
-    /// Such as `jobs.dead`; the pages' catalogues know it as `said.jobs.dead`.
-    pub code: &'static str,
-    /// The values for the holes of the sentence.
-    #[schema(value_type = Object)]
-    pub params: BTreeMap<&'static str, Value>,
-}
+use crate::modules::MODULES;
 
-/// One sentence of the table: for one, and for many where that differs.
-pub struct Wording {
-    /// The code, such as `jobs.dead`.
-    pub code: &'static str,
-    /// When `n` is one.
-    pub one: &'static str,
-    /// Else.
-    pub many: &'static str,
-}
-
-const fn same(code: &'static str, text: &'static str) -> Wording {
-    Wording { code, one: text, many: text }
-}
-
-const fn both(code: &'static str, one: &'static str, many: &'static str) -> Wording {
-    Wording { code, one, many }
-}
-
-/// Every sentence.
-pub const WORDINGS: &[Wording] = &[
-    same("in", " in {ns}"),
-    both(
-        "jobs.tile",
+kernel::wordings! {
+    IN = "in", " in {ns}";
+    JOBS_TILE = "jobs.tile",
         "{active} running, {rate} per second, 1 worker",
-        "{active} running, {rate} per second, {n} workers",
-    ),
-    same("jobs.tile.noworker", "{active} running, {rate} per second, no worker"),
-    both(
-        "jobs.noworker",
+        "{active} running, {rate} per second, {n} workers";
+    JOBS_TILE_NOWORKER = "jobs.tile.noworker",
+        "{active} running, {rate} per second, no worker";
+    JOBS_NOWORKER = "jobs.noworker",
         "1 job waits{in} and no worker is alive.",
-        "{n} jobs wait{in} and no worker is alive.",
-    ),
-    same("jobs.noleader", "No scheduler holds the lead{in}; cron waits."),
-    same("jobs.old", "The job at the head{in} waits for {age_ms}."),
-    both("jobs.dead", "One job{in} is a dead letter.", "{n} jobs{in} are dead letters."),
-    both(
-        "jobs.cronfailed",
+        "{n} jobs wait{in} and no worker is alive.";
+    JOBS_NOLEADER = "jobs.noleader", "No scheduler holds the lead{in}; cron waits.";
+    JOBS_OLD = "jobs.old", "The job at the head{in} waits for {age_ms}.";
+    JOBS_DEAD = "jobs.dead",
+        "One job{in} is a dead letter.",
+        "{n} jobs{in} are dead letters.";
+    JOBS_CRONFAILED = "jobs.cronfailed",
         "The last firing of {id}{in} failed for good.",
-        "The last firings of {n} recurring jobs{in} failed for good.",
-    ),
-    same("jobs.allpaused", "Every type is paused{in}."),
-    both("jobs.paused", "{types} is paused{in}.", "{types} are paused{in}."),
-    same("rooms.nobody", "Nobody is connected to this server."),
-    both(
-        "rooms.tile",
+        "The last firings of {n} recurring jobs{in} failed for good.";
+    JOBS_ALLPAUSED = "jobs.allpaused", "Every type is paused{in}.";
+    JOBS_PAUSED = "jobs.paused", "{types} is paused{in}.", "{types} are paused{in}.";
+    ROOMS_NOBODY = "rooms.nobody", "Nobody is connected to this server.";
+    ROOMS_TILE = "rooms.tile",
         "One screen is connected to this server.",
-        "{n} screens in {rooms} rooms are connected to this server.",
-    ),
-    both(
-        "rooms.overdue",
+        "{n} screens in {rooms} rooms are connected to this server.";
+    ROOMS_OVERDUE = "rooms.overdue",
         "One vote waits for a close that is overdue.",
-        "{n} votes wait for a close that is overdue.",
-    ),
-    same("monsters.none", "no monster lives anywhere"),
-    both("monsters.tile", "in one field, timers: {timers}", "in {n} fields, timers: {timers}"),
-    same("reactors.none", "no reactor stands anywhere"),
-    both("reactors.tile", "of one tenant, timers: {timers}", "of {n} tenants, timers: {timers}"),
-    same("galaxy.none", "There is no world yet: worldkeep galaxy init"),
-    same("galaxy.lost", "The store has lost the world."),
-    same("galaxy.ticking", "ticking at {rate} Hz, tick {tick}, {time}Z"),
-    same("galaxy.paused", "paused at {rate} Hz, tick {tick}, {time}Z"),
-    same("galaxy.look.paused", "The game is paused."),
-    both("galaxy.look.behind", "One tick is due and not done.", "{n} ticks are due and not done."),
-    same("galaxy.look.energy", "The energy of the bodies is off by {drift}."),
-    both(
-        "galaxy.look.snapshots",
+        "{n} votes wait for a close that is overdue.";
+    MONSTERS_NONE = "monsters.none", "no monster lives anywhere";
+    MONSTERS_TILE = "monsters.tile",
+        "in one field, timers: {timers}",
+        "in {n} fields, timers: {timers}";
+    REACTORS_NONE = "reactors.none", "no reactor stands anywhere";
+    REACTORS_TILE = "reactors.tile",
+        "of one tenant, timers: {timers}",
+        "of {n} tenants, timers: {timers}";
+    GALAXY_NONE = "galaxy.none", "There is no world yet: worldkeep galaxy init";
+    GALAXY_LOST = "galaxy.lost", "The store has lost the world.";
+    GALAXY_TICKING = "galaxy.ticking", "ticking at {rate} Hz, tick {tick}, {game_at}";
+    GALAXY_PAUSED = "galaxy.paused", "paused at {rate} Hz, tick {tick}, {game_at}";
+    GALAXY_LOOK_PAUSED = "galaxy.look.paused", "The game is paused.";
+    GALAXY_LOOK_BEHIND = "galaxy.look.behind",
+        "One tick is due and not done.",
+        "{n} ticks are due and not done.";
+    GALAXY_LOOK_ENERGY = "galaxy.look.energy",
+        "The energy of the bodies is off by {drift}.";
+    GALAXY_LOOK_SNAPSHOTS = "galaxy.look.snapshots",
         "One snapshot could not be kept; the log says why.",
-        "{n} snapshots in a row could not be kept; the log says why.",
-    ),
-    same("galaxy.look.late", "Game time is {behind_ms} behind UTC."),
+        "{n} snapshots in a row could not be kept; the log says why.";
+    GALAXY_LOOK_LATE = "galaxy.look.late", "Game time is {behind_ms} behind UTC.";
+    KEY_TYPE = "key.type", "it is a {is} and should be a {right}";
+    KEY_ENDS = "key.ends", "it ends, and a key of this kind has no end";
+    KEY_ENDLESS = "key.endless", "it has no end, and a key of this kind must have one";
+    KEY_LONG = "key.long", "it lives longer than {most_ms}";
+    KEY_SECRET = "key.secret", "this value is a secret and is never shown";
+    KEY_PAYLOADS = "key.payloads", "seeing payloads needs a token with the right `payloads`";
+    KEY_FOREIGN = "key.foreign", "values of keys that are not ours are shown to admins only";
+    WHY_QUEUE = "jobs.why.queue", "it is in the queue, at place {place}";
+    WHY_NOT_PAUSED = "jobs.why.notpaused", "its type is not paused";
+    WHY_NO_LIMIT = "jobs.why.nolimit", "no limit holds it";
+    WHY_WORKERS = "jobs.why.workers",
+        "{may} of one worker may run it",
+        "{may} of {n} workers may run it";
+    WHY_MAY = "jobs.why.may", "may run it";
+    WHY_MIGHT = "jobs.why.might", "might run it, but shows no sign of life";
+    DOCTOR_FOREIGN = "jobs.doctor.foreign", "worker {worker} ({stack}) is of another program: it may take jobs whatever their target, pause or limit";
+    DOCTOR_BARE = "jobs.doctor.bare",
+        "one running job has no lease: a program with the seed's scripts has it; it is taken back when its lock ends",
+        "{n} running jobs have no lease: a program with the seed's scripts has them; they are taken back when its lock ends";
+    STORE_WHY = "store.why", "{trouble}: {why}";
+    STORE_HIDDEN = "store.kept.hidden", "not shown";
+    STOPPING = "server.stopping", "the server is stopping";
+}
+
+/// A sentence with what pages need to word it themselves.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct Told {
+    /// In English.
+    pub sentence: String,
+    /// For pages.
+    #[schema(value_type = SaidShape)]
+    pub said: Said,
+}
+
+impl From<Said> for Told {
+    fn from(said: Said) -> Self {
+        Told { sentence: said.sentence(), said }
+    }
+}
+
+/// How a sentence looks in answers.
+#[derive(utoipa::ToSchema)]
+#[schema(as = Said)]
+#[allow(dead_code)] // For the API's document only.
+pub struct SaidShape {
+    /// Such as `jobs.dead`; the pages' catalogues know it as `said.jobs.dead`.
+    code: String,
+    /// The values for the holes of the sentence: texts, numbers, sentences, lists of them.
+    #[schema(value_type = Object)]
+    params: (),
+}
+
+/// Catalogues of the pages by the codes that go there. A code that none names goes to `said`, which most pages load.
+const CATALOGUES: &[(&str, &[&str])] = &[
+    ("saidcheck", &["check.", "galaxy.check.", "monsters.miscounted"]),
+    ("saidjobs", &["jobs.why.", "jobs.doctor.", "cron.", "weekday.", "month."]),
+    ("saidhealth", &["setting.", "loop."]),
+    ("saidkeys", &["key.", "life."]),
+    ("saiderrors", &["error."]),
 ];
 
-impl Said {
-    /// A sentence of the table, without parameters.
-    pub fn new(code: &'static str) -> Self {
-        debug_assert!(WORDINGS.iter().any(|one| one.code == code), "{code} is not in the table");
-        Said { code, params: BTreeMap::new() }
-    }
-
-    /// With a parameter.
-    pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        self.params.insert(name, value.into());
-        self
-    }
-
-    /// With a number that a person reads: one digit after the point.
-    pub fn tenths(self, name: &'static str, value: f64) -> Self {
-        self.with(name, (value * 10.0).round() / 10.0)
-    }
-
-    /// In English.
-    pub fn sentence(&self) -> String {
-        let Some(wording) = WORDINGS.iter().find(|one| one.code == self.code) else {
-            return self.code.to_owned();
-        };
-        let one = self.params.get("n").and_then(Value::as_u64) == Some(1);
-        let mut text = (if one { wording.one } else { wording.many }).to_owned();
-        let place = self.params.get("ns").and_then(Value::as_str);
-        let place = place.map_or_else(String::new, |ns| format!(" in {ns}"));
-        text = text.replace("{in}", &place);
-        for (name, value) in &self.params {
-            let shown = match value {
-                Value::String(text) => text.clone(),
-                Value::Number(ms) if name.ends_with("_ms") => {
-                    jobs::span(ms.as_i64().unwrap_or(i64::MAX))
-                }
-                Value::Number(number) if number.is_f64() => {
-                    format!("{:.1}", number.as_f64().unwrap_or_default())
-                }
-                other => other.to_string(),
-            };
-            text = text.replace(&format!("{{{name}}}"), &shown);
+/// Every sentence that this server can say, in all its parts: code, words for one, words for many.
+fn all() -> Vec<(String, &'static str, &'static str)> {
+    let tables: [&[&Wording]; 6] = [
+        WORDINGS,
+        kernel::check::WORDINGS,
+        kernel::store_words::WORDINGS,
+        jobs::WORDINGS,
+        galaxy::WORDINGS,
+        monsters::WORDINGS,
+    ];
+    let mut all: Vec<_> = tables
+        .into_iter()
+        .flatten()
+        .map(|wording| (wording.code.to_owned(), wording.one, wording.many))
+        .collect();
+    let mut same = |code: String, says| all.push((code, says, says));
+    for module in MODULES {
+        for one in module.loops {
+            same(format!("loop.{}", one.name), one.name);
         }
-        text
     }
+    for def in crate::settings::defs() {
+        same(format!("setting.{}", def.name), def.says);
+    }
+    for table in crate::modules::tables() {
+        for def in table.keys {
+            same(format!("key.{}.{}", def.module, def.name), def.sentence());
+            if let Life::Computed(says) | Life::Sometimes(says) = def.life {
+                same(format!("life.{}.{}", def.module, def.name), says);
+            }
+        }
+    }
+    for def in crate::reply::ERRORS {
+        same(format!("error.{}", def.code), def.says);
+    }
+    for def in MODULES.iter().flat_map(|module| module.refusals) {
+        same(format!("error.{}", def.code.to_lowercase()), def.says);
+    }
+    // Two modules may refuse with the same word; the first says it.
+    let mut known = std::collections::HashSet::new();
+    all.retain(|(code, ..)| known.insert(code.clone()));
+    all
 }
 
-/// `web/lang/said.en.js`.
-pub fn english_page() -> String {
+fn catalogue_of(code: &str) -> &'static str {
+    let named = CATALOGUES.iter().find(|(_, codes)| codes.iter().any(|one| code.starts_with(one)));
+    named.map_or("said", |(name, _)| name)
+}
+
+/// `web/lang/<catalogue>.en.js` of each catalogue.
+pub fn english_pages() -> std::collections::BTreeMap<&'static str, String> {
     use std::fmt::Write as _;
-    let mut page = String::from(
-        "// Sentences that the server makes, in English. Written from crates/server/src/said.rs; do not edit.\n\
-         export default {\n",
-    );
-    for Wording { code, one, many } in WORDINGS {
+    let mut pages = std::collections::BTreeMap::new();
+    for (code, one, many) in all() {
+        let page: &mut String = pages.entry(catalogue_of(&code)).or_insert_with(|| {
+            "// Sentences that the server makes, in English. Written from its tables (crates/server/src/said.rs); do not edit.\n\
+             export default {\n"
+                .to_owned()
+        });
         let _ = if one == many {
-            writeln!(page, "  'said.{code}': '{one}',")
+            writeln!(page, "  'said.{code}': {one:?},")
         } else {
-            writeln!(page, "  'said.{code}': ['{one}', '{many}'],")
+            writeln!(page, "  'said.{code}': [{one:?}, {many:?}],")
         };
     }
-    page.push_str("};\n");
-    page
+    for page in pages.values_mut() {
+        page.push_str("};\n");
+    }
+    pages
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn one_and_many_and_a_place_are_worded() {
-        let dead = |n: u64| Said::new("jobs.dead").with("n", n);
-        assert_eq!(dead(1).sentence(), "One job is a dead letter.");
-        assert_eq!(dead(3).with("ns", "bridge").sentence(), "3 jobs in bridge are dead letters.");
-        let old = Said::new("jobs.old").with("age_ms", 90_000);
-        assert_eq!(old.sentence(), "The job at the head waits for 90 s.");
+    /// The pages' formatter chooses quotes and breaks long lines; the words are the same.
+    fn words(text: &str) -> String {
+        text.replace([' ', '\n', '"', '\'', '\\'], "").replace(",]", "]")
     }
 
     #[test]
     fn the_pages_know_every_sentence() {
         let web = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("web/lang");
-        let english = web.join("said.en.js");
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(&english, english_page()).unwrap();
+        for (name, page) in english_pages() {
+            let english = web.join(format!("{name}.en.js"));
+            if std::env::var_os("UPDATE_EXPECT").is_some() {
+                std::fs::write(&english, &page).unwrap();
+            }
+            let kept = std::fs::read_to_string(english).unwrap_or_default();
+            assert_eq!(words(&kept), words(&page), "{name}: write it with UPDATE_EXPECT=1");
         }
-        // The pages' formatter breaks long lines; the words are the same.
-        let words = |text: &str| {
-            let plain = text.replace([' ', '\n'], "").replace(",]", "]");
-            plain.replace("[\"", "['").replace('"', "'")
-        };
-        let kept = std::fs::read_to_string(english).unwrap();
-        assert_eq!(words(&kept), words(&english_page()), "write it with UPDATE_EXPECT=1");
-        let french = std::fs::read_to_string(web.join("said.fr.js")).unwrap();
-        for Wording { code, one, many } in WORDINGS {
-            let line = french.split(&format!("'said.{code}':")).nth(1);
-            let line = line.unwrap_or_else(|| panic!("no French for {code}"));
-            let line = line.split("\n  '").next().unwrap();
-            let holes = |text: &str| {
-                let all = text
-                    .split('{')
-                    .skip(1)
-                    .filter_map(|rest| Some(rest.split_once('}')?.0.to_owned()));
-                all.collect::<std::collections::BTreeSet<_>>()
-            };
-            let english = &holes(one) | &holes(many);
-            assert_eq!(holes(line), english, "the holes of {code}");
+    }
+
+    #[test]
+    fn every_other_language_has_every_sentence_with_its_holes() {
+        let web = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("web/lang");
+        let files = std::fs::read_dir(&web).unwrap();
+        let names: Vec<_> =
+            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        let languages: Vec<_> = names
+            .iter()
+            .filter_map(|name| name.strip_prefix("said.")?.strip_suffix(".js"))
+            .filter(|language| *language != "en")
+            .collect();
+        assert!(languages.contains(&"fr"), "{languages:?}");
+        let mut wrong = Vec::new();
+        for (code, one, many) in all() {
+            for language in &languages {
+                let file = web.join(format!("{}.{language}.js", catalogue_of(&code)));
+                let text = std::fs::read_to_string(file).unwrap_or_default();
+                let line = text.split(&format!("'said.{code}':")).nth(1);
+                let line = line.and_then(|rest| rest.split("\n  '").next());
+                match line {
+                    None => wrong.push(format!("{language}: no {code}: {one}")),
+                    Some(line) if holes(line) != &holes(one) | &holes(many) => {
+                        wrong.push(format!("{language}: other holes in {code}"));
+                    }
+                    Some(_) => {}
+                }
+            }
         }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    fn holes(text: &str) -> std::collections::BTreeSet<String> {
+        let all =
+            text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0.to_owned()));
+        all.filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')).collect()
     }
 }

@@ -499,6 +499,11 @@ fn has_shape(shape: Shape, text: &str) -> Result<(), String> {
     }
 }
 
+/// Every setting as it is declared.
+pub fn defs() -> Vec<SettingDef> {
+    Settings::new().iter().map(|setting| setting.def).collect()
+}
+
 /// `docs/settings.md`, from the tables.
 pub fn settings_page() -> String {
     use std::fmt::Write as _;

@@ -154,8 +154,8 @@ fn millis(value: &Value) -> Option<i64> {
 fn long(ms: i64) -> String {
     match ms {
         ..1_000 => format!("{ms} ms"),
-        1_000..10_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
-        10_000..120_000 => format!("{} s", ms / 1000),
+        1_000..10_000 if ms % 1000 >= 100 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        1_000..120_000 => format!("{} s", ms / 1000),
         120_000..7_200_000 => format!("{} min", ms / 60_000),
         7_200_000..172_800_000 => format!("{} h", ms / 3_600_000),
         _ => format!("{} d", ms / 86_400_000),
@@ -173,6 +173,8 @@ mod tests {
         assert_eq!(when(&json!(1_794_768_259_299_u64)), "2026-11-15 18:44:19Z");
         assert_eq!(took(&json!(1234)), "1.2 s");
         assert_eq!(took(&json!(90_000)), "90 s");
+        assert_eq!(took(&json!(5_000)), "5 s");
+        assert_eq!(took(&json!(299_958)), "4 min");
         assert_eq!(list(&json!(["a", "b"])), "a, b");
         assert_eq!(text(&json!({"a": 1})), r#"{"a":1}"#);
         assert_eq!((yes(&json!(true)), yes(&json!(false))), ("yes".into(), String::new()));

@@ -28,7 +28,7 @@ impl Engine {
             Err(standing) => {
                 lock.give_back().await;
                 return match standing.alarm() {
-                    Some(alarm) => Err(Fault::Unavailable(alarm.to_owned())),
+                    Some(alarm) => Err(Fault::Unavailable(alarm.sentence())),
                     None => Ok(Some(Err(OrderError::Missing(
                         "world; make one: `worldkeep galaxy init`",
                     )))),

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use kernel::Fault;
+use kernel::{Fault, Said};
 
 use super::Engine;
+use crate::said;
 
 /// How an engine stands to the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,17 +33,10 @@ pub enum EngineState {
 impl EngineState {
     /// The alarm for an operator, with what to do, when the world cannot be ticked for a reason
     /// that does not pass.
-    pub fn alarm(self) -> Option<&'static str> {
+    pub fn alarm(self) -> Option<Said> {
         match self {
-            EngineState::Emptied => Some(
-                "the store has lost the world; nothing is ticked or written. If it is the same store, \
-                 put the last snapshot back (`worldkeep galaxy snapshot list`, then `restore ID`) or set \
-                 galaxy.restore = auto; if it is another one, start with a --data of its own",
-            ),
-            EngineState::Foreign => Some(
-                "the store belongs to another database of accounts; nothing is ticked or written. Start \
-                 with the --data or the galaxy.database_url that belongs to this store",
-            ),
+            EngineState::Emptied => Some(said::EMPTIED.say()),
+            EngineState::Foreign => Some(said::FOREIGN.say()),
             _ => None,
         }
     }
@@ -71,7 +65,7 @@ impl Engine {
             _ => {}
         }
         if let Some(alarm) = standing.alarm() {
-            tracing::error!("{alarm}");
+            tracing::error!("{}", alarm.sentence());
         }
         self.seen.send_modify(|seen| {
             let seen = Arc::make_mut(seen);

@@ -79,7 +79,7 @@ impl Orders {
     /// Refuses while the world cannot be reached for a reason that does not pass.
     pub fn check(&self) -> Result<(), Fault> {
         match self.engine.seen().borrow().standing.alarm() {
-            Some(alarm) => Err(Fault::Unavailable(alarm.to_owned())),
+            Some(alarm) => Err(Fault::Unavailable(alarm.sentence())),
             None => Ok(()),
         }
     }

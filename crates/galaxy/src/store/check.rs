@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kernel::check::{Finding, Options, Report, Trouble};
 use kernel::keyspace::{Classifier, KeyDef, Layout};
-use kernel::{Deadline, Fault, Store, reply};
+use kernel::{Deadline, Fault, Said, Store, Wording, reply};
 use uuid::Uuid;
 
 use crate::engine::pace::RANGE;
@@ -15,6 +15,7 @@ use crate::keys::{Keys, TABLE};
 use crate::model::read_body;
 use crate::model::text;
 use crate::physics::solar::SOL;
+use crate::said;
 use crate::scripts;
 use crate::store::{cmd, fields, load};
 
@@ -69,29 +70,27 @@ impl Looking<'_> {
         let keys = self.keys;
         let flag = |text: &str| text::read_flag(text).is_some();
         let ranged = |text: &str| text::read_float(text).is_some_and(|n| RANGE.contains(&n));
-        let rules: [(_, Fits<'_>, &str); 7] = [
-            (keys.time(), &|text| text::read_time(text).is_some(), "is no time of ISO 8601"),
-            (keys.tick_rate(), &ranged, "is not from 0.1 to 100"),
-            (keys.time_scale(), &ranged, "is not from 0.1 to 100"),
-            (keys.paused(), &flag, "is neither true nor false"),
-            (keys.time_sync(), &flag, "is neither true nor false"),
-            (keys.registration_open(), &flag, "is neither true nor false"),
-            (keys.time_drift(), &|text| text::read_float(text).is_some(), "is no number"),
+        let rules: [(_, Fits<'_>, &'static Wording); 7] = [
+            (keys.time(), &|text| text::read_time(text).is_some(), said::NO_TIME),
+            (keys.tick_rate(), &ranged, said::NOT_IN_RANGE),
+            (keys.time_scale(), &ranged, said::NOT_IN_RANGE),
+            (keys.paused(), &flag, said::NO_FLAG),
+            (keys.time_sync(), &flag, said::NO_FLAG),
+            (keys.registration_open(), &flag, said::NO_FLAG),
+            (keys.time_drift(), &|text| text::read_float(text).is_some(), said::NO_NUMBER),
         ];
         let mut found = Vec::new();
         for (key, fits, wrong) in rules {
             if let Some(value) = self.text(key.as_str()).await?.filter(|value| !fits(value)) {
-                let detail = format!("{value:?} {wrong}");
-                found.extend(self.finding(Trouble::BadValue, key.as_str(), detail));
+                let wrong = wrong.say().with("value", value);
+                found.extend(self.finding(Trouble::BadValue, key.as_str(), wrong));
             }
         }
         let (mark, lock) = (keys.restoring(), keys.engine_lock());
         if let (Some(id), None) = (self.text(mark.as_str()).await?, self.text(lock.as_str()).await?)
         {
-            let detail = format!(
-                "the restore of snapshot {id} was cut short; start a server with its database"
-            );
-            found.extend(self.finding(Trouble::WrongState, mark.as_str(), detail));
+            let cut = said::CUT_SHORT.say().with("id", id);
+            found.extend(self.finding(Trouble::WrongState, mark.as_str(), cut));
         }
         Ok(found)
     }
@@ -105,7 +104,7 @@ impl Looking<'_> {
         match load::load(self.store, self.keys, &SOL).await {
             Ok(Some(loaded)) => {
                 for (key, why) in loaded.aside {
-                    found.extend(self.finding(Trouble::BadValue, &key, why.to_string()));
+                    found.extend(self.unreadable(&key, &why.to_string()));
                 }
             }
             Ok(None) => {
@@ -113,16 +112,12 @@ impl Looking<'_> {
                     let Ok(key) = self.keys.body(body.name) else { continue };
                     let hash = self.call(&["HGETALL", key.as_str()]).await?;
                     if let Err(why) = read_body(&fields(&hash)) {
-                        found.extend(self.finding(
-                            Trouble::BadValue,
-                            key.as_str(),
-                            why.to_string(),
-                        ));
+                        found.extend(self.unreadable(key.as_str(), &why.to_string()));
                     }
                 }
             }
             Err(Fault::Corrupt { key, detail }) => {
-                found.extend(self.finding(Trouble::BadValue, &key, detail));
+                found.extend(self.unreadable(&key, &detail));
             }
             Err(fault) => return Err(fault),
         }
@@ -141,8 +136,8 @@ impl Looking<'_> {
                     .classify(key.as_bytes())
                     .and_then(|known| known.param("player_id").map(str::to_owned));
                 let Some(player) = player else { continue };
-                if let Some(detail) = self.not_theirs(key, &player).await? {
-                    let mut finding = self.finding(Trouble::Dangling, key, detail);
+                if let Some(wrong) = self.not_theirs(key, &player).await? {
+                    let mut finding = self.finding(Trouble::Dangling, key, wrong);
                     // Looked at again: a login may have chosen meanwhile.
                     if self.repair && self.not_theirs(key, &player).await?.is_some() {
                         self.call(&["DEL", key]).await?;
@@ -155,14 +150,16 @@ impl Looking<'_> {
         Ok(found)
     }
 
-    async fn not_theirs(&self, key: &str, player: &str) -> Result<Option<String>, Fault> {
+    async fn not_theirs(&self, key: &str, player: &str) -> Result<Option<Said>, Fault> {
         let Some(ship) = self.text(key).await? else { return Ok(None) };
         let hash = ship.parse::<Uuid>().ok().and_then(|id| self.keys.ship(id).ok());
-        let Some(hash) = hash else { return Ok(Some(format!("{ship:?} is no ship's id"))) };
+        let Some(hash) = hash else { return Ok(Some(said::NO_SHIP_ID.say().with("value", ship))) };
         let owner = self.call(&["HGET", hash.as_str(), "player_id"]).await?;
         Ok(match reply::text(&owner) {
-            None => Some(format!("names {}, which does not exist", hash.as_str())),
-            Some(owner) if owner != player => Some(format!("names {}, of {owner}", hash.as_str())),
+            None => Some(said::NO_SHIP.say().with("key", hash.as_str())),
+            Some(owner) if owner != player => {
+                Some(said::OTHERS_SHIP.say().with("key", hash.as_str()).with("owner", owner))
+            }
             Some(_) => None,
         })
     }
@@ -177,14 +174,10 @@ impl Looking<'_> {
         let wrong = self.store.script(&scripts::RECOUNT, &all, &args, by).await?;
         let mut found = Vec::new();
         for player in reply::list(&wrong).unwrap_or_default().iter().filter_map(reply::text) {
-            let detail = "counts other sockets than the servers have".to_owned();
-            found.extend(self.finding(Trouble::Miscounted, count.as_str(), detail).map(
-                |finding| Finding {
-                    entry: Some(player.to_owned()),
-                    repaired: self.repair,
-                    ..finding
-                },
-            ));
+            let wrong = said::OTHER_SOCKETS.say();
+            found.extend(self.finding(Trouble::Miscounted, count.as_str(), wrong).map(|finding| {
+                Finding { entry: Some(player.to_owned()), repaired: self.repair, ..finding }
+            }));
         }
         found.extend(self.lost_servers().await?);
         Ok(found)
@@ -201,8 +194,7 @@ impl Looking<'_> {
                 if self.has_lease(server).await? {
                     continue;
                 }
-                let detail = "belongs to a server without a lease".to_owned();
-                let mut finding = self.finding(Trouble::Orphan, key, detail);
+                let mut finding = self.finding(Trouble::Orphan, key, said::NO_LEASE.say());
                 if self.repair && !self.has_lease(server).await? {
                     self.call(&["DEL", key]).await?;
                     finding = finding.map(|finding| Finding { repaired: true, ..finding });
@@ -220,9 +212,13 @@ impl Looking<'_> {
         Ok(servers.iter().any(|one| reply::text(one) == Some(server)))
     }
 
-    fn finding(&self, trouble: Trouble, key: &str, detail: String) -> Option<Finding> {
+    fn finding(&self, trouble: Trouble, key: &str, said: Said) -> Option<Finding> {
         let def: &KeyDef = self.classifier.classify(key.as_bytes())?.def;
-        Some(Finding::of(trouble, def, key.as_bytes(), detail))
+        Some(Finding::of(trouble, def, key.as_bytes(), said))
+    }
+
+    fn unreadable(&self, key: &str, why: &str) -> Option<Finding> {
+        self.finding(Trouble::BadValue, key, said::UNREADABLE.say().with("why", why))
     }
 
     async fn text(&self, key: &str) -> Result<Option<String>, Fault> {

@@ -7,6 +7,7 @@ use super::{TRIP, Visit};
 use crate::error::Error;
 use crate::keys::def;
 use crate::model::{Job, Status};
+use crate::said;
 use crate::scripts::REPAIR_STATUS;
 use crate::store::wire::texts;
 use crate::store::{Jobs, cmd};
@@ -71,13 +72,7 @@ impl Visit<'_> {
     async fn unreadable(&mut self, id: &str) -> Result<(), Error> {
         let repaired = self.repair && self.jobs.quarantine(id).await?;
         let key = self.jobs.space().data(id);
-        self.add(
-            Trouble::BadValue,
-            &def::data,
-            &key,
-            "is no job that anybody can run".into(),
-            repaired,
-        );
+        self.add(Trouble::BadValue, &def::data, &key, said::NO_JOB.say(), repaired);
         Ok(())
     }
 
@@ -100,8 +95,8 @@ impl Visit<'_> {
             jobs.recheck_dependencies(id).await?;
         }
         let key = jobs.space().status(id);
-        let detail = "is parked and waits for nothing any more".to_owned();
-        self.add(Trouble::WrongState, &def::status, &key, detail, self.repair);
+        let parked = said::PARKED_FOR_NOTHING.say();
+        self.add(Trouble::WrongState, &def::status, &key, parked, self.repair);
         Ok(())
     }
 
@@ -119,8 +114,7 @@ impl Visit<'_> {
         let due = vec![(id.to_owned(), String::new())];
         let repaired = self.repair && !jobs.recover_active(due).await?.is_empty();
         let key = jobs.space().status(id);
-        let detail = "is active and nobody holds its lock".to_owned();
-        self.add(Trouble::WrongState, &def::status, &key, detail, repaired);
+        self.add(Trouble::WrongState, &def::status, &key, said::NO_LOCK.say(), repaired);
         Ok(())
     }
 
@@ -136,9 +130,9 @@ impl Visit<'_> {
             let reply = jobs.script(&REPAIR_STATUS, &args, jobs.by()).await?;
             repaired = reply::text(&reply) == Some("done");
         }
-        let says = if says.is_empty() { "nothing" } else { says };
-        let detail = format!("says {says} and its job is {place}");
-        self.add(Trouble::WrongState, &def::status, &jobs.space().status(id), detail, repaired);
+        let wrong = if says.is_empty() { said::SAYS_NOTHING } else { said::CONTRADICTED };
+        let wrong = wrong.say().with("says", says).with("place", place);
+        self.add(Trouble::WrongState, &def::status, &jobs.space().status(id), wrong, repaired);
         Ok(())
     }
 }

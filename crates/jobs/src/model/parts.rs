@@ -10,17 +10,6 @@ use serde_json::value::RawValue;
 
 use super::raw::Object;
 
-/// Milliseconds for people: `90 s`, `5 min`, `3 h`.
-pub fn span(ms: i64) -> String {
-    match ms {
-        ..1_000 => format!("{} ms", ms.max(0)),
-        1_000..120_000 => format!("{} s", ms / 1000),
-        120_000..7_200_000 => format!("{} min", ms / 60_000),
-        7_200_000..172_800_000 => format!("{} h", ms / 3_600_000),
-        _ => format!("{} d", ms / 86_400_000),
-    }
-}
-
 /// The state of a job, stored as a bare word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]

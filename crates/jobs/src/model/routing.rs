@@ -4,10 +4,12 @@
 //! Always true: a `server` decides alone; otherwise every criterion given must hold, and `mode` only changes
 //! what holding means inside one criterion.
 
+use kernel::{Said, Wording};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::model::{Worker, WorkerFacts};
+use crate::said;
 
 /// The facts that a worker tells the claim script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -72,6 +74,14 @@ pub struct Miss {
     pub criterion: &'static str,
     /// A sentence with the need of the job that this worker does not meet.
     pub sentence: String,
+    /// The same for pages.
+    pub said: Said,
+}
+
+impl Miss {
+    fn new(criterion: &'static str, said: Said) -> Self {
+        Miss { criterion, sentence: said.sentence(), said }
+    }
 }
 
 impl Route {
@@ -121,33 +131,32 @@ impl Route {
         if let (Some(kind), Some(types)) = (&self.kind, &worker.types)
             && !types.contains(kind)
         {
-            let sentence = format!("it has no handler for {kind}");
-            misses.push(Miss { criterion: "type", sentence });
+            let said = said::NO_HANDLER.say().with("type", kind.as_str());
+            misses.push(Miss::new("type", said));
         }
         if self.exclude.contains(&worker.server_id) {
-            let sentence = "it failed here and asked to run elsewhere".to_owned();
-            misses.push(Miss { criterion: "exclude", sentence });
+            misses.push(Miss::new("exclude", said::EXCLUDED.say()));
         }
         if let Some(server) = &self.server {
             if *server != worker.server_id {
-                let sentence = format!("only the worker {server} may run it");
-                misses.push(Miss { criterion: "server", sentence });
+                let said = said::ONLY.say().with("worker", server.as_str());
+                misses.push(Miss::new("server", said));
             }
             return misses;
         }
         if !self.place(&self.stack, &worker.stack) {
-            misses.push(miss("stack", "one of", &self.stack));
+            misses.push(miss("stack", said::WANTS_ONE, &self.stack));
         }
         if !self.capable(&worker.capabilities) {
             let (wanted, word) = if self.all {
-                (self.lacking(&worker.capabilities), "also")
+                (self.lacking(&worker.capabilities), said::WANTS_ALSO)
             } else {
-                (self.capabilities.clone(), "one of")
+                (self.capabilities.clone(), said::WANTS_ONE)
             };
             misses.push(miss("capabilities", word, &wanted));
         }
         if !self.place(&self.region, &worker.region) {
-            misses.push(miss("region", "one of", &self.region));
+            misses.push(miss("region", said::WANTS_ONE, &self.region));
         }
         misses
     }
@@ -181,10 +190,10 @@ fn shares(listed: &Listed, has: &[String]) -> bool {
     has.iter().any(|own| lists(listed, own))
 }
 
-fn miss(criterion: &'static str, word: &str, listed: &Listed) -> Miss {
+fn miss(criterion: &'static str, wants: &'static Wording, listed: &Listed) -> Miss {
     let names: Vec<&str> =
         listed.iter().map(|item| item.as_deref().unwrap_or("(not a text)")).collect();
-    Miss { criterion, sentence: format!("it wants {word} {}", names.join(", ")) }
+    Miss::new(criterion, wants.say().with("names", names.join(", ")))
 }
 
 #[cfg(test)]

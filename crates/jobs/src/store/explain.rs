@@ -1,12 +1,13 @@
 //! Explains why a job is not running: the checks of a claim that fail, for each worker, and the
 //! jobs in front of it.
 
-use kernel::reply;
+use kernel::{Said, reply};
 use serde::Serialize;
 
 use crate::error::Error;
 use crate::model::routing::{Facts, Route};
-use crate::model::{Job, Status, Worker, span};
+use crate::model::{Job, Status, Worker};
+use crate::said;
 use crate::store::wire::texts;
 use crate::store::{Jobs, cmd};
 
@@ -19,8 +20,10 @@ pub struct Reason {
     pub code: &'static str,
     /// Whether it stops the job.
     pub stops: bool,
-    /// In words.
+    /// In English.
     pub sentence: String,
+    /// The same for pages.
+    pub said: Said,
 }
 
 /// Whether one worker may run the job, and if not, why.
@@ -45,8 +48,10 @@ pub struct Explanation {
     pub id: String,
     /// The job's state.
     pub status: Option<String>,
-    /// The first sentence that matters.
+    /// The first sentence that matters, in English.
     pub summary: String,
+    /// The same for pages.
+    pub said: Said,
     /// Everything found.
     pub reasons: Vec<Reason>,
     /// The job's place in the waiting list, from 0.
@@ -63,17 +68,14 @@ impl Jobs {
             id: id.to_owned(),
             status: view.status.clone(),
             summary: String::new(),
+            said: said::NOTHING_STOPS.say(),
             reasons: Vec::new(),
             position: None,
             workers: Vec::new(),
         };
         let status = view.status.as_deref().and_then(|word| word.parse::<Status>().ok());
         match view.read() {
-            None => found.add(
-                "unreadable",
-                true,
-                "its stored text is no job; it goes to the dead letters",
-            ),
+            None => found.add("unreadable", true, said::UNREADABLE.say()),
             Some(job) => {
                 self.explain_state(&view, status, &mut found).await?;
                 if !status.is_some_and(Status::is_ended) {
@@ -84,10 +86,10 @@ impl Jobs {
             }
         }
         let first = found.reasons.iter().find(|reason| reason.stops).or(found.reasons.first());
-        found.summary = first.map_or_else(
-            || "nothing keeps it from running; a worker takes it with its next claim".to_owned(),
-            |reason| reason.sentence.clone(),
-        );
+        if let Some(first) = first {
+            found.said = first.said.clone();
+        }
+        found.summary = found.said.sentence();
         Ok(found)
     }
 
@@ -100,29 +102,25 @@ impl Jobs {
         let now = i64::try_from(self.now_ms()).unwrap_or(i64::MAX);
         if let Some(lock) = &view.lock {
             let running = status == Some(Status::Active);
-            let (owner, ttl) = (&lock.owner, span(lock.ttl_ms));
-            let sentence = format!("the worker {owner} holds it for another {ttl}");
-            found.add(if running { "running" } else { "locked" }, !running, &sentence);
+            let held = said::HELD.say().with("worker", lock.owner.as_str());
+            let held = held.with("left_ms", lock.ttl_ms);
+            found.add(if running { "running" } else { "locked" }, !running, held);
         }
         match status {
             Some(Status::Delayed) => {
                 let wait = view.due_at.unwrap_or(now) - now;
-                let sentence = if wait > 0 {
-                    format!("it is delayed and runs in {}", span(wait))
-                } else {
-                    "it is due; the next promotion puts it into the queue".to_owned()
-                };
-                found.add("delayed", true, &sentence);
+                let delayed = said::DELAYED.say().with("left_ms", wait);
+                found.add("delayed", true, if wait > 0 { delayed } else { said::DUE.say() });
             }
             Some(Status::Cron) => {
-                found.add("cron", true, "it is a definition and waits for its time");
+                found.add("cron", true, said::DEFINITION.say());
             }
             Some(status) if status.is_ended() => {
-                found.add("ended", true, &format!("it is over: {status}"));
+                found.add("ended", true, said::OVER.say().with("status", status.to_string()));
             }
             Some(Status::Waiting) if !view.waits_for.is_empty() => {
                 let waits = self.waits_with_states(&view.waits_for).await?;
-                found.add("parked", true, &format!("it waits for {waits} to complete"));
+                found.add("parked", true, said::PARKED.say().with("jobs", waits));
             }
             Some(Status::Waiting) | None => {
                 let mut pos = cmd("LPOS", self.space().waiting.as_str());
@@ -131,12 +129,8 @@ impl Jobs {
                 found.position = at.and_then(|at| u64::try_from(at).ok());
                 match found.position {
                     Some(0) => {}
-                    Some(n) => found.add("behind", false, &format!("{n} jobs are in front of it")),
-                    None => found.add(
-                        "lost",
-                        true,
-                        "it is in no queue: a foreign worker took it and lost it; it is put back soon",
-                    ),
+                    Some(n) => found.add("behind", false, said::BEHIND.say().with("n", n)),
+                    None => found.add("lost", true, said::LOST.say()),
                 }
             }
             _ => {}
@@ -166,17 +160,16 @@ impl Jobs {
         let values = self.all(&cmds).await?;
         let paused = texts(&values[0]);
         if let Some(kind) = paused.iter().find(|kind| **kind == job.kind || *kind == "*") {
-            let sentence = format!("the type {kind} is paused");
-            found.add("paused", true, &sentence);
+            found.add("paused", true, said::PAUSED.say().with("type", kind.as_str()));
         }
         if found.status.as_deref() == Some("active") {
             return Ok(());
         }
         self.explain_set_limit(&job.kind, found).await?;
         if let Some(group) = &job.x.group
-            && let Some(sentence) = self.stopped_group(group).await?
+            && let Some(stopped) = self.stopped_group(group).await?
         {
-            found.add("group", true, &sentence);
+            found.add("group", true, stopped);
         }
         let limit = job.rate_limit.unwrap_or_default();
         let number = |at: usize| reply::int(&values[at]).unwrap_or(0);
@@ -185,12 +178,8 @@ impl Jobs {
             self.explain_concurrent(&job.kind, most, number(1), found).await?;
         }
         if let Some(most) = most(limit.max_per_minute).filter(|most| number(2) >= *most) {
-            let sentence = format!(
-                "{} jobs of its type were started in this minute, and its limit is {most}; {} ms are left",
-                number(2),
-                number(3)
-            );
-            found.add("minute", true, &sentence);
+            let full = said::MINUTE_FULL.say().with("n", number(2)).with("most", most);
+            found.add("minute", true, full.with("left_ms", number(3)));
         }
         Ok(())
     }
@@ -206,10 +195,8 @@ impl Jobs {
         let period_ms = limit.period_ms.unwrap_or(60_000);
         let started = self.started_in(kind, period_ms).await?;
         if started >= rate {
-            let sentence = format!(
-                "{started} jobs of its type started in the last {period_ms} ms, and the type's limit is {rate}"
-            );
-            found.add("rate", true, &sentence);
+            let full = said::RATE_FULL.say().with("n", started).with("most", rate);
+            found.add("rate", true, full.with("period_ms", period_ms));
         }
         Ok(())
     }
@@ -227,23 +214,20 @@ impl Jobs {
         let drifted = compared.into_iter().find(|one| one.kind == kind);
         let runs = drifted.as_ref().map_or(counter, |one| one.active);
         if runs >= most && counter >= most {
-            let sentence = format!("{runs} jobs of its type run, and its limit is {most}");
-            found.add("concurrent", true, &sentence);
+            found.add("concurrent", true, said::FULL.say().with("n", runs).with("most", most));
         }
         if drifted.is_some() {
-            let sentence = format!(
-                "the counter of its type says {counter} and {runs} jobs run, with a limit of {most}: it drifted; \
-                 the scheduler sets it right, and so does `worldkeep jobs doctor --repair`"
-            );
-            found.add("drifted", counter >= most && runs < most, &sentence);
+            let drifted = said::DRIFTED.say().with("counter", counter).with("n", runs);
+            let drifted = drifted.with("most", most);
+            found.add("drifted", counter >= most && runs < most, drifted);
         }
         Ok(())
     }
 }
 
 impl Explanation {
-    fn add(&mut self, code: &'static str, stops: bool, sentence: &str) {
-        self.reasons.push(Reason { code, stops, sentence: sentence.to_owned() });
+    fn add(&mut self, code: &'static str, stops: bool, said: Said) {
+        self.reasons.push(Reason { code, stops, sentence: said.sentence(), said });
     }
 }
 
@@ -261,9 +245,8 @@ fn judge(job: &Job, workers: &[Worker], found: &mut Explanation) {
     }
     let alive = found.workers.iter().filter(|one| one.alive).count();
     if alive == 0 {
-        found.add("no_worker", true, "no worker is alive");
+        found.add("no_worker", true, said::NO_WORKER.say());
     } else if !found.workers.iter().any(|one| one.alive && one.may) {
-        let sentence = format!("none of the {alive} workers alive may run it");
-        found.add("no_worker", true, &sentence);
+        found.add("no_worker", true, said::NONE_MAY.say().with("n", alive));
     }
 }

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use kernel::keyspace::Key;
-use kernel::{Cmd, reply};
+use kernel::{Cmd, Said, reply};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, refusal};
 use crate::model::{check_name, check_type};
+use crate::said;
 use crate::scripts::LIMIT;
 use crate::store::wire::texts;
 use crate::store::{Jobs, cmd, cmd_on};
@@ -176,7 +177,7 @@ impl Jobs {
     }
 
     /// Why the group of a job stops it now, in words.
-    pub(crate) async fn stopped_group(&self, group: &str) -> Result<Option<String>, Error> {
+    pub(crate) async fn stopped_group(&self, group: &str) -> Result<Option<Said>, Error> {
         let mut limits = self.read_limits(&self.space().group_limits).await?;
         let Some(limit) = limits.remove(group).or_else(|| limits.remove("*")) else {
             return Ok(None);
@@ -187,16 +188,14 @@ impl Jobs {
         let running =
             self.all(&asks).await?.iter().filter(|one| reply::int(one) == Some(1)).count();
         if let Some(most) = limit.concurrency.filter(|most| running as u64 >= *most) {
-            return Ok(Some(format!(
-                "{running} jobs of its group {group} run, and the limit is {most}"
-            )));
+            let full = said::GROUP_FULL.say().with("n", running).with("group", group);
+            return Ok(Some(full.with("most", most)));
         }
         let Some(rate) = limit.rate else { return Ok(None) };
         let period_ms = limit.period_ms.unwrap_or(60_000);
         let started = self.starts(self.space().group_rate(group), period_ms).await?;
-        let sentence = format!(
-            "{started} jobs of its group {group} started in the last {period_ms} ms, and the limit is {rate}"
-        );
-        Ok((started >= rate).then_some(sentence))
+        let full = said::GROUP_RATE_FULL.say().with("n", started).with("group", group);
+        let full = full.with("period_ms", period_ms).with("most", rate);
+        Ok((started >= rate).then_some(full))
     }
 }

@@ -71,7 +71,7 @@ on_every_store!(each_fault_is_found_and_repaired, |store| {
         ),
         (
             "SET bridge:ratelimit:concurrent:t 5",
-            "Miscounted ratelimit:concurrent:t says \"5\" and 1 jobs are active",
+            "Miscounted ratelimit:concurrent:t says \"5\" and one job is active",
         ),
         (
             "SET bridge:ratelimit:concurrent:old 2",
@@ -136,6 +136,6 @@ on_every_store!(a_foreign_claim_is_sound_and_noted, |store| {
     bed.line("SADD bridge:workers:active py-1").await;
     assert_eq!(sick(&bed, true).await, [] as [&str; 0]);
     let notes = bed.jobs.doctor_notes().await.unwrap();
-    assert!(notes[0].contains("1 of 1 active jobs have no lease"), "{notes:?}");
-    assert!(notes[0].contains("py-1"));
+    assert!(notes[0].sentence().contains("1 of 1 active jobs have no lease"), "{notes:?}");
+    assert!(notes[0].sentence().contains("py-1"));
 });

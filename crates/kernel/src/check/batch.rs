@@ -5,9 +5,11 @@ use redis::{Cmd, Value};
 use super::Run;
 use super::report::{Finding, Trouble};
 use super::suspect::{Case, Suspect};
+use super::words;
 use crate::fault::Fault;
 use crate::keyspace::{Classified, Key, KeyDef, Layout, Life, Type};
 use crate::reply;
+use crate::said::Said;
 
 /// How far two lives of one room may be apart.
 const SLACK_MS: i64 = 1_000;
@@ -62,13 +64,15 @@ impl Run<'_> {
             self.report.foreign += 1;
             return;
         };
+        let said = words::STRANGER.say().with("module", module);
         self.report(Finding {
             trouble: Trouble::Unknown,
             key: String::from_utf8_lossy(key).into_owned(),
             module,
             name: None,
             entry: None,
-            detail: format!("starts like a key of {module} and has no definition"),
+            detail: said.sentence(),
+            said,
             repaired: false,
             remedy: None,
         });
@@ -93,9 +97,9 @@ impl Run<'_> {
             }
             *self.report.known.entry(def.module).or_default().entry(def.name).or_default() += 1;
             if found.layout.is_some_and(|layout| layout != self.options.layout) {
-                let detail =
-                    format!("is spelled in the other layout; {} is in use", self.options.layout);
-                self.report(Finding::of(Trouble::OtherLayout, def, key, detail));
+                let layout = self.options.layout.to_string();
+                let said = words::OTHER_LAYOUT.say().with("layout", layout);
+                self.report(Finding::of(Trouble::OtherLayout, def, key, said));
             }
             if type_ == def.type_.redis() {
                 let pttl = reply::int(&answer[1]).unwrap_or(-2);
@@ -126,8 +130,8 @@ impl Run<'_> {
                 let mut suspect = Suspect::new(Case::Endless, def, one.key.to_vec(), layout);
                 suspect.remedy = Some("worldkeep check --repair".to_owned());
                 self.suspect(suspect).await?;
-            } else if let Some(detail) = flaw(one.found.def.life, one.pttl) {
-                let finding = Finding::of(Trouble::WrongLife, one.found.def, one.key, detail);
+            } else if let Some(said) = flaw(one.found.def.life, one.pttl) {
+                let finding = Finding::of(Trouble::WrongLife, one.found.def, one.key, said);
                 let verb = if one.found.def.life == Life::None { "PERSIST" } else { "DEL" };
                 let remedy = Some(format!("redis-cli {verb} '{}'", finding.key));
                 self.report(Finding { remedy, ..finding });
@@ -195,12 +199,12 @@ fn is_read(def: &KeyDef) -> bool {
 }
 
 /// The flaw of a life that depends on no other key, as a sentence.
-fn flaw(life: Life, pttl: i64) -> Option<String> {
+fn flaw(life: Life, pttl: i64) -> Option<Said> {
     match (life, pttl) {
-        (Life::None, 0..) => Some(format!("ends in {pttl} ms and should never end")),
-        (Life::Secs(_) | Life::Computed(_), -1) => Some("never ends and should".to_owned()),
+        (Life::None, 0..) => Some(words::ENDS.say().with("left_ms", pttl)),
+        (Life::Secs(_) | Life::Computed(_), -1) => Some(words::ENDLESS.say()),
         (Life::Secs(secs), left) if u64::try_from(left).is_ok_and(|left| left > secs * 1_000) => {
-            Some(format!("ends in {left} ms; at most {secs} s are right"))
+            Some(words::ENDS_LATE.say().with("left_ms", left).with("most_ms", secs * 1_000))
         }
         _ => None,
     }

@@ -48,8 +48,8 @@ impl Run<'_> {
                 match place(target, def, *index, &answer, layout) {
                     Ok(Some(place)) => asked.push((one, target, def, place, entry.as_bytes())),
                     Ok(None) => {}
-                    Err(detail) => {
-                        let bad = Finding::of(Trouble::BadValue, one.found.def, one.key, detail);
+                    Err(said) => {
+                        let bad = Finding::of(Trouble::BadValue, one.found.def, one.key, said);
                         self.report(bad);
                     }
                 }

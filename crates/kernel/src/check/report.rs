@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::keyspace::KeyDef;
+use crate::said::Said;
 
 /// The kind of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
@@ -53,8 +54,10 @@ pub struct Finding {
     /// The entry of an index, when it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
-    /// In words.
+    /// In English.
     pub detail: String,
+    /// The same for pages, which word it in their reader's language.
+    pub said: Said,
     /// Whether it was put right.
     pub repaired: bool,
     /// The command that removes the key, when repair does not.
@@ -64,14 +67,15 @@ pub struct Finding {
 
 impl Finding {
     /// A finding about a key of that definition, not repaired.
-    pub fn of(trouble: Trouble, def: &KeyDef, key: &[u8], detail: String) -> Finding {
+    pub fn of(trouble: Trouble, def: &KeyDef, key: &[u8], said: Said) -> Finding {
         Finding {
             trouble,
             key: String::from_utf8_lossy(key).into_owned(),
             module: def.module,
             name: Some(def.name),
             entry: None,
-            detail,
+            detail: said.sentence(),
+            said,
             repaired: false,
             remedy: None,
         }

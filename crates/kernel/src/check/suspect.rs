@@ -7,9 +7,11 @@ use redis::{Cmd, Value};
 use super::Run;
 use super::batch::command;
 use super::report::{Finding, Trouble};
+use super::words;
 use crate::fault::Fault;
 use crate::keyspace::{At, Held, Index, Key, KeyDef, Layout, Type, slot};
 use crate::reply;
+use crate::said::Said;
 use crate::store::{Deadline, Kind, Session, Store};
 
 /// An entry of an index.
@@ -78,47 +80,48 @@ impl Suspect {
 
     fn finding(&self) -> Finding {
         let target = self.target.as_ref().map(|target| target.key.as_str()).unwrap_or_default();
-        let (trouble, entry, detail) = match &self.case {
+        let (trouble, entry, said) = match &self.case {
             Case::WrongType { is } => {
-                let detail = format!("is a {is}, not a {}", self.def.type_.redis());
-                (Trouble::WrongType, None, detail)
+                let said = words::WRONG_TYPE.say().with("is", is.as_str());
+                (Trouble::WrongType, None, said.with("right", self.def.type_.redis()))
             }
-            Case::BadValue { detail } => (Trouble::BadValue, None, detail.clone()),
+            Case::BadValue { detail } => {
+                (Trouble::BadValue, None, words::BAD_VALUE.say().with("why", detail.as_str()))
+            }
             Case::Life { holder } => {
-                (Trouble::WrongLife, None, format!("does not end together with {holder}"))
+                let said = words::OTHER_END.say().with("holder", holder.as_str());
+                (Trouble::WrongLife, None, said)
             }
-            Case::Endless => (Trouble::WrongLife, None, "never ends and should".to_owned()),
+            Case::Endless => (Trouble::WrongLife, None, words::ENDLESS.say()),
             Case::Dangling { entry } if target.is_empty() => {
-                (Trouble::Dangling, Some(&entry.name), "holds an entry that is no id".to_owned())
+                (Trouble::Dangling, Some(&entry.name), words::NO_ID.say())
             }
             Case::Dangling { entry } => {
-                let detail = format!("holds an entry for {target}, which does not exist");
-                (Trouble::Dangling, Some(&entry.name), detail)
+                let said = words::DANGLING.say().with("target", target);
+                (Trouble::Dangling, Some(&entry.name), said)
             }
             Case::InUse { entry } => {
-                let detail = format!("offers an id that {target} has");
-                (Trouble::InUse, Some(&entry.name), detail)
+                (Trouble::InUse, Some(&entry.name), words::IN_USE.say().with("target", target))
             }
-            Case::Twice { entry } => {
-                (Trouble::Twice, Some(&entry.name), "offers an id twice".to_owned())
-            }
+            Case::Twice { entry } => (Trouble::Twice, Some(&entry.name), words::TWICE.say()),
             Case::Misplaced { entry, belongs } => {
-                let detail = format!("holds an entry that belongs into {belongs}");
-                (Trouble::Misplaced, Some(&entry.name), detail)
+                let said = words::MISPLACED.say().with("belongs", belongs.as_str());
+                (Trouble::Misplaced, Some(&entry.name), said)
             }
             Case::Missing { place, entry, .. } => {
-                (Trouble::Missing, Some(entry), format!("is not listed in {place}"))
+                let said = words::MISSING.say().with("place", place.as_str());
+                (Trouble::Missing, Some(entry), said)
             }
-            Case::Orphan => (Trouble::Orphan, None, format!("is nothing without {target}")),
+            Case::Orphan => (Trouble::Orphan, None, words::ORPHAN.say().with("target", target)),
             Case::Unlisted { word, places, .. } => {
                 let places: Vec<_> = places.iter().map(|(_, key)| key.as_str()).collect();
-                let detail = format!("says {word} and is not in {}", places.join(" or "));
-                (Trouble::Unlisted, None, detail)
+                let said = words::UNLISTED.say().with("word", *word);
+                (Trouble::Unlisted, None, said.with("places", places.join(", ")))
             }
         };
         let entry = entry.map(|entry| String::from_utf8_lossy(entry).into_owned());
         let remedy = self.remedy.clone();
-        Finding { entry, remedy, ..Finding::of(trouble, self.def, &self.key, detail) }
+        Finding { entry, remedy, ..Finding::of(trouble, self.def, &self.key, said) }
     }
 
     /// Keys by which it is judged and which a repair changes.
@@ -401,7 +404,7 @@ pub(super) fn place(
     index: Index,
     answer: &Value,
     layout: Layout,
-) -> Result<Option<Key>, String> {
+) -> Result<Option<Key>, Said> {
     let places = index.complete.unwrap_or_default();
     let json = reply::bytes(answer).and_then(|text| serde_json::from_slice(text).ok());
     let json: serde_json::Value = json.unwrap_or_default();
@@ -414,7 +417,7 @@ pub(super) fn place(
             At::Json(pointer) => match json.pointer(pointer) {
                 Some(serde_json::Value::String(text)) => text.clone(),
                 Some(serde_json::Value::Number(number)) => number.to_string(),
-                _ => return Err(format!("does not say {pointer}")),
+                _ => return Err(words::SAYS_NOT.say().with("member", *pointer)),
             },
             At::Field(_, default) => {
                 fields.next().and_then(reply::text).unwrap_or(default).to_owned()
@@ -424,7 +427,9 @@ pub(super) fn place(
     }
     values.extend(target.params.iter().cloned());
     let values: Vec<_> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    index_def.render(layout, &values).map(Some).map_err(|bad| format!("says what is no key: {bad}"))
+    let no_key =
+        |bad: crate::keyspace::BadId| words::SAYS_NO_KEY.say().with("why", bad.to_string());
+    index_def.render(layout, &values).map(Some).map_err(no_key)
 }
 
 /// Whether an index holds an entry, as a command; [`is_in`] reads the answer.

@@ -38,8 +38,8 @@ async fn a_call_is_ready_at_once() {
     assert!(store.session(b"a", soon()).now_or_never().is_some());
     let status = store.status();
     assert_eq!((status.kind, status.up), (Kind::Embedded, true));
-    assert_eq!((&*status.address, &*status.persistence), ("memory", "none"));
-    assert!(status.warnings[0].contains("in memory only"));
+    assert_eq!((&*status.address, &*status.persistence.sentence()), ("memory", "none"));
+    assert!(status.warnings[0].sentence().contains("in memory only"));
 }
 
 #[tokio::test]
@@ -49,9 +49,16 @@ async fn a_directory_keeps_the_data_and_has_one_owner() {
     let store = link::open(&place, link::Options::default()).await.expect("made");
     store.call(&cmd("SET kept value"), soon()).await.expect("written");
     let status = store.status();
-    assert_eq!(status.persistence, "append-only log, synced every second");
+    assert_eq!(status.persistence.sentence(), "append-only log, synced every second");
     assert_eq!(status.address, dir.path().display().to_string());
-    assert_eq!(status.warnings, Vec::<String>::new());
+    assert_eq!(status.warnings, Vec::new());
+    // What it says follows its settings.
+    store.call(&cmd("CONFIG SET appendfsync always"), soon()).await.expect("taken");
+    store.call(&cmd("CONFIG SET maxmemory-policy allkeys-lru"), soon()).await.expect("taken");
+    crate::start::until(&*store, "append-only log, synced at every write").await;
+    let status = store.status();
+    assert_eq!(status.eviction, "allkeys-lru");
+    assert!(status.warnings[0].sentence().contains("keys may vanish"), "{:?}", status.warnings);
     let Err(second) = link::open(&place, link::Options::default()).await else { panic!("opened") };
     assert!(second.to_string().contains("another process uses it"), "{second}");
     assert_eq!(second.exit_code(), 2);

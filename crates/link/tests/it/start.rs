@@ -29,17 +29,35 @@ async fn what_was_found_is_said_with_what_will_hurt() {
         let name = if program == Program::Redis { "redis 7." } else { "valkey 9." };
         assert!(status.server.starts_with(name), "{}", status.server);
         assert!(status.up && status.reason.is_none() && status.reconnects == 0);
-        assert_eq!(status.persistence, "none");
+        assert_eq!(status.persistence.sentence(), "none");
         assert_eq!(status.eviction, "allkeys-lru");
-        let all = status.warnings.join("\n");
+        let all: Vec<String> = status.warnings.iter().map(kernel::Said::sentence).collect();
+        let all = all.join("\n");
         assert!(all.contains("allkeys-lru: keys may vanish; set it to noeviction"), "{all}");
         assert!(all.contains("no append-only file"), "{all}");
 
         let kept = Setup::new(program).args(["--appendonly", "yes"]).start();
-        let status = open(&kept.url()).await.status();
-        assert_eq!(status.persistence, "append-only log, synced every second");
-        assert_eq!(status.warnings, Vec::<String>::new());
+        let store = open(&kept.url()).await;
+        let status = store.status();
+        assert_eq!(status.persistence.sentence(), "append-only log, synced every second");
+        assert_eq!(status.warnings, Vec::new());
+        // Somebody turned the log off, and the dashboard went on to say that there was one.
+        store.call(&cmd("CONFIG SET appendonly no"), soon()).await.expect("it is turned off");
+        until(&*store, "snapshots only").await;
+        assert!(store.status().warnings[0].sentence().contains("no append-only file"));
     }
+}
+
+/// Waits until a store says that it keeps its data so.
+pub(crate) async fn until(store: &dyn kernel::Store, kept: &str) {
+    for _ in 0..400 {
+        let says = store.status().persistence.sentence();
+        if says == kept || (kept == "snapshots only" && says == "none") {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("waited 20 s for `{kept}`: {:?}", store.status());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -95,7 +113,7 @@ async fn a_user_with_few_rights_works_and_the_status_says_what_is_unknown() {
         assert_eq!(store.call(&cmd("SET a 1"), soon()).await, Ok(Value::Okay));
         let refused = store.call(&cmd("DEL a"), soon()).await;
         assert!(refused.expect_err("not allowed").to_string().contains("NOPERM"));
-        assert!(store.status().warnings[0].contains("may not run INFO"));
+        assert!(store.status().warnings[0].sentence().contains("may not run INFO"));
     }
 }
 

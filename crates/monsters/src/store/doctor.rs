@@ -13,6 +13,16 @@ use super::remove::place;
 use crate::error::{MonsterError, Result};
 use crate::keys::def;
 
+/// The sentences of the check.
+mod said {
+    kernel::wordings! {
+        MISCOUNTED = "monsters.miscounted",
+            "character {character} controls one monster here, and {counted} are counted",
+            "character {character} controls {n} monsters here, and {counted} are counted";
+    }
+}
+pub use said::WORDINGS;
+
 /// One count that is not what the field says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Miscount {
@@ -35,12 +45,10 @@ impl Monsters {
             let again = self.miscounts(tenant, field).await?;
             for one in again.iter().filter(|one| first.contains(one)) {
                 let key = self.of(tenant)?.present(field)?;
-                let detail = format!(
-                    "character {} controls {} monsters here, and {} are counted",
-                    one.character, one.controls, one.says
-                );
+                let wrong = said::MISCOUNTED.say().with("character", one.character.as_str());
+                let wrong = wrong.with("n", one.controls).with("counted", one.says.as_str());
                 let mut finding =
-                    Finding::of(Trouble::Miscounted, &def::present, key.as_bytes(), detail);
+                    Finding::of(Trouble::Miscounted, &def::present, key.as_bytes(), wrong);
                 finding.entry = Some(one.character.clone());
                 finding.repaired = repair && self.recount(tenant, field, one).await?;
                 found.push(finding);

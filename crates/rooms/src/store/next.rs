@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use kernel::Fault;
 use serde_json::json;
 
-use super::{Caller, Created, Decision, Proof, Rooms, prove};
+use super::{Caller, Created, Decision, PATIENCE, Proof, Rooms, prove};
 use crate::error::{Refused, Result, RoomError, word};
 use crate::ids;
 use crate::model::Player;
@@ -23,8 +23,15 @@ const TRIES: usize = 8;
 
 impl Rooms {
     /// Makes the room in which the people of this one play on, and tells them. Only with the key, which directs both.
-    /// Begins anew when somebody took a seat or changed a photo meanwhile.
+    /// Begins anew when somebody took a seat or changed a photo meanwhile. All of it takes no longer than one command may:
+    /// when the store dies midway, the host hears that the outcome is unknown.
     pub async fn next(&self, code: &str, key: &str, setup: &Setup) -> Result<Created> {
+        let moved = tokio::time::timeout(PATIENCE, self.next_in_tries(code, key, setup)).await;
+        let late = || Fault::Unknown("the store did not answer while the people moved on".into());
+        moved.unwrap_or_else(|_| Err(late().into()))
+    }
+
+    async fn next_in_tries(&self, code: &str, key: &str, setup: &Setup) -> Result<Created> {
         let caller = Caller { proof: Proof::Key(key), ..Caller::default() };
         for _ in 1..TRIES {
             match self.try_next(code, key, &caller, setup).await {

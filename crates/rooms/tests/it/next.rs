@@ -1,7 +1,14 @@
 //! The same people play on: names, photos, seats and devices go along, in one step that everybody hears of.
 
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use kernel::{Fault, Store};
 use serde_json::json;
-use testkit::{on_cluster, on_every_store};
+use testkit::{How, Network, Sent, Weather, on_cluster, on_every_store};
 
 use crate::support::{Party, ask, device, int, photo, setup, text};
 
@@ -132,4 +139,31 @@ on_every_store!(a_closed_room_forgets_where_its_people_went, |store| {
         assert_eq!(int(&*store, &["EXISTS", &key]).await, 0, "{key}");
     }
     assert_eq!(party.rooms.show(&made.code).await.unwrap().players_active, 3);
+});
+
+/// A store that answers so often, and then never again.
+struct Dies(AtomicUsize);
+
+impl Weather for Dies {
+    fn before(&self, _: Sent) -> Pin<Box<dyn Future<Output = How> + Send + '_>> {
+        Box::pin(async move {
+            let left = self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+            if left.is_err() {
+                std::future::pending::<()>().await;
+            }
+            How::Arrives
+        })
+    }
+}
+
+// Each call of a move had its own time: a store that died midway kept the host waiting for several of them.
+on_every_store!(a_store_that_dies_midway_keeps_nobody_waiting_for_long, |store| {
+    let network = Network::under(Dies(AtomicUsize::new(usize::MAX)), store.clone());
+    let party = Party::new(&(Arc::clone(&network) as Arc<dyn Store>), 3, &[1]).await;
+    people(&party).await;
+    network.weather.0.store(1, Relaxed);
+    let moved = party.rooms.next(&party.code, &party.key, &next_setup(&json!(null)));
+    let moved = tokio::time::timeout(Duration::from_secs(60), moved).await;
+    let error = moved.expect("waited 60 s for an answer").unwrap_err();
+    assert!(matches!(error, rooms::RoomError::Fault(Fault::Unknown(_))), "{error:?}");
 });

@@ -13,7 +13,7 @@ use galaxy::{
     Engine, EngineState, Fleets, Handle, Online, Options, Orders, Placement, Snapshots, WorldView,
     refusal,
 };
-use kernel::{Clock, Kind};
+use kernel::{Clock, Kind, Said};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OnceCell, broadcast, watch};
 use uuid::Uuid;
@@ -144,13 +144,13 @@ impl Gateway {
         if here.leads {
             return Ok(here);
         }
-        let lost = |alarm: &str| {
-            Refusal::new(refusal::WORLD_LOST, alarm)
-                .details(serde_json::json!({ "outcome": "not_sent" }))
+        let lost = |alarm: Said| {
+            let details = serde_json::json!({ "outcome": "not_sent", "said": alarm });
+            Refusal::new(refusal::WORLD_LOST, alarm.sentence()).details(details)
         };
         let alarm = here.standing.alarm();
-        if let (EngineState::Foreign, Some(alarm)) = (here.standing, alarm) {
-            return Err(lost(alarm));
+        if let (EngineState::Foreign, Some(alarm)) = (here.standing, &alarm) {
+            return Err(lost(alarm.clone()));
         }
         // A restore brings it back before the engine has looked again.
         match WorldView::read(&app.shared_store(), self.keys, &SOL).await? {

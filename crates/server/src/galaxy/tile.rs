@@ -1,6 +1,7 @@
 //! The galaxy on the front page: how many ships fly, and what deserves a look.
 
-use galaxy::{ALARM_AFTER, WorldView, text};
+use galaxy::{ALARM_AFTER, WorldView};
+use kernel::Said;
 
 use crate::app::App;
 use crate::galaxy::{errors, gateway};
@@ -8,7 +9,7 @@ use crate::history::{Sample, Unit};
 use crate::modules::State;
 use crate::overview::{Look, Tile};
 use crate::reply::Refusal;
-use crate::said::Said;
+use crate::said;
 
 /// Energy of the bodies that changed by so much is wrong.
 const DRIFT_BAD: f64 = 1e-3;
@@ -19,13 +20,13 @@ pub(super) async fn tile(app: State) -> Result<Tile, Refusal> {
     let seen = match gateway::of(&app).look(&app).await {
         Ok(seen) => seen,
         Err(refusal) if refusal.def.code == errors::NO_WORLD.code => {
-            return Ok(made(0, Said::new("galaxy.none"), Vec::new()));
+            return Ok(made(0, said::GALAXY_NONE.say(), Vec::new()));
         }
         Err(refusal) if refusal.def.code == errors::WORLD_LOST.code => {
             let sentence = refusal.message.clone();
-            let look = Look::new("bad", "galaxy", Said::new("galaxy.lost"), "/galaxy");
+            let look = Look::new("bad", "galaxy", said::GALAXY_LOST.say(), "/galaxy");
             let look = Look { sentence, ..look };
-            return Ok(made(0, Said::new("galaxy.lost"), vec![look]));
+            return Ok(made(0, said::GALAXY_LOST.say(), vec![look]));
         }
         Err(refusal) => return Err(refusal),
     };
@@ -54,11 +55,10 @@ fn made(number: u64, said: Said, looks: Vec<Look>) -> Tile {
 }
 
 fn line(seen: &WorldView) -> Said {
-    let code = if seen.pace.paused { "galaxy.paused" } else { "galaxy.ticking" };
-    let time = text::time(seen.time_ns);
-    let time = time.split('.').next().unwrap_or_default().trim_end_matches('Z');
-    let rate = seen.pace.rate.to_string();
-    Said::new(code).with("rate", rate).with("tick", seen.tick).with("time", time)
+    let line = if seen.pace.paused { said::GALAXY_PAUSED } else { said::GALAXY_TICKING };
+    // The time of a game is within some thousand years of now.
+    let game_at = i64::try_from(seen.time_ns / 1_000_000).unwrap_or_default();
+    line.say().with("rate", seen.pace.rate).with("tick", seen.tick).with("game_at", game_at)
 }
 
 fn looks(seen: &WorldView) -> Vec<Look> {
@@ -68,22 +68,22 @@ fn looks(seen: &WorldView) -> Vec<Look> {
     };
     let numbers = &seen.numbers;
     if seen.pace.paused {
-        add("warn", Said::new("galaxy.look.paused"));
+        add("warn", said::GALAXY_LOOK_PAUSED.say());
     }
     if numbers.behind > 10 {
-        add("warn", Said::new("galaxy.look.behind").with("n", numbers.behind));
+        add("warn", said::GALAXY_LOOK_BEHIND.say().with("n", numbers.behind));
     }
     if numbers.energy_drift > DRIFT_BAD {
         let drift = format!("{:.0e}", numbers.energy_drift);
-        add("bad", Said::new("galaxy.look.energy").with("drift", drift));
+        add("bad", said::GALAXY_LOOK_ENERGY.say().with("drift", drift));
     }
     if numbers.snapshots_failed >= ALARM_AFTER {
-        add("bad", Said::new("galaxy.look.snapshots").with("n", numbers.snapshots_failed));
+        add("bad", said::GALAXY_LOOK_SNAPSHOTS.say().with("n", numbers.snapshots_failed));
     }
     if seen.pace.sync && seen.drift_s.abs() > LATE_S {
         #[allow(clippy::cast_possible_truncation)] // A world that is late by more is stopped.
         let behind = (seen.drift_s * 1000.0) as i64;
-        add("warn", Said::new("galaxy.look.late").with("behind_ms", behind));
+        add("warn", said::GALAXY_LOOK_LATE.say().with("behind_ms", behind));
     }
     looks
 }
@@ -104,6 +104,6 @@ mod tests {
         seen.numbers.snapshots_failed = 3;
         let alarm = looks(&seen).into_iter().find(|look| look.level == "bad").unwrap();
         assert!(alarm.sentence.starts_with("3 snapshots"), "{}", alarm.sentence);
-        assert_eq!(line(&seen).sentence(), "paused at 1 Hz, tick 0, 1970-01-01T00:00:00Z");
+        assert_eq!(line(&seen).sentence(), "paused at 1.0 Hz, tick 0, 1970-01-01 00:00:00 UTC");
     }
 }

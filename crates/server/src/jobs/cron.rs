@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jobs::cron::{Cron, Firing};
 use jobs::{Definition, Error, Fired, NewJob, Overlap, refusal};
+use kernel::Said;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -16,6 +17,7 @@ use super::show::View;
 use super::{body, no_verb, split};
 use crate::extract::{Body, Query, pack_cursor, page_limit, unpack_cursor};
 use crate::reply::{self, Refusal};
+use crate::said::SaidShape;
 
 /// Most times at once.
 const TIMES: usize = 100;
@@ -30,6 +32,9 @@ pub(crate) struct CronItem {
     timezone: String,
     /// The expression in words.
     sentence: String,
+    /// The same for pages; null for an expression that cannot be read.
+    #[schema(value_type = Option<SaidShape>)]
+    said: Option<Said>,
     /// Unix milliseconds of the next firing; null when it never comes.
     next_at: Option<u64>,
     /// The next firing in UTC and in its zone.
@@ -72,6 +77,7 @@ fn item(view: &View, now_ms: u64, found: &Definition, result: Option<&str>) -> C
         job_id: found.job.id.clone(),
         r#type: found.job.kind.clone(),
         timezone: schedule.timezone.clone().unwrap_or_else(|| "UTC".into()),
+        said: cron.as_ref().ok().map(Cron::said),
         sentence: cron.map_or_else(|error| error.to_string(), |cron| cron.describe()),
         cron: pattern,
         next_at: found.next_at,
@@ -207,6 +213,9 @@ pub(crate) struct NextAnswer {
     timezone: String,
     /// The expression in words.
     sentence: String,
+    /// The same for pages.
+    #[schema(value_type = SaidShape)]
+    said: Said,
     /// `at` (Unix ms), `utc`, `local`, and `clock` where a clock change had a hand in it.
     #[schema(value_type = Vec<Object>)]
     items: Vec<Firing>,
@@ -240,6 +249,7 @@ fn answer(cron: &Cron, pattern: String, now_ms: u64, n: usize) -> NextAnswer {
     NextAnswer {
         timezone: cron.timezone().to_owned(),
         sentence: cron.describe(),
+        said: cron.said(),
         items: cron.next_n(now_ms, n),
         cron: pattern,
     }

@@ -3,9 +3,9 @@
 
 use axum::Json;
 use jobs::{Jobs, ListQuery, Order, Status};
-use kernel::Fault;
 use kernel::check::{Options, check};
 use kernel::keyspace::Classifier;
+use kernel::{Fault, Said};
 use serde::{Deserialize, Serialize};
 
 use super::handle::{Here, refuse};
@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::extract::Body;
 use crate::modules::Checking;
 use crate::reply::Refusal;
+use crate::said::{self, SaidShape, Told};
 
 /// Jobs that are looked at beyond the check, in each state.
 const LOOKED_AT: usize = 10_000;
@@ -26,7 +27,13 @@ const KEPT: usize = 500;
 pub(crate) struct Finding {
     /// Such as `unlisted`, `wrong_state`, `miscounted`, `bad_value`.
     kind: String,
+    /// The key, and what is wrong with it.
     sentence: String,
+    /// What is wrong with it, for pages.
+    #[schema(value_type = SaidShape)]
+    said: Said,
+    /// The entry of an index, when it is about one.
+    entry: Option<String>,
     /// The key or job it is about.
     about: String,
     repaired: bool,
@@ -43,7 +50,7 @@ pub(crate) struct Report {
     repaired: u64,
     remaining: u64,
     /// Notes: no fault now, perhaps one later.
-    warnings: Vec<String>,
+    warnings: Vec<Told>,
     /// All of it in a sentence.
     sentence: String,
 }
@@ -97,10 +104,12 @@ async fn structures(
     let (total, repaired) = (found.findings_total(), found.repaired);
     for finding in found.findings {
         let kind = serde_json::to_value(finding.trouble).unwrap_or_default();
-        let entry = finding.entry.map(|entry| format!(" [{entry}]")).unwrap_or_default();
+        let entry = finding.entry.as_ref().map(|entry| format!(" [{entry}]")).unwrap_or_default();
         report.findings.push(Finding {
             kind: kind.as_str().unwrap_or("fault").to_owned(),
             sentence: format!("{}{entry}: {}", finding.key, finding.detail),
+            said: finding.said,
+            entry: finding.entry,
             about: finding.key,
             repaired: finding.repaired,
         });
@@ -128,17 +137,13 @@ async fn walk(jobs: &Jobs, status: Status) -> Result<Vec<jobs::JobView>, Refusal
 async fn strangers(jobs: &Jobs, report: &mut Report) -> Result<(), Refusal> {
     let workers = jobs.workers().await.map_err(refuse)?;
     for worker in workers.iter().filter(|worker| worker.alive && worker.concurrency.is_none()) {
-        report.warnings.push(format!(
-            "worker {} ({}) is of another program: it may take jobs whatever their target, pause or limit",
-            worker.server_id, worker.stack
-        ));
+        let foreign = said::DOCTOR_FOREIGN.say().with("worker", worker.server_id.as_str());
+        report.warnings.push(foreign.with("stack", worker.stack.to_string()).into());
     }
     let bare =
         walk(jobs, Status::Active).await?.iter().filter(|one| one.claimed_at.is_none()).count();
     if bare > 0 {
-        report.warnings.push(format!(
-            "{bare} running jobs have no lease: a program with the seed's scripts has them; they are taken back when its lock ends"
-        ));
+        report.warnings.push(said::DOCTOR_BARE.say().with("n", bare).into());
     }
     Ok(())
 }

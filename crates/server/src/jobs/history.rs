@@ -158,6 +158,24 @@ impl History {
         super::columns::rank(&waits, 95)
     }
 
+    /// Per second over the last `seconds`: dispatched, completed, failed attempts. `None` before the first look.
+    pub(crate) fn flow(&self, now_ms: u64, seconds: u64) -> Option<[f64; 3]> {
+        self.now?;
+        let last = now_ms / 1000;
+        let recent = (last.saturating_sub(seconds)..last)
+            .filter_map(|at| self.seconds.get(usize::try_from(at.checked_sub(self.first)?).ok()?));
+        let mut sums = [0_u32; 3];
+        for second in recent {
+            for (sum, more) in
+                sums.iter_mut().zip([second.dispatched, second.completed, second.failed])
+            {
+                *sum += more;
+            }
+        }
+        #[allow(clippy::cast_precision_loss)] // Some seconds.
+        Some(sums.map(|sum| f64::from(sum) / seconds.max(1) as f64))
+    }
+
     /// The number of events that came and went before they could be read.
     pub(crate) fn missed(&mut self, now_ms: u64, count: u64) {
         if let Some(second) = self.second(now_ms) {

@@ -115,7 +115,9 @@ impl Facts {
                 match percent(found) {
                     Some(percent) => format!("{percent} % on {on}{asked}"),
                     None => match found.claimed_at {
-                        Some(at) => format!("runs on {on} for {}{asked}", jobs::span(now_ms - at)),
+                        Some(at) => {
+                            format!("runs on {on} for {}{asked}", kernel::said::span(now_ms - at))
+                        }
                         None => format!("runs on {on}{asked}"),
                     },
                 }
@@ -132,7 +134,7 @@ impl Facts {
                 |at| format!("fires {}", until(at - now_ms)),
             ),
             "completed" => match &self.result {
-                Some(result) => format!("took {}", jobs::span(result.processing_time)),
+                Some(result) => format!("took {}", kernel::said::span(result.processing_time)),
                 None => "completed".into(),
             },
             _ => error.unwrap_or_else(|| self.status.clone()),
@@ -176,5 +178,5 @@ fn line(message: &str) -> String {
 }
 
 fn until(ms: i64) -> String {
-    if ms <= 0 { "now".into() } else { format!("in {}", jobs::span(ms)) }
+    if ms <= 0 { "now".into() } else { format!("in {}", kernel::said::span(ms)) }
 }

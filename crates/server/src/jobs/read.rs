@@ -7,6 +7,7 @@ use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jobs::{Error, JobView, ListQuery, Order, Page, Status};
+use kernel::Said;
 use kernel::events::Envelope;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -17,6 +18,7 @@ use super::item::{Facts, JobItem, Tries};
 use super::produce::NsQuery;
 use crate::extract::{Query, page_limit};
 use crate::reply::{self, Refusal};
+use crate::said::{self, SaidShape};
 
 /// Longest wait for a result; clients ask again.
 const WAIT_MS: u64 = 25_000;
@@ -234,6 +236,8 @@ pub(crate) struct Check {
     code: &'static str,
     ok: bool,
     sentence: String,
+    #[schema(value_type = SaidShape)]
+    said: Said,
 }
 
 /// The answer that one worker would give to the job.
@@ -244,6 +248,9 @@ pub(crate) struct Verdict {
     alive: bool,
     matches: bool,
     sentence: String,
+    /// Each thing that keeps the worker from it, or that it may.
+    #[schema(value_type = Vec<SaidShape>)]
+    said: Vec<Said>,
 }
 
 /// Why a job does not run.
@@ -254,10 +261,18 @@ pub(crate) struct Explained {
     status: Option<String>,
     /// The first check that fails.
     sentence: String,
+    #[schema(value_type = SaidShape)]
+    said: Said,
     checks: Vec<Check>,
     workers: Vec<Verdict>,
     /// The place in the queue, from 1.
     place: Option<u64>,
+}
+
+impl Check {
+    fn new(code: &'static str, ok: bool, said: Said) -> Self {
+        Check { code, ok, sentence: sentence(&said.sentence()), said }
+    }
 }
 
 fn sentence(text: &str) -> String {
@@ -278,40 +293,38 @@ pub(crate) async fn explain(
     let place = found.position.map(|at| at + 1);
     let mut checks = Vec::new();
     let has = |codes: &[&str]| found.reasons.iter().any(|reason| codes.contains(&reason.code));
-    let mut fine =
-        |code: &'static str, sentence: String| checks.push(Check { code, ok: true, sentence });
+    let mut fine = |code: &'static str, said: Said| checks.push(Check::new(code, true, said));
     if found.status.as_deref() == Some("waiting") {
         if let Some(place) = place {
-            fine("queue", format!("It is in the queue, at place {place}."));
+            fine("queue", said::WHY_QUEUE.say().with("place", place));
         }
         if !has(&["paused"]) {
-            fine("paused", "Its type is not paused.".into());
+            fine("paused", said::WHY_NOT_PAUSED.say());
         }
         if !has(&["concurrent", "minute", "rate", "group"]) {
-            fine("limits", "No limit holds it.".into());
+            fine("limits", said::WHY_NO_LIMIT.say());
         }
         let may = found.workers.iter().filter(|worker| worker.alive && worker.may).count();
         if may > 0 {
-            fine("workers", format!("{may} of {} workers may run it.", found.workers.len()));
+            let workers = said::WHY_WORKERS.say().with("may", may);
+            fine("workers", workers.with("n", found.workers.len()));
         }
     }
-    checks.extend(found.reasons.iter().map(|reason| Check {
-        code: reason.code,
-        ok: !reason.stops,
-        sentence: sentence(&reason.sentence),
-    }));
+    let reasons = found.reasons.into_iter();
+    checks.extend(reasons.map(|reason| Check::new(reason.code, !reason.stops, reason.said)));
     let workers = found.workers.into_iter().map(|worker| {
-        let why: Vec<String> = worker.why_not.iter().map(|miss| miss.sentence.clone()).collect();
-        let says = match (worker.may, worker.alive) {
-            (true, true) => "may run it".to_owned(),
-            (true, false) => "might run it, but shows no sign of life".to_owned(),
-            _ => why.join("; "),
+        let said = match (worker.may, worker.alive) {
+            (true, true) => vec![said::WHY_MAY.say()],
+            (true, false) => vec![said::WHY_MIGHT.say()],
+            _ => worker.why_not.into_iter().map(|miss| miss.said).collect(),
         };
+        let says: Vec<String> = said.iter().map(Said::sentence).collect();
         Verdict {
             server_id: worker.server_id,
             alive: worker.alive,
             matches: worker.may,
-            sentence: sentence(&says),
+            sentence: sentence(&says.join("; ")),
+            said,
         }
     });
     Ok(Json(Explained {
@@ -319,6 +332,7 @@ pub(crate) async fn explain(
         job_id: found.id,
         status: found.status,
         sentence: sentence(&found.summary),
+        said: found.said,
         checks,
         place,
     }))

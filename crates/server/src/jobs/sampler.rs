@@ -197,6 +197,11 @@ pub(crate) fn samples(app: &App) -> Vec<Sample> {
             add("delayed", Unit::Count, sizes.delayed as f64);
             add("dead", Unit::Count, sizes.dead as f64);
         }
+        if let Some([dispatched, completed, failed]) = history.flow(now, 5) {
+            add("dispatched", Unit::PerSecond, dispatched);
+            add("completed", Unit::PerSecond, completed);
+            add("failed", Unit::PerSecond, failed);
+        }
         if let Some(ms) = history.waits_p95_ms(now, 5) {
             add("wait_p95", Unit::Ms, f64::from(ms));
         }

@@ -46,6 +46,8 @@ pub(crate) struct Numbers {
     pub(crate) completed_per_second: f64,
     /// Failed attempts per second, over the last ten seconds.
     pub(crate) failed_per_second: f64,
+    /// How long jobs that began within the last minute had waited for a worker: the time that 95 of 100 kept.
+    pub(crate) started_p95_ms: Option<u32>,
     /// Other namespaces of this server.
     pub(crate) namespaces: Vec<String>,
     /// Unix milliseconds of this answer.
@@ -88,7 +90,10 @@ pub(crate) async fn numbers(app: &App, jobs: &Jobs) -> Result<Numbers, Refusal> 
         None => None,
     };
     let place = Histories::of(app, jobs);
-    let (completed_per_second, failed_per_second) = place.history.lock().rates(now);
+    let history = place.history.lock();
+    let (completed_per_second, failed_per_second) = history.rates(now);
+    let started_p95_ms = history.waits_p95_ms(now, 60);
+    drop(history);
     Ok(Numbers {
         namespace: ns.to_owned(),
         waiting: stats.waiting,
@@ -106,6 +111,7 @@ pub(crate) async fn numbers(app: &App, jobs: &Jobs) -> Result<Numbers, Refusal> 
         failed: count(6),
         completed_per_second,
         failed_per_second,
+        started_p95_ms,
         namespaces: Vec::new(),
         at: now,
     })

@@ -1,13 +1,14 @@
 //! Jobs on the front page: how many wait, how fast they go, and what deserves a look.
 
 use futures_util::future::BoxFuture;
+use kernel::{Said, Wording};
 
 use super::handle::Queues;
 use super::stats::{Numbers, numbers};
 use crate::modules::State;
 use crate::overview::{Look, Tile};
 use crate::reply::Refusal;
-use crate::said::Said;
+use crate::said;
 
 /// A head older than this deserves a look.
 const OLD_MS: u64 = 60_000;
@@ -37,41 +38,40 @@ fn line(all: &[Numbers]) -> Said {
     let active: u64 = all.iter().map(|one| one.active).sum();
     let rate: f64 = all.iter().map(|one| one.completed_per_second).sum();
     let workers: u64 = all.iter().map(|one| one.workers).sum();
-    let code = if workers == 0 { "jobs.tile.noworker" } else { "jobs.tile" };
-    Said::new(code).with("active", active).tenths("rate", rate).with("n", workers)
+    let line = if workers == 0 { said::JOBS_TILE_NOWORKER } else { said::JOBS_TILE };
+    line.say().with("active", active).tenths("rate", rate).with("n", workers)
 }
 
 fn looks(one: &Numbers, several: bool, scheduler: bool) -> Vec<Look> {
     let mut looks = Vec::new();
     let ns = if several { format!("?ns={}", one.namespace) } else { String::new() };
-    let said = |code| {
-        let said = Said::new(code);
-        if several { said.with("ns", one.namespace.as_str()) } else { said }
+    let say = |wording: &'static Wording| {
+        if several { wording.say().with("ns", one.namespace.as_str()) } else { wording.say() }
     };
     let mut add = |level: &'static str, said: Said, page: &str| {
         looks.push(Look::new(level, "jobs", said, format!("{page}{ns}")));
     };
     if one.waiting > 0 && one.workers == 0 {
-        add("bad", said("jobs.noworker").with("n", one.waiting), "/jobs/workers");
+        add("bad", say(said::JOBS_NOWORKER).with("n", one.waiting), "/jobs/workers");
     }
     if one.leader.is_none() && scheduler && (one.cron > 0 || one.active > 0) {
-        add("bad", said("jobs.noleader"), "/jobs/cron");
+        add("bad", say(said::JOBS_NOLEADER), "/jobs/cron");
     }
     if let Some(age) = one.oldest_waiting_ms.filter(|age| *age > OLD_MS && one.workers > 0) {
-        add("warn", said("jobs.old").with("age_ms", age), "/jobs");
+        add("warn", say(said::JOBS_OLD).with("age_ms", age), "/jobs");
     }
     if one.dead > 0 {
-        add("warn", said("jobs.dead").with("n", one.dead), "/jobs/dead");
+        add("warn", say(said::JOBS_DEAD).with("n", one.dead), "/jobs/dead");
     }
     if let Some(id) = one.cron_failed.first() {
-        let failed = said("jobs.cronfailed").with("n", one.cron_failed.len());
+        let failed = say(said::JOBS_CRONFAILED).with("n", one.cron_failed.len());
         add("bad", failed.with("id", id.as_str()), "/jobs/cron");
     }
     if one.paused.iter().any(|kind| kind == "*") {
-        add("warn", said("jobs.allpaused"), "/jobs/types");
+        add("warn", say(said::JOBS_ALLPAUSED), "/jobs/types");
     } else if !one.paused.is_empty() {
         let (n, types) = (one.paused.len(), one.paused.join(", "));
-        add("warn", said("jobs.paused").with("n", n).with("types", types), "/jobs/types");
+        add("warn", say(said::JOBS_PAUSED).with("n", n).with("types", types), "/jobs/types");
     }
     looks
 }

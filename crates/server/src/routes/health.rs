@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use kernel::Said;
 use serde::Serialize;
 
 use crate::app::App;
+use crate::gzip;
 use crate::measure;
+use crate::said::{self, SaidShape, Told};
 
 /// Version of this build.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -32,20 +35,21 @@ pub(crate) struct Ready {
     ready: bool,
     /// Why not, in sentences; empty when ready.
     reasons: Vec<String>,
+    /// The same for pages.
+    #[schema(value_type = Vec<SaidShape>)]
+    said: Vec<Said>,
 }
 
 /// Whether requests should be sent here: the store answers and takes writes, and the server is not stopping.
 #[utoipa::path(get, path = "/readyz", tag = "server", security(()),
     responses((status = 200, body = Ready), (status = 503, body = Ready)))]
 pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Response {
-    let mut reasons = Vec::new();
-    if app.stopping.is_cancelled() {
-        reasons.push("the server is stopping".to_owned());
-    }
-    reasons.extend(app.store().status().trouble());
+    let stopping = app.stopping.is_cancelled().then(|| said::STOPPING.say());
+    let said: Vec<Said> = stopping.into_iter().chain(app.store().status().trouble()).collect();
+    let reasons: Vec<String> = said.iter().map(Said::sentence).collect();
     let ready = reasons.is_empty();
     let code = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (code, Json(Ready { ready, reasons })).into_response()
+    (code, Json(Ready { ready, reasons, said })).into_response()
 }
 
 /// Name and version of this server.
@@ -67,8 +71,9 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
 /// This document.
 #[utoipa::path(get, path = "/openapi.json", tag = "server", security(()),
     responses((status = 200, description = "OpenAPI 3.1", body = Object)))]
-pub(crate) async fn openapi(State(app): State<Arc<App>>) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], app.openapi.clone()).into_response()
+pub(crate) async fn openapi(State(app): State<Arc<App>>, asked: HeaderMap) -> Response {
+    let media = HeaderValue::from_static("application/json");
+    gzip::answer("openapi.json", app.openapi.clone(), media, &asked)
 }
 
 /// A store as the pages show it. Holds no secret.
@@ -93,10 +98,13 @@ pub(crate) struct StoreStatus {
     reconnects: u64,
     /// In words: `append-only log, synced every second`, `none`.
     persistence: String,
+    /// The same for pages.
+    #[schema(value_type = SaidShape)]
+    kept: Said,
     /// `maxmemory-policy`.
     eviction: String,
     /// The warnings, each with what to do about it.
-    warnings: Vec<String>,
+    warnings: Vec<Told>,
 }
 
 impl From<kernel::Status> for StoreStatus {
@@ -110,9 +118,10 @@ impl From<kernel::Status> for StoreStatus {
             reason: store.reason,
             refuses_writes: store.refuses_writes,
             reconnects: store.reconnects,
-            persistence: store.persistence,
+            persistence: store.persistence.sentence(),
+            kept: store.persistence,
             eviction: store.eviction,
-            warnings: store.warnings,
+            warnings: store.warnings.into_iter().map(Told::from).collect(),
         }
     }
 }
@@ -145,7 +154,7 @@ pub(crate) async fn health(State(app): State<Arc<App>>) -> Json<Health> {
     // While the store is away this page answers from memory.
     let other_servers = if store.up { crate::presence::others(&app).await.ok() } else { None };
     let sentence = match (store.trouble(), store.warnings.len()) {
-        (Some(trouble), _) => as_sentence(&trouble),
+        (Some(trouble), _) => as_sentence(&trouble.sentence()),
         (None, 0) => "All well.".to_owned(),
         (None, 1) => "Running. One thing deserves a look.".to_owned(),
         (None, many) => format!("Running. {many} things deserve a look."),
@@ -168,7 +177,8 @@ pub(crate) async fn health(State(app): State<Arc<App>>) -> Json<Health> {
 pub(super) fn as_sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", letters.as_str())
+    let stop = if text.ends_with('.') { "" } else { "." };
+    format!("{first}{}{stop}", letters.as_str())
 }
 
 /// One setting as `worldkeep config show --json` prints it.

@@ -6,12 +6,14 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use futures_util::future::join_all;
+use kernel::Said;
 use serde::Serialize;
 
 use crate::app::App;
 use crate::caller::Caller;
 use crate::overview::{Look, Tile};
 use crate::routes::health::{StoreStatus, as_sentence};
+use crate::said;
 
 /// At most this many lines under "Needs a look".
 const LOOKS: usize = 5;
@@ -59,12 +61,15 @@ pub(crate) async fn overview(State(app): State<Arc<App>>, caller: Caller) -> Jso
     let store = if limited { in_short(&app.store().status()) } else { app.store().status() };
     let mut looks = Vec::new();
     let trouble = store.trouble();
-    if let Some(trouble) = &trouble {
+    if let Some(trouble) = trouble {
         let why = store.reason.as_deref().filter(|why| !why.starts_with(kernel::Fault::BUSY));
-        let told = why.map_or_else(|| trouble.clone(), |why| format!("{trouble}: {why}"));
-        looks.push(look("bad", "store", as_sentence(&told)));
+        let told = match why {
+            Some(why) => said::STORE_WHY.say().with_said("trouble", trouble).with("why", why),
+            None => trouble,
+        };
+        looks.push(look("bad", told));
     }
-    looks.extend(store.warnings.iter().map(|warning| look("warn", "store", warning.clone())));
+    looks.extend(store.warnings.iter().map(|warning| look("warn", warning.clone())));
     looks.extend(tiles.iter().flat_map(|tile| tile.looks.iter().cloned()));
     looks.sort_by_key(|look| look.level != "bad");
     let looks_total = looks.len();
@@ -102,15 +107,16 @@ fn in_short(store: &kernel::Status) -> kernel::Status {
         server: String::new(),
         reason: None,
         reconnects: 0,
-        persistence: String::new(),
+        persistence: said::STORE_HIDDEN.say(),
         eviction: String::new(),
         warnings: Vec::new(),
         ..store.clone()
     }
 }
 
-fn look(level: &'static str, module: &str, sentence: String) -> Look {
-    Look { level, module: module.to_owned(), sentence, said: None, link: "/health".into() }
+fn look(level: &'static str, said: Said) -> Look {
+    let look = Look::new(level, "store", said, "/health");
+    Look { sentence: as_sentence(&look.sentence), ..look }
 }
 
 /// The store in a short sentence.

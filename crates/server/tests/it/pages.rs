@@ -27,6 +27,14 @@ testkit::on_every_store!(a_known_file_is_not_sent_twice, |store| {
     assert!(again.text().await.unwrap().is_empty());
     let packed = running.get("/app.js").header("accept-encoding", "gzip").send().await.unwrap();
     assert_eq!(packed.headers()["content-encoding"], "gzip");
+    let api = running.get("/openapi.json").header("accept-encoding", "gzip").send().await.unwrap();
+    assert_eq!(api.headers()["content-encoding"], "gzip");
+    let (tag, bytes) = (api.headers()["etag"].clone(), api.bytes().await.unwrap().len());
+    assert!(bytes < 60_000, "{bytes} bytes");
+    let again = running.get("/openapi.json").header("if-none-match", tag).send().await.unwrap();
+    assert_eq!(again.status(), 304);
+    let plain = running.get("/openapi.json").send().await.unwrap();
+    assert!(plain.headers().get("content-encoding").is_none());
 });
 
 testkit::on_every_store!(no_path_leads_out_of_the_pages, |store| {

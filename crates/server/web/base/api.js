@@ -1,5 +1,6 @@
 // Calls to our own server: request ids, a deadline, the CSRF token on writes, and one error shape out of the
 // three dialects. A 401 raises `wk-login`; who shows the login view listens for it. Holds no token.
+import { current, need } from './i18n.js';
 
 let csrf = null;
 /** Kept in memory only; comes with the session. */
@@ -12,6 +13,8 @@ export class ApiError extends Error {
   name = 'ApiError';
   field = null;
   details = null;
+  /** In the dialect of rooms: which refusal of its family. */
+  word = null;
   requestId = null;
   retryAfter = null;
   data = null;
@@ -39,7 +42,9 @@ export function readError(status, body, requestId) {
     });
   }
   if (body && typeof body.error === 'string') {
-    return new ApiError(status, body.error, body.message || body.error, { ...more, details: body.details || null });
+    const says = body.says || body.message || body.error;
+    const { error, message: word, details = null } = body;
+    return new ApiError(status, error, says, { ...more, word, details });
   }
   if (body?.error) {
     const e = body.error;
@@ -104,6 +109,8 @@ async function send(method, path, o = {}) {
   );
   err.data = data;
   err.retryAfter = Number(res.headers.get('retry-after')) || null;
+  // English has the server's own sentence; the words of other languages come with the first refusal.
+  if (current() !== 'en') await need(['saiderrors']).catch(() => {});
   if (res.status === 401 && !quiet) dispatchEvent(new CustomEvent('wk-login', { detail: err }));
   throw err;
 }

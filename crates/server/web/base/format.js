@@ -44,12 +44,14 @@ export function age(milliseconds, fine = false) {
   if (total < 60) return `${(fine && total < 10 ? num(total, 1) : num(Math.floor(total))) + THIN}s`;
   const whole = Math.floor(total);
   const two = (n) => String(n).padStart(2, '0');
-  if (whole < 3600) return `${Math.floor(whole / 60)}${THIN}m ${two(whole % 60)}${THIN}s`;
-  if (whole < 86400) return `${Math.floor(whole / 3600)}${THIN}h ${two(Math.floor((whole % 3600) / 60))}${THIN}m`;
+  const minute = t('unit.minute');
+  if (whole < 3600) return `${Math.floor(whole / 60)}${THIN}${minute} ${two(whole % 60)}${THIN}s`;
+  if (whole < 86400)
+    return `${Math.floor(whole / 3600)}${THIN}h ${two(Math.floor((whole % 3600) / 60))}${THIN}${minute}`;
   return num(Math.floor(whole / 86400)) + THIN + t('unit.day');
 }
 
-/** Today 14:32:08, else 15 Nov 14:32. */
+/** Today 14:32:08, else 15 Nov 14:32, in another year 1 Jan 2000 12:00. */
 export function when(at) {
   if (at == null) return '–';
   const d = new Date(Number(at));
@@ -58,7 +60,8 @@ export function when(at) {
   if (d.toDateString() === new Date().toDateString())
     return `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
   const month = new Intl.DateTimeFormat(current(), { month: 'short' }).format(d);
-  return `${d.getDate()} ${month} ${two(d.getHours())}:${two(d.getMinutes())}`;
+  const year = d.getFullYear() === new Date().getFullYear() ? '' : ` ${d.getFullYear()}`;
+  return `${d.getDate()} ${month}${year} ${two(d.getHours())}:${two(d.getMinutes())}`;
 }
 
 /** 14:32, for axes. */

@@ -10,13 +10,40 @@ const EVERY = { '5m': 5000, '24h': 60000 };
 /** The last answer per range, so that charts of one page ask once. */
 const asked = new Map();
 
-async function history(range) {
+export async function history(range) {
   const kept = asked.get(range);
   if (kept && Date.now() - kept.at < EVERY[range] / 2) return kept.answer;
   const answer = get('/api/history', { query: { range } });
   asked.set(range, { at: Date.now(), answer });
   answer.catch(() => asked.delete(range));
   return answer;
+}
+
+/** Buttons that choose how far back a chart goes. */
+export function ranges(chosen, choose) {
+  const choices = h(
+    'span.ranges',
+    { role: 'group', 'aria-label': t('chart.range') },
+    RANGES.map((one) =>
+      h(
+        'button',
+        {
+          type: 'button',
+          'aria-pressed': String(one === chosen),
+          on: {
+            click: () => {
+              for (const el of choices.children)
+                el.setAttribute('aria-pressed', String(el.getAttribute('data-range') === one));
+              choose(one);
+            },
+          },
+          'data-range': one,
+        },
+        t(`chart.range.${one}`),
+      ),
+    ),
+  );
+  return choices;
 }
 
 /** A card with a chart and its range. `pick(series)` gives the line that a series is drawn as, or null.
@@ -28,29 +55,10 @@ export function historyCard(ctx, { id, title, note, cls = '', format, height = '
   let range = RANGES[0];
   const chart = h('wk-line');
   chart.style.height = height;
-  const choices = h(
-    'span.ranges',
-    { role: 'group', 'aria-label': t('chart.range') },
-    RANGES.map((one) =>
-      h(
-        'button',
-        {
-          type: 'button',
-          'aria-pressed': String(one === range),
-          on: {
-            click: () => {
-              range = one;
-              for (const el of choices.children)
-                el.setAttribute('aria-pressed', String(el.getAttribute('data-range') === one));
-              ask();
-            },
-          },
-          'data-range': one,
-        },
-        t(`chart.range.${one}`),
-      ),
-    ),
-  );
+  const choices = ranges(range, (one) => {
+    range = one;
+    ask();
+  });
   const said = h('span.note', {}, note || '');
   const card = h(
     'section.card',

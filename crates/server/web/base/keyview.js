@@ -4,6 +4,7 @@ import { define, fill, h, icon, s, square, text } from './dom.js';
 import { age, bytes, num, when } from './format.js';
 import { has, t } from './i18n.js';
 import { copyButton } from './parts.js';
+import { declared, said, sentence } from './said.js';
 
 /** Splits a key along its pattern: literal parts are the module's words, holes carry the pattern's name. */
 export function segments(key, pattern) {
@@ -160,7 +161,12 @@ const cell = (v) =>
 export function valueView(data) {
   const v = data.value;
   if (data.hidden || v === undefined)
-    return h('p.hiddenvalue', {}, icon('lock', { class: 's' }), data.hidden || t('key.hiddensay'));
+    return h(
+      'p.hiddenvalue',
+      {},
+      icon('lock', { class: 's' }),
+      data.hidden ? sentence(said({ sentence: data.hidden, said: data.hidden_said })) : t('key.hiddensay'),
+    );
   const table = (head, rows) =>
     h(
       'div.scroll',
@@ -245,13 +251,16 @@ export function hexdump(raw, max = 4096) {
   return rows.join('\n');
 }
 
-/** Sentence of a life: "12 h from its creation", "ends with its room", "no end". */
-export function lifeSay(life) {
+/** A module by its name; another program keeps its own. */
+export const ownerName = (owner) => (has(`module.${owner}`) ? t(`module.${owner}`) : owner);
+
+/** Sentence of a definition's life: "at most 12 h", "ends with its room", "no end". */
+export function lifeSay(def) {
+  const life = def.life;
   if (!life || life === 'none') return t('life.none');
-  if (typeof life === 'string') return life;
-  if (life.secs != null) return t('life.secs', { age: age(life.secs * 1000) });
-  if (life.inherited) return t('life.inherited', { key: life.inherited });
-  return life.computed || life.sometimes || '';
+  if (def.life_ms != null) return t('life.secs', { age: age(def.life_ms) });
+  const holder = /^ends with `(\w+)`/.exec(life);
+  return holder ? t('life.inherited', { key: holder[1] }) : declared(`life.${def.module}.${def.name}`, life);
 }
 
 /** The whole card: `<wk-key>` with `show(data)` where data is the answer of GET /api/keys/{key}. */
@@ -262,7 +271,7 @@ export class KeyView extends HTMLElement {
     const ends = h('wk-ends').set({
       endsAt: d.ttl_ms != null && d.ttl_ms >= 0 ? Date.now() + d.ttl_ms : null,
       wholeMs: def?.life_ms,
-      say: def ? lifeSay(def.life) : null,
+      say: def ? lifeSay(def) : null,
     });
     fill(
       this,
@@ -275,7 +284,7 @@ export class KeyView extends HTMLElement {
           segmentLine(d.key, def?.pattern, def?.module),
           h('span.end', {}, copyButton(d.key, t('key.key'))),
         ),
-        h('p.quiet', {}, def?.says || t('key.foreign')),
+        h('p.quiet', {}, def ? declared(`key.${def.module}.${def.name}`, def.says) : t('key.foreign')),
         h(
           'dl.keyfacts',
           {},
@@ -288,8 +297,8 @@ export class KeyView extends HTMLElement {
             }),
           ),
           fact('key.size', d.memory != null ? bytes(d.memory) : null),
-          fact('key.owner', def?.owner),
-          fact('key.readers', def?.readers?.length ? def.readers.join(', ') : null),
+          fact('key.owner', def && ownerName(def.owner)),
+          fact('key.readers', def?.readers?.length ? def.readers.map(ownerName).join(', ') : null),
           fact('key.index', def?.indexed_by?.length ? def.indexed_by.join(', ') : def && t('key.noindex')),
         ),
       ),

@@ -1,7 +1,8 @@
 // Small parts every page uses: button, badge, live number, tile, empty state, skeleton, field, copy, age.
 import { define, fill, h, icon, square, text, uid } from './dom.js';
 import { age, num, when, whenLong } from './format.js';
-import { t } from './i18n.js';
+import { current, t } from './i18n.js';
+import { declared, said, sentence } from './said.js';
 
 /** `button({label, icon, kind: 'primary'|'plain'|'quiet'|'danger', run, reason})`. Busy while `run` runs; a reason switches it off and is read with it.
  *  @param {Wk.ButtonOptions} o */
@@ -271,6 +272,7 @@ export function errorBox(err, retry) {
           {},
           h('summary', {}, t('error.details')),
           h('code', {}, `${err.code} · ${err.status || '–'}${err.requestId ? ` · ${err.requestId}` : ''}`),
+          current() !== 'en' && err.status > 0 && h('p.note', { lang: 'en' }, err.message),
         ),
       ),
     ),
@@ -278,8 +280,12 @@ export function errorBox(err, retry) {
   );
 }
 
-/** The server's sentence starts lower case and has no full stop; on a page it is a sentence. */
+/** The server's sentence starts lower case and has no full stop; on a page it is a sentence. In English it names what is
+ *  wrong; other languages say what its code means, with the field, and have the server's words under "Details". */
 export function sayError(err) {
-  const m = String(err.message || err.code || '');
-  return m ? m[0].toUpperCase() + m.slice(1) + (/[.!?]$/.test(m) ? '' : '.') : t('error.unknown');
+  const own = String(err.message || err.code || '');
+  const told = err.details?.said ? said({ sentence: own, said: err.details.said }) : null;
+  const code = String(err.word ?? err.code ?? '').toLowerCase();
+  const meant = current() === 'en' ? own : told || declared(`error.${code}`, own);
+  return sentence(meant + (meant !== own && err.field && !told ? ` (${err.field})` : '')) || t('error.unknown');
 }

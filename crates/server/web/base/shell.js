@@ -5,11 +5,12 @@ import { nav, phone, SECTIONS } from '../pages/registry.js';
 import { help } from './bars.js';
 import { add, fill, h, icon, logo, patch, text } from './dom.js';
 import { age, num } from './format.js';
-import { current, has, LANGS, t } from './i18n.js';
+import { current, LANGS, t } from './i18n.js';
 import * as keys from './keys.js';
 import { closeDrawer, menu, sheet } from './overlay.js';
 import { button, copyButton, copyText } from './parts.js';
 import { go } from './router.js';
+import { said } from './said.js';
 import { state } from './state.js';
 import './search.js';
 
@@ -439,7 +440,8 @@ export function storeName(store) {
 }
 
 /** How the data is kept, in the reader's language. */
-export const keptBy = (words) => (has(`kept.${words}`) ? t(`kept.${words}`) : words);
+/** @param {Api.StoreStatus} store */
+export const keptBy = (store) => said({ sentence: store.persistence, said: store.kept });
 
 /** @param {Api.StoreStatus} store */
 function storeNote(store) {

@@ -68,4 +68,10 @@ export default {
   'check.verb': ['Repair it', 'Repair {n} things'],
   'check.keep': ['Leave it', 'Leave them'],
   'check.repaired': ['One thing repaired', '{n} things repaired'],
+  'trouble.in_use': 'Free id that is in use',
+  'trouble.in_use.why': 'the next one to appear would replace the one that has it',
+  'trouble.twice': 'Free id that is listed twice',
+  'trouble.twice.why': 'two would appear under one id',
+  'repair.in_use': 'removes the entry',
+  'repair.twice': 'removes one of the two',
 };

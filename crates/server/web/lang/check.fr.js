@@ -71,4 +71,10 @@ export default {
   'check.verb': ['Réparer', 'Réparer {n} points'],
   'check.keep': ['Laisser ainsi', 'Laisser ainsi'],
   'check.repaired': ['Un point réparé', '{n} points réparés'],
+  'trouble.in_use': 'Id libre déjà porté',
+  'trouble.in_use.why': 'le prochain à paraître remplacerait celui qui le porte',
+  'trouble.twice': 'Id libre listé deux fois',
+  'trouble.twice.why': 'deux paraîtraient sous un même id',
+  'repair.in_use': 'retire l’entrée',
+  'repair.twice': 'retire l’une des deux',
 };

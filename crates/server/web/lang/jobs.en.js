@@ -42,8 +42,8 @@ export default {
   'jobs.refused': ['1 was in another state.', '{n} were in another state.'],
   'jobs.missing': ['1 was gone.', '{n} were gone.'],
   'jobs.rate': 'Jobs per second',
-  'jobs.ratenote': 'last 5 min',
-  'jobs.ratep95': '95 % start within {ms}',
+  'jobs.nostart': 'no job began in the last minute',
+  'jobs.ratep95': '95 % of the jobs that began in the last minute had waited at most {ms}',
   'jobs.line.done': 'done',
   'jobs.line.in': 'came in',
   'jobs.line.failed': 'failed',
@@ -79,6 +79,15 @@ export default {
   'jobs.askmore': 'There are more than were counted; all of them are meant.',
   'jobs.sofar': ['1 job so far', '{n} jobs so far'],
   'jobs.atleast': ['{n} job and more', '{n} jobs and more'],
+  'jobs.counts.waiting':
+    'Jobs in the waiting list now, without those that wait for other jobs; under it the age of the first in line.',
+  'jobs.counts.active': 'Jobs that a worker has now; under it the workers that gave a sign of life within 30 s.',
+  'jobs.counts.delayed': 'Jobs with a time to come, retries included; under it those that wait for other jobs.',
+  'jobs.counts.completed':
+    'Jobs that completed per second, over the last 10 s; under it all that ever completed in this namespace.',
+  'jobs.counts.failed':
+    'Tries that failed per second, over the last 10 s, also those that are tried again; under it the jobs that ended as failed, ever.',
+  'jobs.counts.dead': 'Jobs that failed for good and are kept for somebody to look at.',
   'jobs.tile.oldest': 'oldest {age}',
   'jobs.tile.empty': 'the queue is empty',
   'jobs.tile.workers': ['1 worker', '{n} workers'],

@@ -42,8 +42,8 @@ export default {
   'jobs.refused': ['1 était dans un autre état.', '{n} étaient dans un autre état.'],
   'jobs.missing': ['1 avait disparu.', '{n} avaient disparu.'],
   'jobs.rate': 'Tâches par seconde',
-  'jobs.ratenote': '5 dernières min',
-  'jobs.ratep95': '95 % commencent en moins de {ms}',
+  'jobs.nostart': 'aucune tâche n’a commencé dans la dernière minute',
+  'jobs.ratep95': '95 % des tâches commencées dans la dernière minute avaient attendu au plus {ms}',
   'jobs.line.done': 'faites',
   'jobs.line.in': 'arrivées',
   'jobs.line.failed': 'échecs',
@@ -80,6 +80,17 @@ export default {
   'jobs.askmore': 'Il y en a plus que le nombre compté ; toutes sont concernées.',
   'jobs.sofar': ['1 tâche jusqu’ici', '{n} tâches jusqu’ici'],
   'jobs.atleast': ['{n} tâche et plus', '{n} tâches et plus'],
+  'jobs.counts.waiting':
+    'Tâches dans la file d’attente, sans celles qui en attendent d’autres ; dessous, l’âge de la première.',
+  'jobs.counts.active':
+    'Tâches qu’un ouvrier tient ; dessous, les ouvriers qui ont donné signe de vie depuis moins de 30 s.',
+  'jobs.counts.delayed':
+    'Tâches avec une heure à venir, nouveaux essais compris ; dessous, celles qui en attendent d’autres.',
+  'jobs.counts.completed':
+    'Tâches terminées par seconde, sur les 10 dernières s ; dessous, toutes celles jamais terminées dans cet espace.',
+  'jobs.counts.failed':
+    'Essais échoués par seconde, sur les 10 dernières s, aussi ceux qui recommencent ; dessous, les tâches jamais finies en échec.',
+  'jobs.counts.dead': 'Tâches qui ont échoué pour de bon et sont gardées pour qu’on les regarde.',
   'jobs.tile.oldest': 'la plus ancienne {age}',
   'jobs.tile.empty': 'la file est vide',
   'jobs.tile.workers': ['1 ouvrier', '{n} ouvriers'],

@@ -8,6 +8,7 @@ export default {
   people: ['{n} person', '{n} people'],
   'lang.label': 'Language',
   'unit.day': 'd',
+  'unit.minute': 'm',
   'state.running': 'One moment…',
   'action.close': 'Close',
   'action.cancel': 'Cancel',

@@ -8,6 +8,7 @@ export default {
   people: ['{n} personne', '{n} personnes'],
   'lang.label': 'Langue',
   'unit.day': 'j',
+  'unit.minute': 'min',
   'state.running': 'Un instant…',
   'action.close': 'Fermer',
   'action.cancel': 'Annuler',

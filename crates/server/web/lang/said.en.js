@@ -1,4 +1,4 @@
-// Sentences that the server makes, in English. Written from crates/server/src/said.rs; do not edit.
+// Sentences that the server makes, in English. Written from its tables (crates/server/src/said.rs); do not edit.
 export default {
   'said.in': ' in {ns}',
   'said.jobs.tile': [
@@ -28,8 +28,8 @@ export default {
   'said.reactors.tile': ['of one tenant, timers: {timers}', 'of {n} tenants, timers: {timers}'],
   'said.galaxy.none': 'There is no world yet: worldkeep galaxy init',
   'said.galaxy.lost': 'The store has lost the world.',
-  'said.galaxy.ticking': 'ticking at {rate} Hz, tick {tick}, {time}Z',
-  'said.galaxy.paused': 'paused at {rate} Hz, tick {tick}, {time}Z',
+  'said.galaxy.ticking': 'ticking at {rate} Hz, tick {tick}, {game_at}',
+  'said.galaxy.paused': 'paused at {rate} Hz, tick {tick}, {game_at}',
   'said.galaxy.look.paused': 'The game is paused.',
   'said.galaxy.look.behind': ['One tick is due and not done.', '{n} ticks are due and not done.'],
   'said.galaxy.look.energy': 'The energy of the bodies is off by {drift}.',
@@ -38,4 +38,37 @@ export default {
     '{n} snapshots in a row could not be kept; the log says why.',
   ],
   'said.galaxy.look.late': 'Game time is {behind_ms} behind UTC.',
+  'said.store.why': '{trouble}: {why}',
+  'said.store.kept.hidden': 'not shown',
+  'said.server.stopping': 'the server is stopping',
+  'said.store.busy': 'the store is busy: {why}',
+  'said.store.away': 'the store does not answer',
+  'said.store.refuses': 'the store refuses every write: {why}',
+  'said.store.kept.always': 'append-only log, synced at every write',
+  'said.store.kept.everysec': 'append-only log, synced every second',
+  'said.store.kept.no': 'append-only log, synced when the system likes',
+  'said.store.kept.log': 'append-only log',
+  'said.store.kept.none': 'none',
+  'said.store.kept.snapshots': 'snapshots only',
+  'said.store.kept.nolog': 'no append-only log',
+  'said.store.kept.unknown': 'unknown',
+  'said.store.memory': 'the data is in memory only and ends with the process: name a directory',
+  'said.store.torn': 'a write torn by a crash was cut from {file}: {bytes} bytes',
+  'said.store.loaderrors': [
+    'one command of the log answered with an error when loaded',
+    '{n} commands of the log answered with an error when loaded',
+  ],
+  'said.store.insecure':
+    'TLS certificates are not verified (insecure=true): anyone on the way can read and change data; use ?ca=FILE',
+  'said.store.noinfo':
+    'this user may not run INFO: version, persistence and eviction are not known; `worldkeep acl` prints the rights we need',
+  'said.store.replica': 'this server is a replica and refuses writes: name its primary',
+  'said.store.evicts': 'maxmemory-policy is {policy}: keys may vanish; set it to noeviction',
+  'said.store.nolog':
+    'no append-only file: a crash of the server loses what changed since its last snapshot; set appendonly yes',
+  'said.store.old': '{server} is older than 7.0, the oldest we test: upgrade',
+  'said.galaxy.alarm.emptied':
+    'the store has lost the world; nothing is ticked or written. If it is the same store, put the last snapshot back (`worldkeep galaxy snapshot list`, then `restore ID`) or set galaxy.restore = auto; if it is another one, start with a --data of its own',
+  'said.galaxy.alarm.foreign':
+    'the store belongs to another database of accounts; nothing is ticked or written. Start with the --data or the galaxy.database_url that belongs to this store',
 };

@@ -31,8 +31,8 @@ export default {
   'said.reactors.tile': ['d’un locataire, minuteries : {timers}', 'de {n} locataires, minuteries : {timers}'],
   'said.galaxy.none': 'Il n’y a pas encore de monde : worldkeep galaxy init',
   'said.galaxy.lost': 'La base a perdu le monde.',
-  'said.galaxy.ticking': 'avance à {rate} Hz, pas {tick}, {time}Z',
-  'said.galaxy.paused': 'en pause à {rate} Hz, pas {tick}, {time}Z',
+  'said.galaxy.ticking': 'avance à {rate} Hz, pas {tick}, {game_at}',
+  'said.galaxy.paused': 'en pause à {rate} Hz, pas {tick}, {game_at}',
   'said.galaxy.look.paused': 'Le jeu est en pause.',
   'said.galaxy.look.behind': ['{n} pas est dû et pas fait.', '{n} pas sont dus et pas faits.'],
   'said.galaxy.look.energy': 'L’énergie des corps a dérivé de {drift}.',
@@ -41,4 +41,37 @@ export default {
     '{n} instantanés de suite n’ont pas pu être gardés ; le journal dit pourquoi.',
   ],
   'said.galaxy.look.late': 'Le temps du jeu a {behind_ms} de retard sur UTC.',
+  'said.store.why': '{trouble} : {why}',
+  'said.store.kept.hidden': 'non montrée',
+  'said.server.stopping': 'le serveur s’arrête',
+  'said.store.busy': 'la base est occupée : {why}',
+  'said.store.away': 'la base ne répond pas',
+  'said.store.refuses': 'la base refuse toute écriture : {why}',
+  'said.store.kept.always': 'journal, écrit sur disque à chaque fois',
+  'said.store.kept.everysec': 'journal, écrit sur disque chaque seconde',
+  'said.store.kept.no': 'journal, écrit quand le système le veut',
+  'said.store.kept.log': 'journal',
+  'said.store.kept.none': 'rien',
+  'said.store.kept.snapshots': 'instantanés seulement',
+  'said.store.kept.nolog': 'pas de journal',
+  'said.store.kept.unknown': 'inconnu',
+  'said.store.memory': 'les données sont en mémoire seulement et finissent avec le processus : nommez un répertoire',
+  'said.store.torn': 'une écriture déchirée par un arrêt brutal a été coupée de {file} : {bytes} octets',
+  'said.store.loaderrors': [
+    'une commande du journal a répondu par une erreur au chargement ({n})',
+    '{n} commandes du journal ont répondu par une erreur au chargement',
+  ],
+  'said.store.insecure':
+    'les certificats TLS ne sont pas vérifiés (insecure=true) : quiconque est sur le chemin peut lire et changer les données ; utilisez ?ca=FILE',
+  'said.store.noinfo':
+    'cet utilisateur ne peut pas lancer INFO : version, journal et éviction sont inconnus ; `worldkeep acl` imprime les droits qu’il faut',
+  'said.store.replica': 'ce serveur est un réplica et refuse les écritures : nommez son primaire',
+  'said.store.evicts': 'maxmemory-policy est {policy} : des clés peuvent disparaître ; réglez noeviction',
+  'said.store.nolog':
+    'pas de journal : un arrêt brutal du serveur perd ce qui a changé depuis son dernier instantané ; réglez appendonly yes',
+  'said.store.old': '{server} est plus ancien que 7.0, le plus ancien que nous essayons : mettez à jour',
+  'said.galaxy.alarm.emptied':
+    'la base a perdu le monde ; rien n’avance ni ne s’écrit. Si c’est la même base, remettez le dernier instantané (`worldkeep galaxy snapshot list`, puis `restore ID`) ou réglez galaxy.restore = auto ; si c’en est une autre, démarrez avec un --data à elle',
+  'said.galaxy.alarm.foreign':
+    'la base appartient à une autre base de comptes ; rien n’avance ni ne s’écrit. Démarrez avec le --data ou le galaxy.database_url qui va avec elle',
 };

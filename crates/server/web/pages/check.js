@@ -4,12 +4,24 @@ import { ms, num, when } from '../base/format.js';
 import { t } from '../base/i18n.js';
 import { ask, toast } from '../base/overlay.js';
 import { badge, button, empty, errorBox, skeleton } from '../base/parts.js';
+import { said } from '../base/said.js';
 import '../base/table.js';
 
 const POLL_MS = 400;
 
 // What repair does by the word of the trouble. The others have no safe cure: somebody must look.
-const CURES = ['dangling', 'miscounted', 'misplaced', 'missing', 'orphan', 'unlisted', 'wrong_life', 'wrong_state'];
+const CURES = [
+  'dangling',
+  'in_use',
+  'miscounted',
+  'misplaced',
+  'missing',
+  'orphan',
+  'twice',
+  'unlisted',
+  'wrong_life',
+  'wrong_state',
+];
 
 /** The report as the page uses it.
  *  @param {Api.CheckState} r
@@ -300,7 +312,7 @@ export function mount(root, ctx) {
           id: 'detail',
           name: t('check.what'),
           wide: true,
-          cell: (f) => [f.detail, f.entry && [' ', h('code', {}, f.entry)]],
+          cell: (f) => [said({ sentence: f.detail, said: f.said }), f.entry && [' ', h('code', {}, f.entry)]],
         },
         {
           id: 'repair',

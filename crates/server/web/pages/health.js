@@ -3,8 +3,9 @@ import { asTable } from '../base/charts.js';
 import { fill, h, icon } from '../base/dom.js';
 import { age, bytes, ms, num, when } from '../base/format.js';
 import { historyCard } from '../base/history.js';
-import { t } from '../base/i18n.js';
-import { badge, errorBox, skeleton } from '../base/parts.js';
+import { has, t } from '../base/i18n.js';
+import { badge, errorBox, sayError, skeleton } from '../base/parts.js';
+import { declared, said, sentence } from '../base/said.js';
 import { keptBy, storeName } from '../base/shell.js';
 import { moduleName } from './keytree.js';
 
@@ -41,6 +42,12 @@ export function readHistogram(metrics, name) {
   };
   return { bins: bins.filter((b) => b.to !== Infinity), total, p50: quantile(0.5), p99: quantile(0.99) };
 }
+
+/** Where a setting came from: the first word is ours, the rest is a name or a path. */
+const sourceOf = (source) => {
+  const [word, ...rest] = source.split(' ');
+  return has(`health.source.${word}`) ? [t(`health.source.${word}`), rest.length ? ` ${rest.join(' ')}` : ''] : source;
+};
 
 const sum = (rows, keep = (_row) => true) => (rows || []).filter(keep).reduce((n, r) => n + r.value, 0);
 
@@ -161,14 +168,10 @@ export function mount(root, ctx) {
       ),
       s.refuses_writes ? line('bad', t('health.writes'), t('health.refuses', { reason: s.refuses_writes })) : null,
       line('ok', t('store.place'), h('span.mono', {}, s.place)),
-      line(
-        /^none|^off|no /i.test(s.persistence || '') ? 'warn' : 'ok',
-        t('store.persistence'),
-        keptBy(s.persistence) || '–',
-      ),
+      line(/\.(none|nolog|snapshots)$/.test(s.kept.code) ? 'warn' : 'ok', t('store.persistence'), keptBy(s) || '–'),
       line(s.eviction && s.eviction !== 'noeviction' ? 'warn' : 'ok', t('store.eviction'), s.eviction || '–'),
       line(s.reconnects > 0 ? 'idle' : 'ok', t('store.reconnects'), num(s.reconnects)),
-      s.warnings.map((w) => line('warn', t('health.warning'), w)),
+      s.warnings.map((w) => line('warn', t('health.warning'), sentence(said(w)))),
       line(
         health.modules.length ? 'ok' : 'idle',
         t('health.modules'),
@@ -177,7 +180,9 @@ export function mount(root, ctx) {
       line(
         health.loops.length ? 'ok' : 'idle',
         t('health.loops'),
-        health.loops.length ? h('span', { lang: 'en' }, health.loops.join(', ')) : t('health.noloops'),
+        health.loops.length
+          ? health.loops.map((name) => declared(`loop.${name}`, name)).join(', ')
+          : t('health.noloops'),
       ),
     );
     fill(
@@ -189,7 +194,11 @@ export function mount(root, ctx) {
         h(
           'span',
           {},
-          readyz.ready ? t('health.ready') : t('health.notready', { why: (readyz.reasons || []).join('; ') }),
+          readyz.ready
+            ? t('health.ready')
+            : t('health.notready', {
+                why: readyz.reasons.map((sentence, i) => said({ sentence, said: readyz.said?.[i] })).join('; '),
+              }),
           ' ',
           h('code', {}, '/readyz'),
         ),
@@ -236,7 +245,7 @@ export function mount(root, ctx) {
         ctx.api.get('/api/health', { signal: ctx.signal }),
         ctx.api
           .get('/readyz', { signal: ctx.signal })
-          .catch((e) => (e.data?.reasons ? e.data : { ready: false, reasons: [e.message] })),
+          .catch((e) => (e.data?.reasons ? e.data : { ready: false, reasons: [sayError(e)] })),
       ]);
       draw(health, readyz);
       seen = true;
@@ -281,8 +290,8 @@ export function mount(root, ctx) {
                   {},
                   h('td', {}, h('span.mono', {}, x.name)),
                   h('td.mono', {}, x.value || '–'),
-                  h('td', {}, x.source),
-                  h('td.wide.quiet', { lang: 'en' }, x.says),
+                  h('td', {}, sourceOf(x.source)),
+                  h('td.wide.quiet', {}, sentence(declared(`setting.${x.name}`, x.says))),
                 ),
               ),
             ),

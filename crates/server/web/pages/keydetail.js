@@ -3,8 +3,9 @@
 import { fill, h, icon, text } from '../base/dom.js';
 import { bytes, num } from '../base/format.js';
 import { t } from '../base/i18n.js';
-import { endWord, hexdump, lifeSay, segmentLine, typeWord, valueView } from '../base/keyview.js';
+import { endWord, hexdump, lifeSay, ownerName, segmentLine, typeWord, valueView } from '../base/keyview.js';
 import { copyButton, empty } from '../base/parts.js';
+import { declared, said, sentence } from '../base/said.js';
 import '../base/table.js';
 
 export const keyHref = (key) => `/keys?key=${encodeURIComponent(key)}`;
@@ -35,9 +36,9 @@ export function patternCards(p, load) {
   });
   const facts = [
     fact('key.type', typeWord({ type: p.type })),
-    fact('key.life', lifeSay(p.life)),
-    fact('key.owner', p.owner),
-    fact('key.readers', p.readers?.join(', ')),
+    fact('key.life', lifeSay(p)),
+    fact('key.owner', ownerName(p.owner)),
+    fact('key.readers', p.readers?.map(ownerName).join(', ')),
     fact('keys.keys', num(p.keys)),
     fact('keys.memory', p.memory == null ? null : bytes(p.memory)),
   ];
@@ -45,7 +46,7 @@ export function patternCards(p, load) {
     'section.card',
     {},
     segmentLine(p.pattern, p.pattern, p.module),
-    h('p.quiet', {}, p.says),
+    h('p.quiet', {}, declared(`key.${p.module}.${p.name}`, p.says)),
     h('dl.keyfacts', {}, facts),
   );
   return { table, nodes: [card, h('section.card.flush', {}, table)] };
@@ -61,7 +62,12 @@ export function keyCards(d, key) {
   });
   return [
     view,
-    h('div.grid', {}, valueCard(d, valueBox), h('div.stack.w5', {}, verdict(d), neighbours(d.neighbours || []))),
+    h(
+      'div.grid',
+      {},
+      valueCard(d, valueBox),
+      h('div.stack.w5', {}, verdict(d), neighbours(d.neighbours || [], d.definition?.module)),
+    ),
   ];
 }
 
@@ -84,7 +90,7 @@ function valueCard(d, box) {
 function verdict(d) {
   const faults = d.findings || [];
   const words = faults.length
-    ? faults.map((f) => h('div', {}, f.sentence))
+    ? faults.map((f) => h('div', {}, sentence(said(f))))
     : t(d.definition ? 'key.healthy' : 'key.foreignok');
   return h(
     'div.healthy',
@@ -94,14 +100,18 @@ function verdict(d) {
   );
 }
 
-function neighbours(list) {
+function neighbours(list, module) {
   if (!list.length) return null;
   const lines = list.map((n) =>
     h(
       'a',
       { href: keyHref(n.key) },
       h('span.mono.cut', { title: n.key }, n.key),
-      h('span.end.note', { title: n.says }, n.name),
+      h(
+        'span.end.note',
+        { title: declared(`key.${module}.${n.name}`, n.says) },
+        h('span', { translate: 'no' }, n.name),
+      ),
     ),
   );
   return h('section.card', {}, h('header', {}, h('h2', {}, t('key.near'))), h('div.lines', {}, lines));

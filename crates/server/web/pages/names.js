@@ -2,6 +2,7 @@
 // first name is needed; what one event says of a reactor is remembered for those that do not say it.
 import { get } from '../base/api.js';
 import { h, text } from '../base/dom.js';
+import { shortId } from '../base/format.js';
 import { t } from '../base/i18n.js';
 import { state } from '../base/state.js';
 
@@ -41,6 +42,30 @@ export function learn(events) {
     if (name && !(typeof told.get(key) === 'string' && /\D/.test(told.get(key)))) told.set(key, String(name));
   }
   while (told.size > MOST_KEPT) told.delete(told.keys().next().value);
+}
+
+const ships = new Map(); // id → its name, or the question for it
+
+/** What events say of ships' names is remembered; of the others the search knows them, asked once for each. */
+export function shipTag(e) {
+  const name = e.body?.name;
+  if (name) ships.set(e.id, name);
+  while (ships.size > MOST_KEPT) ships.delete(ships.keys().next().value);
+  const el = h('b', {}, typeof ships.get(e.id) === 'string' ? ships.get(e.id) : shortId(e.id));
+  if (!ships.has(e.id))
+    ships.set(
+      e.id,
+      get('/api/search', { query: { q: e.id }, quiet: true }).catch(() => null),
+    );
+  const kept = ships.get(e.id);
+  if (typeof kept !== 'string')
+    kept.then((/** @type {Api.SearchAnswer | null} */ found) => {
+      const hit = found?.hits.find((one) => one.kind === 'ship');
+      if (!hit) return;
+      ships.set(e.id, hit.label);
+      text(el, hit.label);
+    });
+  return h('a', { href: `/galaxy?sel=s:${e.id}`, title: e.id }, el);
 }
 
 const reactor = (name) => (/^\d+$/.test(name) ? lists.reactors.get(Number(name))?.name : name);

@@ -252,7 +252,7 @@ export function mount(root, ctx) {
         {},
         fact('store.place', h('span.mono', {}, s.place)),
         fact('store.server', s.server),
-        fact('store.persistence', keptBy(s.persistence)),
+        fact('store.persistence', keptBy(s)),
         fact('store.eviction', s.eviction),
         fact('store.reconnects', num(s.reconnects)),
         fact('overview.version', o.version),

@@ -2,7 +2,7 @@
 import { h } from '../base/dom.js';
 import { num, shortId } from '../base/format.js';
 import { has, rich, t } from '../base/i18n.js';
-import { learn, nameTag } from './names.js';
+import { learn, nameTag, shipTag } from './names.js';
 
 export { learn };
 
@@ -42,10 +42,13 @@ export const sentences = {
     const key = `galaxy.event.${e.type}`;
     if (!has(key)) return null;
     const { body = {} } = e;
-    const id = /^(ship|maneuver)\./.test(e.type)
-      ? h('a', { href: `/galaxy?sel=s:${e.id}` }, h('b', {}, body.name || shortId(e.id)))
-      : '';
-    const ended = e.type === 'maneuver.ended' && `${body.type} ${body.status}`;
+    const id = /^(ship|maneuver)\./.test(e.type) ? shipTag(e) : '';
+    const ended =
+      e.type === 'maneuver.ended' &&
+      t('galaxy.event.maneuver', {
+        what: t(`galaxy.event.plan.${body.type}`),
+        how: t(`galaxy.event.end.${body.status}`),
+      });
     const what = ended || body.message || body.username || body.new?.id || body.new;
     return rich(key, { id, what: h('b', {}, String(what ?? e.id)) });
   },

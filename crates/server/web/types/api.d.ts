@@ -175,6 +175,7 @@ declare namespace Api {
   type Check = {
     code: string;
     ok: boolean;
+    said: Said;
     sentence: string;
   };
 
@@ -261,6 +262,7 @@ declare namespace Api {
     nextAt?: number | null;
     /** The treatment of a firing while the one before is not over: `skip` or `queue`. */
     overlap: string;
+    said?: Said | null;
     /** The expression in words. */
     sentence: string;
     /** `cron`, or the state of the firing under way. */
@@ -326,9 +328,14 @@ declare namespace Api {
   type DoctorFinding = {
     /** The key or job it is about. */
     about: string;
+    /** The entry of an index, when it is about one. */
+    entry?: string | null;
     /** Such as `unlisted`, `wrong_state`, `miscounted`, `bad_value`. */
     kind: string;
     repaired: boolean;
+    /** What is wrong with it, for pages. */
+    said: Said;
+    /** The key, and what is wrong with it. */
     sentence: string;
   };
 
@@ -372,15 +379,11 @@ declare namespace Api {
     jobId: string;
     /** The place in the queue, from 1. */
     place?: number | null;
+    said: Said;
     /** The first check that fails. */
     sentence: string;
     status?: string | null;
     workers: Array<Verdict>;
-  };
-
-  /** Something wrong. */
-  type Finding = {
-    sentence: string;
   };
 
   /** A flow that was stored. */
@@ -621,9 +624,10 @@ declare namespace Api {
   type KeyView = KeyLine & {
     definition?: Definition | null;
     /** Plain faults, in sentences. */
-    findings: Array<Finding>;
+    findings: Array<Told>;
     /** Why the value is not shown. */
     hidden?: string | null;
+    hidden_said?: Said | null;
     /** Other keys of the same scope that exist now. */
     neighbours: Array<Neighbour>;
     /** Values of the placeholders. */
@@ -955,6 +959,8 @@ declare namespace Api {
     cron: string;
     /** `at` (Unix ms), `utc`, `local`, and `clock` where a clock change had a hand in it. */
     items: Array<Free>;
+    /** The same for pages. */
+    said: Said;
     /** The expression in words. */
     sentence: string;
     timezone: string;
@@ -989,6 +995,8 @@ declare namespace Api {
     paused: Array<string>;
     /** Jobs that completed, ever. */
     processed: number;
+    /** How long jobs that began within the last minute had waited for a worker: the time that 95 of 100 kept. */
+    startedP95Ms?: number | null;
     waiting: number;
     /** Workers alive. */
     workers: number;
@@ -1169,6 +1177,8 @@ declare namespace Api {
     ready: boolean;
     /** Why not, in sentences; empty when ready. */
     reasons: Array<string>;
+    /** The same for pages. */
+    said: Array<Said>;
   };
 
   /** The damage that came back to the attacker. */
@@ -1190,7 +1200,7 @@ declare namespace Api {
     /** All of it in a sentence. */
     sentence: string;
     /** Notes: no fault now, perhaps one later. */
-    warnings: Array<string>;
+    warnings: Array<Told>;
   };
 
   /** One thing with its attributes. */
@@ -1404,11 +1414,11 @@ declare namespace Api {
     z: number;
   };
 
-  /** A sentence for pages. */
+  /** How a sentence looks in answers. */
   type Said = {
     /** Such as `jobs.dead`; the pages' catalogues know it as `said.jobs.dead`. */
     code: string;
-    /** The values for the holes of the sentence. */
+    /** The values for the holes of the sentence: texts, numbers, sentences, lists of them. */
     params: Free;
   };
 
@@ -1521,6 +1531,8 @@ declare namespace Api {
   type StoreStatus = {
     /** `maxmemory-policy`. */
     eviction: string;
+    /** The same for pages. */
+    kept: Said;
     /** `embedded`, `standalone`, `sentinel` or `cluster`. */
     kind: string;
     /** In words: `append-only log, synced every second`, `none`. */
@@ -1540,7 +1552,7 @@ declare namespace Api {
     /** Whether the last try to reach it worked. */
     up: boolean;
     /** The warnings, each with what to do about it. */
-    warnings: Array<string>;
+    warnings: Array<Told>;
   };
 
   /** How many of a module's things were taken away. */
@@ -1623,6 +1635,14 @@ declare namespace Api {
     /** Always null: there are few. */
     cursor?: string | null;
     items: Array<Listed>;
+  };
+
+  /** A sentence with what pages need to word it themselves. */
+  type Told = {
+    /** For pages. */
+    said: Said;
+    /** In English. */
+    sentence: string;
   };
 
   /** The tree. */
@@ -1775,6 +1795,8 @@ declare namespace Api {
   type Verdict = {
     alive: boolean;
     matches: boolean;
+    /** Each thing that keeps the worker from it, or that it may. */
+    said: Array<Said>;
     sentence: string;
     serverId: string;
   };

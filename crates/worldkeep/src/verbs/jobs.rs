@@ -6,7 +6,7 @@ use crate::cli::Global;
 use crate::cli::jobs::{Jobs, JobsVerb, LimitFlags, Many, Workers};
 use crate::exit::Failure;
 use crate::remote::{self, Ask, Remote};
-use crate::view::{self, Column, Show, col, list, plain, since, text, when, yes};
+use crate::view::{self, Column, Show, col, list, plain, since, text, took, when, yes};
 use crate::{open, path, print};
 
 mod cron;
@@ -164,13 +164,8 @@ fn limit_words(limit: &Value) -> String {
     let number = |name: &str| limit[name].as_u64();
     let most = number("concurrency").map(|most| format!("{most} at once"));
     let rate = number("rate").map(|rate| {
-        let period = number("periodMs").unwrap_or(60_000);
-        let length = if period % 1_000 == 0 {
-            format!("{} s", period / 1_000)
-        } else {
-            format!("{period} ms")
-        };
-        format!("{rate} in {length}")
+        let period = took(&json!(number("periodMs").unwrap_or(60_000)));
+        format!("{rate} in {period}")
     });
     most.into_iter().chain(rate).collect::<Vec<_>>().join(", ")
 }
@@ -232,7 +227,7 @@ fn doctor(cx: &Cx<'_>, repair: bool) -> Result<(), Failure> {
             ));
         }
         for warning in report["warnings"].as_array().into_iter().flatten() {
-            print::line(format!("warning: {}", text(warning)));
+            print::line(format!("warning: {}", text(&warning["sentence"])));
         }
         if !cx.global.quiet {
             print::line(text(&report["sentence"]));

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::cli::{Global, Keys, KeysVerb};
 use crate::exit::Failure;
 use crate::remote::{self, Ask};
-use crate::view::{Show, text};
+use crate::view::{Show, text, took};
 use crate::{path, print};
 
 pub(super) fn run(global: &Global, flags: &Keys) -> Result<(), Failure> {
@@ -80,7 +80,7 @@ fn view(view: &Value) -> Vec<String> {
     line(
         "ends",
         match view["ttl_ms"].as_i64() {
-            Some(ms) if ms >= 0 => format!("in {}.{:03} s", ms / 1000, ms % 1000),
+            Some(ms) if ms >= 0 => format!("in {}", took(&view["ttl_ms"])),
             _ => "never".into(),
         },
     );

@@ -112,8 +112,8 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
         }
         None => None,
     };
-    let mut status = status;
-    status.warnings.extend(exposed(global, &settings, &status));
+    let mut warnings: Vec<String> = status.warnings.iter().map(kernel::Said::sentence).collect();
+    warnings.extend(exposed(global, &settings, &status));
     // Only what really listens is announced: everything that can be refused was refused before.
     let resp = door.as_ref().map(|door| {
         let s = if settings.server.resp_tls_cert.is_some() { "s" } else { "" };
@@ -123,7 +123,7 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
         if let Some(guests) = guests.as_ref().filter(|_| global.json) {
             guests.tell_programs(&listener.map(dashboard).unwrap_or_default());
         } else if !global.quiet {
-            announce(listener, resp.as_deref(), guests.as_ref(), &status, demo);
+            announce(listener, resp.as_deref(), guests.as_ref(), (&status, &warnings), demo);
         }
         notify("READY=1");
     };
@@ -272,7 +272,7 @@ fn announce(
     listener: Option<&Bound>,
     resp: Option<&str>,
     guests: Option<&Guests>,
-    status: &Status,
+    (status, warnings): (&Status, &[String]),
     demo: bool,
 ) {
     let kind = match status.kind {
@@ -283,9 +283,12 @@ fn announce(
     };
     print::line(format!(
         "Store      {kind}, {} at {}; persistence: {}; eviction: {}",
-        status.server, status.address, status.persistence, status.eviction
+        status.server,
+        status.address,
+        status.persistence.sentence(),
+        status.eviction
     ));
-    for warning in &status.warnings {
+    for warning in warnings {
         print::line(format!("Warning    {warning}"));
     }
     if let Some(resp) = resp {

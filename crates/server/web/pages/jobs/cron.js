@@ -1,9 +1,10 @@
 // Recurring jobs: what they are in words, when they fire next in their zone and in UTC, fire now, add with a preview.
 import { fill, h, icon } from '../../base/dom.js';
 import { age, ms, when, whenLong } from '../../base/format.js';
-import { t } from '../../base/i18n.js';
+import { need, t } from '../../base/i18n.js';
 import { ask, closeDrawer, openDrawer, toast } from '../../base/overlay.js';
-import { badge, button, empty, errorBox, field, skeleton } from '../../base/parts.js';
+import { badge, button, empty, errorBox, field, sayError, skeleton } from '../../base/parts.js';
+import { said, sentence } from '../../base/said.js';
 import { frame, jobHref, namespaces, poll, statusBadge } from './frame.js';
 
 /** `2026-03-29T03:30:00+02:00` → `29 Mar 03:30` as it is written there, whatever the reader's own zone. */
@@ -145,10 +146,10 @@ export function mount(root, ctx) {
           );
           pattern.error(null);
           zone.error(null);
-          fill(preview, h('p', {}, h('b', {}, seen.sentence)), firings(seen.items, seen.timezone));
+          fill(preview, h('p', {}, h('b', {}, sentence(said(seen)))), firings(seen.items, seen.timezone));
         } catch (e) {
           fill(preview);
-          (e.code === 'invalid_timezone' ? zone : pattern).error(e.message);
+          (e.code === 'invalid_timezone' ? zone : pattern).error(sayError(e));
         }
       }, 200);
     };
@@ -194,7 +195,7 @@ export function mount(root, ctx) {
       .reverse();
     openDrawer({
       title: id,
-      say: next.sentence,
+      say: sentence(said(next)),
       content: [
         h('h3', {}, t('jobs.cron.next')),
         firings(next.items, next.timezone),
@@ -240,7 +241,7 @@ export function mount(root, ctx) {
           {},
           h('code', {}, x.cron),
           ' ',
-          h('span.quiet', {}, `${x.timezone} · ${x.sentence}`),
+          h('span.quiet', {}, `${x.timezone} · ${sentence(said(x))}`),
           x.overlap === 'queue' && h('span.quiet', {}, ` · ${t('jobs.cron.overlap.queue')}`),
         ),
       ),
@@ -281,6 +282,7 @@ export function mount(root, ctx) {
   }
 
   async function show() {
+    await need(['saidjobs']);
     const page = await ctx.api.get('/api/cron', { query: { ns: ns(), limit: 200 }, signal: ctx.signal });
     items = page.items;
     head();

@@ -1,9 +1,10 @@
 // The doctor of the queue: looks on request, says what is wrong and why, mends on a second request.
 import { fill, h, icon } from '../../base/dom.js';
 import { num } from '../../base/format.js';
-import { t } from '../../base/i18n.js';
+import { need, t } from '../../base/i18n.js';
 import { ask, toast } from '../../base/overlay.js';
 import { badge, button, empty, errorBox, skeleton } from '../../base/parts.js';
+import { said, sentence } from '../../base/said.js';
 import { frame, namespaces } from './frame.js';
 
 /** @type {Wk.Mount} */
@@ -22,6 +23,7 @@ export function mount(root, ctx) {
   async function look() {
     fill(box, h('section.card', {}, skeleton(5)));
     try {
+      await need(['check', 'saidjobs', 'saidcheck']);
       report = await ctx.api.get('/api/jobs:doctor', { query: { ns: ns() }, signal: ctx.signal, timeout: 120000 });
       draw();
     } catch (e) {
@@ -57,7 +59,7 @@ export function mount(root, ctx) {
           icon(n ? 'warn' : 'tick'),
           h('b', {}, t(n ? 'jobs.doctor.found' : 'jobs.doctor.well', { n, keys: report.scanned })),
         ),
-        report.warnings.map((w) => h('div.banner', {}, icon('warn'), h('span.text', {}, w))),
+        report.warnings.map((w) => h('div.banner', {}, icon('warn'), h('span.text', {}, sentence(said(w))))),
       ),
       n > 0 &&
         h(
@@ -70,8 +72,8 @@ export function mount(root, ctx) {
               h(
                 'li.finding',
                 {},
-                badge(f.repaired ? 'ok' : 'warn', f.repaired ? t('jobs.doctor.repaired') : f.kind),
-                h('span', {}, f.sentence),
+                badge(f.repaired ? 'ok' : 'warn', t(f.repaired ? 'jobs.doctor.repaired' : `trouble.${f.kind}`)),
+                h('span', {}, sentence(said(f)), f.entry && [' ', h('code', {}, f.entry)]),
                 /:/.test(f.about)
                   ? h('a.mono.cut', { href: `/keys?key=${encodeURIComponent(f.about)}` }, f.about)
                   : h('span.mono.cut', {}, f.about),

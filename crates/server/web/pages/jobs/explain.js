@@ -1,14 +1,24 @@
 // Why a job is not running: the first check that fails, then every check, then every worker. Live until it runs.
 import { h, icon } from '../../base/dom.js';
-import { t } from '../../base/i18n.js';
+import { need, t } from '../../base/i18n.js';
+import { said, sentence } from '../../base/said.js';
+
+/** Why a job does not run, with the words for it.
+ *  @param {Promise<Api.Explained>} answer */
+export async function withWords(answer) {
+  await need(['saidjobs']);
+  return answer;
+}
 
 /** What a worker says, grouped by its sentence, so that twenty equal ones are one line.
  *  @param {Api.Verdict[]} workers */
 export function byVerdict(workers) {
   const groups = new Map();
   for (const w of workers) {
-    const key = `${w.matches && w.alive} ${w.sentence}`;
-    if (!groups.has(key)) groups.set(key, { ok: w.matches && w.alive, sentence: w.sentence, ids: [] });
+    const each = (w.said || []).map((one, i) => sentence(said({ sentence: i ? '' : w.sentence, said: one })));
+    const words = each.length ? each.join(' ') : w.sentence;
+    const key = `${w.matches && w.alive} ${words}`;
+    if (!groups.has(key)) groups.set(key, { ok: w.matches && w.alive, sentence: words, ids: [] });
     groups.get(key).ids.push(w.serverId);
   }
   return [...groups.values()].sort((a, b) => Number(b.ok) - Number(a.ok));
@@ -42,7 +52,7 @@ export function checkLines(found) {
         'li',
         {},
         icon(c.ok ? 'tick' : 'cross', { class: c.ok ? 'ok' : 'bad', label: t(c.ok ? 'jobs.why.yes' : 'jobs.why.no') }),
-        h('span.span2', {}, c.sentence),
+        h('span.span2', {}, sentence(said(c))),
       ),
     ),
   );
@@ -51,7 +61,7 @@ export function checkLines(found) {
 /** The drawer's content.
  *  @param {Api.Explained} found */
 export const explained = (found) => [
-  h('p.lead', {}, found.sentence),
+  h('p.lead', {}, sentence(said(found))),
   checkLines(found),
   h('h3', {}, t('jobs.why.workers', { n: found.workers.length })),
   workerLines(found),

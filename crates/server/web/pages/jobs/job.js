@@ -6,7 +6,7 @@ import { rich, t } from '../../base/i18n.js';
 import { jsonView } from '../../base/keyview.js';
 import { ask, closeDrawer, openDrawer, toast } from '../../base/overlay.js';
 import { badge, button, copyButton, empty, errorBox, skeleton } from '../../base/parts.js';
-import { explained, workerLines } from './explain.js';
+import { explained, withWords, workerLines } from './explain.js';
 import { poll, statusBadge } from './frame.js';
 import { newJob } from './new.js';
 import { drawLife, life } from './timeline.js';
@@ -143,7 +143,7 @@ export function mount(root, ctx) {
     poll({ signal }, 2000, async () => {
       // Another drawer takes the place of this one without a word.
       if (drawer && !drawer.isConnected) closed.abort();
-      const seen = await ctx.api.get(`${path}/explain`, { ...opts(), signal });
+      const seen = await withWords(ctx.api.get(`${path}/explain`, { ...opts(), signal }));
       if (drawer) fill(drawer.querySelector('.content'), explained(seen));
       else {
         const onclose = () => closed.abort();
@@ -372,7 +372,7 @@ export function mount(root, ctx) {
       drawTree(tree, await ctx.api.get(`${path}/tree`, opts()), ns);
     }
     if (ended) fill(can, h('p.quiet', {}, t('jobs.can.ended')));
-    else if (asked % 3 === 1) fill(can, workerLines(await ctx.api.get(`${path}/explain`, opts())));
+    else if (asked % 3 === 1) fill(can, workerLines(await withWords(ctx.api.get(`${path}/explain`, opts()))));
   }
   head();
   poll(

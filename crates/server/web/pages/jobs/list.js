@@ -2,6 +2,7 @@
 import { asTable } from '../../base/charts.js';
 import { fill, h, icon } from '../../base/dom.js';
 import { age, ms, num } from '../../base/format.js';
+import { history, ranges } from '../../base/history.js';
 import { t } from '../../base/i18n.js';
 import { ask, toast } from '../../base/overlay.js';
 import { button, empty, errorBox, skeleton } from '../../base/parts.js';
@@ -90,6 +91,11 @@ export function mount(root, ctx) {
   });
   const chart = h('wk-line');
   chart.style.height = '11rem';
+  let range = '5m';
+  const choices = ranges(range, (one) => {
+    range = one;
+    drawChart();
+  });
   const card = h('section.card.flush', { 'aria-label': t('jobs.title') }, skeleton(8));
   fill(
     body,
@@ -97,8 +103,8 @@ export function mount(root, ctx) {
     h(
       'details.card.chartcard',
       { open: localOpen() },
-      h('summary', {}, h('h2', {}, t('jobs.rate')), h('span.note', {}, t('jobs.ratenote'))),
-      h('span.end', {}, asTable(chart)),
+      h('summary', {}, h('h2', {}, t('jobs.rate')), h('span.note')),
+      h('span.end', {}, choices, asTable(chart)),
       chart,
     ),
     chips,
@@ -175,7 +181,10 @@ export function mount(root, ctx) {
     const tile = (name, value, line, status) =>
       h(
         'a.card.count',
-        { href: status ? `/jobs?status=${status}${ns() ? `&ns=${encodeURIComponent(ns())}` : ''}` : null },
+        {
+          title: t(`jobs.counts.${status}`),
+          href: status ? `/jobs?status=${status}${ns() ? `&ns=${encodeURIComponent(ns())}` : ''}` : null,
+        },
         h('span.quiet', {}, name),
         h('b', {}, value),
         h('span.note', {}, line),
@@ -211,7 +220,7 @@ export function mount(root, ctx) {
       ),
       h(
         'a.card.count',
-        { href: '/jobs/dead', class: stats.dead ? 'bad' : '' },
+        { href: '/jobs/dead', class: stats.dead ? 'bad' : '', title: t('jobs.counts.dead') },
         h('span.quiet', {}, t('jobs.status.dead')),
         h('b', {}, num(stats.dead)),
         h('span.note', {}, t(stats.dead ? 'jobs.tile.look' : 'jobs.tile.nodead')),
@@ -274,7 +283,8 @@ export function mount(root, ctx) {
       ctx.api.post('/api/jobs:bulk', { action: 'any', ...filter, count: true }, { query: { ns: ns() } });
   }
 
-  async function drawChart() {
+  /** The last minutes come by second and are known after a restart; the day comes from the histories of all. */
+  async function lastMinutes() {
     const c = await ctx.api.get('/api/stats/history', { query: { ns: ns(), seconds: 300 }, signal: ctx.signal });
     const every = 5;
     const bins = (list) =>
@@ -282,18 +292,34 @@ export function mount(root, ctx) {
         { length: Math.floor(list.length / every) },
         (_, i) => list.slice(i * every, (i + 1) * every).reduce((a, b) => a + (b || 0), 0) / every,
       );
+    const at = Array.from({ length: Math.floor(c.at.length / every) }, (_, i) => c.at[i * every]);
+    return { at, completed: bins(c.completed), dispatched: bins(c.dispatched), failed: bins(c.failed) };
+  }
+
+  async function lastDay() {
+    const { from, every_ms, series } = await history('24h');
+    const points = (name) =>
+      series.find((x) => x.module === 'jobs' && x.name === name && x.scope === stats?.namespace)?.points || [];
+    const [completed, dispatched, failed] = ['completed', 'dispatched', 'failed'].map(points);
+    return { at: completed.map((_, i) => from + i * every_ms), completed, dispatched, failed };
+  }
+
+  async function drawChart() {
+    const now = range;
+    const seen = await (now === '5m' ? lastMinutes() : lastDay());
+    if (now !== range || ctx.signal.aborted) return;
     chart.set({
-      at: Array.from({ length: Math.floor(c.at.length / every) }, (_, i) => c.at[i * every]),
+      at: seen.at,
       series: [
-        { id: 'done', name: t('jobs.line.done'), module: 'jobs', points: bins(c.completed) },
-        { id: 'in', name: t('jobs.line.in'), points: bins(c.dispatched), dash: '7 3' },
-        { id: 'failed', name: t('jobs.line.failed'), points: bins(c.failed), dash: '2 3' },
+        { id: 'done', name: t('jobs.line.done'), module: 'jobs', points: seen.completed },
+        { id: 'in', name: t('jobs.line.in'), points: seen.dispatched, dash: '7 3' },
+        { id: 'failed', name: t('jobs.line.failed'), points: seen.failed, dash: '2 3' },
       ],
       label: t('jobs.rate'),
     });
-    const p95 = c.latencyP95Ms.findLast((v) => v != null);
+    const p95 = stats?.startedP95Ms;
     details.querySelector('.note').textContent =
-      p95 == null ? t('jobs.ratenote') : `${t('jobs.ratenote')} · ${t('jobs.ratep95', { ms: ms(Math.max(p95, 1)) })}`;
+      p95 == null ? t('jobs.nostart') : t('jobs.ratep95', { ms: ms(Math.max(p95, 1)) });
   }
 
   async function learnTypes() {
