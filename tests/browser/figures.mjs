@@ -90,7 +90,7 @@ async function visit(browser, server, at) {
       for (const one of list.getEntries()) window.longest = Math.max(window.longest, one.duration);
     }).observe({ type: 'longtask', buffered: true });
   });
-  await page.waitForTimeout(4000);
+  await page.waitForTimeout(2500);
   const seen = await page.evaluate(() => ({
     paint: performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0,
     longest: window.longest,

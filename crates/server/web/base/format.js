@@ -32,6 +32,7 @@ export const bytes = (n) =>
 /** A duration in milliseconds, short: 38 µs, 0.41 ms, 212 ms, 3.4 s. */
 export function ms(value) {
   if (value == null) return '–';
+  if (value === 0) return `0${THIN}ms`;
   if (value < 0.1) return `${num(Math.round(value * 1000)) + THIN}µs`;
   if (value < 1000) return `${num(Number(value.toPrecision(value < 1 ? 2 : 3))) + THIN}ms`;
   return age(value, value < 10000);

@@ -10,7 +10,6 @@ import * as keys from './keys.js';
 import { closeDrawer, menu, sheet } from './overlay.js';
 import { button, copyButton, copyText } from './parts.js';
 import { go } from './router.js';
-import { said } from './said.js';
 import { state } from './state.js';
 import './search.js';
 
@@ -440,9 +439,6 @@ export function storeName(store) {
 }
 
 /** How the data is kept, in the reader's language. */
-/** @param {Api.StoreStatus} store */
-export const keptBy = (store) => said({ sentence: store.persistence, said: store.kept });
-
 /** @param {Api.StoreStatus} store */
 function storeNote(store) {
   if (!store) return '';

@@ -87,4 +87,23 @@ export default {
   'overview.nothing': 'Rien ne s’est encore passé',
   'overview.nothingsay':
     'Dès qu’un salon ouvre, qu’une tâche tourne ou qu’un monstre bouge, cela apparaît ici. Le monde de démonstration est un bon début.',
+  'events.title': 'Événements',
+  'events.say': ['{n} événement, le plus récent d’abord.', 'Les {n} derniers événements, le plus récent d’abord.'],
+  'events.none': 'Dans l’attente du premier.',
+  'events.held': 'Suspendu. Les nouveaux événements attendent votre reprise.',
+  'events.find': 'Objet, type ou texte',
+  'events.module': 'Module',
+  'events.type': 'Type',
+  'events.scope': 'Portée',
+  'events.id': 'Objet',
+  'events.at': 'Heure',
+  'events.stream': 'Flux',
+  'events.seq': 'Rang',
+  'events.body': 'Contenu',
+  'events.nonesay':
+    'Chaque changement d’un salon, d’une tâche, d’un monstre, d’un réacteur ou d’un vaisseau est un événement et apparaît ici aussitôt.',
+  'events.nomatch': 'Aucun événement ne correspond',
+  'events.nomatchsay': 'Les filtres ne laissent aucun des événements gardés ici.',
+  'events.older': 'Voir plus ancien',
+  'events.gap': 'Les plus anciens événements de {stream} ont disparu ; le flux en garde environ 10 000.',
 };

@@ -13,7 +13,7 @@ export default {
   'galaxy.canvas': 'Carte du système stellaire',
   'galaxy.view': 'Vue',
   'galaxy.list': 'Vaisseaux et astres',
-  'galaxy.find': 'Trouver un vaisseau ou un astre',
+  'galaxy.find': 'Vaisseau ou astre',
   'galaxy.nomatch': 'Rien ne porte ce nom.',
   'galaxy.part': '{n} sur {all} affichés',
   'galaxy.line': '{name} · {body}, {far}',

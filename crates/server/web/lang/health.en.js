@@ -55,4 +55,6 @@ export default {
   'health.source.file': 'file',
   'health.source.environment': 'environment',
   'health.source.flag': 'flag',
+  'store.full.refuses': 'writes are refused, nothing is lost ({policy})',
+  'store.full.drops': 'keys are thrown out ({policy})',
 };

@@ -55,4 +55,6 @@ export default {
   'health.source.file': 'fichier',
   'health.source.environment': 'environnement',
   'health.source.flag': 'option',
+  'store.full.refuses': 'les écritures sont refusées, rien ne se perd ({policy})',
+  'store.full.drops': 'des clés sont jetées ({policy})',
 };

@@ -317,7 +317,7 @@ export default {
   'jobs.keys': 'Keys',
   'jobs.stopping': 'asked to stop',
   'jobs.tryon': 'try {n} of {of}, on {worker}',
-  'jobs.tryof': '{n} of {of} tries used',
+  'jobs.tryof': ['{n} of {of} tries used', '{n} of {of} tries used'],
   'jobs.copyedit': 'Copy and edit',
   'jobs.fact.front': '{n}, front of the queue',
   'jobs.fact.back': '{n}, back of the queue',

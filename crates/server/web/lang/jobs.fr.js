@@ -321,7 +321,7 @@ export default {
   'jobs.keys': 'Clés',
   'jobs.stopping': 'priée de s’arrêter',
   'jobs.tryon': 'essai {n} sur {of}, sur {worker}',
-  'jobs.tryof': '{n} essais sur {of} faits',
+  'jobs.tryof': ['{n} essai sur {of} fait', '{n} essais sur {of} faits'],
   'jobs.copyedit': 'Copier et modifier',
   'jobs.fact.front': '{n}, en tête de file',
   'jobs.fact.back': '{n}, en fin de file',

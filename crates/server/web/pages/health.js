@@ -6,8 +6,9 @@ import { historyCard } from '../base/history.js';
 import { has, t } from '../base/i18n.js';
 import { badge, errorBox, sayError, skeleton } from '../base/parts.js';
 import { declared, said, sentence } from '../base/said.js';
-import { keptBy, storeName } from '../base/shell.js';
+import { storeName } from '../base/shell.js';
 import { moduleName } from './keytree.js';
+import { keptBy, whenFull } from './storewords.js';
 
 /** Reads the Prometheus text: `{name: [{labels, value}]}`. */
 export function readMetrics(page) {
@@ -169,7 +170,7 @@ export function mount(root, ctx) {
       s.refuses_writes ? line('bad', t('health.writes'), t('health.refuses', { reason: s.refuses_writes })) : null,
       line('ok', t('store.place'), h('span.mono', {}, s.place)),
       line(/\.(none|nolog|snapshots)$/.test(s.kept.code) ? 'warn' : 'ok', t('store.persistence'), keptBy(s) || '–'),
-      line(s.eviction && s.eviction !== 'noeviction' ? 'warn' : 'ok', t('store.eviction'), s.eviction || '–'),
+      line(s.eviction && s.eviction !== 'noeviction' ? 'warn' : 'ok', t('store.eviction'), whenFull(s)),
       line(s.reconnects > 0 ? 'idle' : 'ok', t('store.reconnects'), num(s.reconnects)),
       s.warnings.map((w) => line('warn', t('health.warning'), sentence(said(w)))),
       line(

@@ -7,9 +7,10 @@ import { historyCard } from '../base/history.js';
 import { has, t } from '../base/i18n.js';
 import { badge, empty, skeleton } from '../base/parts.js';
 import { said } from '../base/said.js';
-import { keptBy, storeName } from '../base/shell.js';
+import { storeName } from '../base/shell.js';
 import { keyTree, lastTree, moduleName } from './keytree.js';
 import { pageOf } from './registry.js';
+import { keptBy, whenFull } from './storewords.js';
 import { tour } from './tour.js';
 
 /** What a tile's number counts, in the reader's language.
@@ -253,7 +254,7 @@ export function mount(root, ctx) {
         fact('store.place', h('span.mono', {}, s.place)),
         fact('store.server', s.server),
         fact('store.persistence', keptBy(s)),
-        fact('store.eviction', s.eviction),
+        fact('store.eviction', whenFull(s)),
         fact('store.reconnects', num(s.reconnects)),
         fact('overview.version', o.version),
       ),

@@ -241,7 +241,7 @@ export function mount(root, ctx) {
           {},
           h('code', {}, x.cron),
           ' ',
-          h('span.quiet', {}, `${x.timezone} · ${sentence(said(x))}`),
+          h('span.quiet', {}, sentence(said(x))),
           x.overlap === 'queue' && h('span.quiet', {}, ` · ${t('jobs.cron.overlap.queue')}`),
         ),
       ),
