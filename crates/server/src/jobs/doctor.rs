@@ -138,7 +138,7 @@ async fn strangers(jobs: &Jobs, report: &mut Report) -> Result<(), Refusal> {
     let workers = jobs.workers().await.map_err(refuse)?;
     for worker in workers.iter().filter(|worker| worker.alive && worker.concurrency.is_none()) {
         let foreign = said::DOCTOR_FOREIGN.say().with("worker", worker.server_id.as_str());
-        report.warnings.push(foreign.with("stack", worker.stack.to_string()).into());
+        report.warnings.push(foreign.with("stack", worker.stack.as_str()).into());
     }
     let bare =
         walk(jobs, Status::Active).await?.iter().filter(|one| one.claimed_at.is_none()).count();
