@@ -310,7 +310,7 @@ export default {
   'jobs.tree.fail': 'échoue avec une tâche enfant qui échoue',
   'jobs.tree.wait': 'attend que la tâche enfant échouée soit relancée ou supprimée',
   'jobs.tree.ignore': 'tourne même si une tâche enfant a échoué',
-  'jobs.tree.more': 'Il y en a d’autres ; {n} sont montrées.',
+  'jobs.tree.more': 'Il y en a d’autres ; {n} sont montrées.',
   'jobs.progress': 'Progression',
   'jobs.checkpoint': 'Point de reprise',
   'jobs.result': 'Résultat',
