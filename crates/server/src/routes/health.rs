@@ -31,6 +31,7 @@ pub(crate) async fn healthz() -> &'static str {
 
 /// Readiness, with reasons.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
+#[allow(clippy::struct_field_names)] // Programs that wait for a start read this word.
 pub(crate) struct Ready {
     ready: bool,
     /// Why not, in sentences; empty when ready.
