@@ -27,7 +27,7 @@ pub use engine::{
 pub use error::{
     AccountError, DockError, FleetError, GiveError, OrderError, SnapshotError, refusal,
 };
-pub use maneuver::{Maneuver, ManeuverStatus};
+pub use maneuver::{BurnState, Maneuver, ManeuverStatus, PlannedBurn};
 pub use model::{Fields, StationKind, Target, TargetKind, text};
 pub use rules::{Rule, RuleDraft};
 pub use said::WORDINGS;

@@ -10,16 +10,41 @@ use crate::model::{Fields, Target, TargetKind, Unusable, Written};
 use crate::physics::hull::Mode;
 use crate::rules::bad;
 
+mod course;
 mod fly;
 mod guide;
+mod orbits;
+
+use course::Goal;
+
+words! {
+    /// What is done about a circle.
+    pub enum Circling {
+        /// Flown to, at an altitude or where the ship is.
+        Circularize = "circularize",
+        /// Flown to at an altitude: Hohmann's transfer, from a circle.
+        Transfer = "transfer",
+        /// Flown to, and kept until somebody ends it.
+        StationKeeping = "station_keeping",
+    }
+}
 
 /// The plan of a maneuver.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Plan {
-    /// A circle about the reference body, at an altitude or where the ship is.
-    Circularize {
-        /// Above the mean radius, m.
+    /// A circle about the reference body.
+    Circle {
+        /// What is done about it.
+        how: Circling,
+        /// Above the mean radius, m; of where the ship is, when it begins without.
         target_altitude: Option<f64>,
+    },
+    /// Another plane about the reference body: that of a target, or of an inclination with the same line of nodes.
+    Plane {
+        /// Against the ecliptic, degrees.
+        inclination: Option<f64>,
+        /// A ship, a station or a body that goes round the same body.
+        target: Option<Target>,
     },
     /// A change of speed in one direction.
     Burn {
@@ -43,7 +68,8 @@ impl Plan {
     /// The word of the field `type`.
     pub fn word(&self) -> &'static str {
         match self {
-            Plan::Circularize { .. } => "circularize",
+            Plan::Circle { how, .. } => how.word(),
+            Plan::Plane { .. } => "plane_change",
             Plan::Burn { .. } => "burn",
             Plan::Rendezvous { .. } => "rendezvous",
         }
@@ -76,6 +102,28 @@ words! {
     }
 }
 
+words! {
+    /// How a burn of a plan stands.
+    pub enum BurnState {
+        Planned = "planned",
+        Burning = "burning",
+        Done = "done",
+    }
+}
+
+/// A burn of a plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedBurn {
+    /// Its middle in game time, Unix nanoseconds.
+    pub at_ns: i128,
+    /// As planned, m/s.
+    pub delta_v: f64,
+    /// How it stands.
+    pub state: BurnState,
+    /// What it is to reach; without it, it is planned anew when its turn comes.
+    pub(crate) goal: Option<Goal>,
+}
+
 /// A ship's maneuver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Maneuver {
@@ -97,7 +145,9 @@ pub struct Maneuver {
     pub rule_id: Option<Uuid>,
     /// The reason of a failure.
     pub error: String,
-    /// Transfers begun: one that never arrives is given up.
+    /// The burns that were flown, and those that are planned.
+    pub burns: Vec<PlannedBurn>,
+    /// Burns begun since the orbit was last as wanted: a plan that never arrives is given up.
     pub(crate) rounds: u8,
 }
 
@@ -113,6 +163,7 @@ impl Maneuver {
             updated_tick: tick,
             rule_id,
             error: String::new(),
+            burns: Vec::new(),
             rounds: 0,
         }
     }
@@ -132,12 +183,13 @@ impl Maneuver {
         let (mut target, mut altitude, mut direction, mut delta_v) = (None, None, "", None);
         let mut dock = false;
         match &self.plan {
-            Plan::Circularize { target_altitude } => {
+            Plan::Circle { target_altitude, .. } => {
                 altitude = *target_altitude;
                 target = self
                     .body
                     .map(|body| Target { id: body_name(body).to_owned(), kind: TargetKind::Body });
             }
+            Plan::Plane { target: at, .. } => target.clone_from(at),
             Plan::Burn { direction: mode, delta_v: wanted, target: at } => {
                 (direction, delta_v) = (mode.word(), Some(*wanted));
                 target.clone_from(at);
@@ -162,10 +214,41 @@ impl Maneuver {
             ("rule_id", self.rule_id.map(|id| id.to_string()).unwrap_or_default()),
             ("error", self.error.clone()),
         ];
-        if matches!(self.plan, Plan::Rendezvous { .. }) {
-            out.push(("dock_on_arrival", text::flag(dock).to_owned()));
+        match &self.plan {
+            Plan::Rendezvous { .. } => {
+                out.push(("dock_on_arrival", text::flag(dock).to_owned()));
+            }
+            Plan::Plane { inclination, .. } => out.push(("inclination", number(*inclination))),
+            _ => {}
+        }
+        if !matches!(self.plan, Plan::Burn { .. }) {
+            out.push(("burns", self.spell_burns()));
         }
         out
+    }
+
+    /// `[{"at": …, "delta_v": …, "state": …}, …]`.
+    fn spell_burns(&self) -> String {
+        let spell = |burn: &PlannedBurn| {
+            let at = text::time(burn.at_ns);
+            serde_json::json!({ "at": at, "delta_v": burn.delta_v, "state": burn.state.word() })
+        };
+        serde_json::Value::from(self.burns.iter().map(spell).collect::<Vec<_>>()).to_string()
+    }
+
+    /// Burns that are over; what was planned when the engine ended is planned anew.
+    fn read_burns(stored: &str) -> Vec<PlannedBurn> {
+        let list: Vec<serde_json::Value> = serde_json::from_str(stored).unwrap_or_default();
+        let read = |burn: &serde_json::Value| {
+            Some(PlannedBurn {
+                at_ns: text::read_time(burn["at"].as_str()?)?,
+                delta_v: burn["delta_v"].as_f64()?,
+                state: BurnState::read(burn["state"].as_str()?)?,
+                goal: None,
+            })
+        };
+        let done = |burn: &PlannedBurn| burn.state == BurnState::Done;
+        list.iter().filter_map(read).filter(done).collect()
     }
 
     /// Reads a hash; what cannot be flown on says which field is to blame.
@@ -190,9 +273,7 @@ impl Maneuver {
         });
         let about = target.as_ref().and_then(|target| body(&target.id));
         let plan = match word("type") {
-            Some("circularize") => {
-                Plan::Circularize { target_altitude: number("target_altitude")? }
-            }
+            Some("plane_change") => Plan::Plane { inclination: number("inclination")?, target },
             Some("burn") => Plan::Burn {
                 direction: word("direction")
                     .and_then(Mode::read)
@@ -204,7 +285,11 @@ impl Maneuver {
                 target: target.ok_or_else(|| bad("target_id", "it is missing"))?,
                 dock_on_arrival: word("dock_on_arrival") == Some("true"),
             },
-            _ => return Err(bad("type", "it is not a maneuver")),
+            Some(word) => Plan::Circle {
+                how: Circling::read(word).ok_or_else(|| bad("type", "it is not a maneuver"))?,
+                target_altitude: number("target_altitude")?,
+            },
+            None => return Err(bad("type", "it is not a maneuver")),
         };
         let status = word("status").and_then(ManeuverStatus::read);
         let phase = word("phase").and_then(Phase::read);
@@ -215,7 +300,8 @@ impl Maneuver {
         read.delta_v_done = number("delta_v_done")?.unwrap_or(0.0);
         read.rule_id = word("rule_id").and_then(|id| id.parse().ok());
         word("error").unwrap_or_default().clone_into(&mut read.error);
-        read.body = matches!(read.plan, Plan::Circularize { .. }).then_some(about).flatten();
+        read.body = matches!(read.plan, Plan::Circle { .. }).then_some(about).flatten();
+        read.burns = word("burns").map(Maneuver::read_burns).unwrap_or_default();
         Ok(read)
     }
 }
@@ -228,15 +314,19 @@ mod tests {
     fn a_maneuver_that_is_written_reads_back_the_same() {
         let target = Target { id: "Earth-Luna-L4".into(), kind: TargetKind::Lagrange };
         for plan in [
-            Plan::Circularize { target_altitude: Some(5e5) },
+            Plan::Circle { how: Circling::Circularize, target_altitude: Some(5e5) },
+            Plan::Circle { how: Circling::StationKeeping, target_altitude: Some(5e5) },
+            Plan::Plane { inclination: Some(28.5), target: None },
             Plan::Burn { direction: Mode::Prograde, delta_v: 12.5, target: None },
             Plan::Burn { direction: Mode::Target, delta_v: 1.0, target: Some(target.clone()) },
             Plan::Rendezvous { target, dock_on_arrival: false },
         ] {
             let mut maneuver = Maneuver::new(plan, Phase::Align, 7, Some(Uuid::from_u128(3)));
             maneuver.delta_v_done = 0.125;
-            if matches!(maneuver.plan, Plan::Circularize { .. }) {
+            if matches!(maneuver.plan, Plan::Circle { .. }) {
                 maneuver.body = Some(3);
+                let (at_ns, state) = (1_800_000_000_500_000_000, BurnState::Done);
+                maneuver.burns = vec![PlannedBurn { at_ns, delta_v: 12.25, state, goal: None }];
             }
             let stored: Fields = maneuver
                 .write(|_| "Earth")

@@ -10,6 +10,7 @@ pub mod aim;
 pub mod attitude;
 pub mod bodies;
 pub mod classes;
+pub mod encounter;
 pub mod fleet;
 pub mod hull;
 pub mod kepler;

@@ -13,6 +13,7 @@ mod frame;
 mod gateway;
 mod inbound;
 mod loops;
+mod maneuvers;
 mod messages;
 mod nearest;
 mod notices;
@@ -110,6 +111,9 @@ const ACCESS: &[Access] = &[
     ships("GET", "/api/ships", Role::Reader),
     ships("GET", "/api/ships/{id}", Role::Reader),
     ships("PATCH", "/api/ships/{id}", Role::Operator),
+    ships("GET", "/api/ships/{id}/orbit", Role::Reader),
+    ships("POST", "/api/ships/{id}/maneuver", Role::Operator),
+    ships("DELETE", "/api/ships/{id}/maneuver", Role::Operator),
     ships("GET", "/api/ships/{id}/automation", Role::Reader),
     ships("POST", "/api/ships/{id}/automation", Role::Operator),
     ships("GET", "/api/ships/{id}/automation/{rule}", Role::Reader),
@@ -160,6 +164,8 @@ fn router() -> OpenApiRouter<State> {
         .routes(routes!(things::jumpgates))
         .routes(routes!(things::ships))
         .routes(routes!(things::ship, fleet::rename))
+        .routes(routes!(maneuvers::orbit))
+        .routes(routes!(maneuvers::begin, maneuvers::abort))
         .routes(routes!(rules::list, rules::create))
         .routes(routes!(rules::show, rules::replace, rules::remove))
         .routes(routes!(auth::register))

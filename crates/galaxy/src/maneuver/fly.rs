@@ -3,7 +3,8 @@
 use uuid::Uuid;
 
 use super::guide::{self, Helm, Verdict};
-use super::{Maneuver, ManeuverStatus, Phase, Plan};
+use super::orbits;
+use super::{Circling, Maneuver, ManeuverStatus, Phase, Plan};
 use crate::error::OrderError;
 use crate::physics::hull::Mode;
 use crate::world::{Service, World};
@@ -30,8 +31,8 @@ impl World {
             return Err(OrderError::Conflict("the ship stands on the ground; lift off first"));
         }
         let target = match &plan {
-            Plan::Circularize { .. } => None,
-            Plan::Burn { target, .. } => target.clone(),
+            Plan::Circle { .. } => None,
+            Plan::Burn { target, .. } | Plan::Plane { target, .. } => target.clone(),
             Plan::Rendezvous { target, .. } => Some(target.clone()),
         };
         if let Some(target) = &target {
@@ -41,13 +42,23 @@ impl World {
             }
         }
         let craft = self.fleet.craft(ship.craft).ok_or(OrderError::Missing("ship"))?;
+        if self.fulfils(id, &plan, orbits::EXACTLY) {
+            return Err(OrderError::Conflict("nothing is to be done: the ship is on that orbit"));
+        }
+        if let Plan::Plane { target: Some(at), .. } = &plan {
+            self.plane_of(&craft, at)?;
+        }
         let mut maneuver = Maneuver::new(plan, Phase::Align, self.tick, rule);
-        if let Plan::Circularize { target_altitude } = &mut maneuver.plan {
+        if let Plan::Circle { target_altitude, .. } = &mut maneuver.plan {
             let body = self.system.body(craft.reference);
-            let here = craft.r.length() - body.radius;
-            target_altitude.get_or_insert(here);
             maneuver.body = Some(craft.reference);
             maneuver.phase = Phase::Transfer;
+            if target_altitude.is_none() {
+                let lead = self.hull(id).map_or(0.0, guide::turning_s);
+                let (course, distance) = orbits::circle_here(body, &craft, lead);
+                *target_altitude = Some(distance - body.radius);
+                maneuver.follow(course, self.time_ns);
+            }
         }
         let ship = self.ships.get_mut(&id).ok_or(OrderError::Missing("ship"))?;
         ship.maneuver = Some(maneuver);
@@ -65,12 +76,28 @@ impl World {
 
     /// Whether a maneuver would be done before it begins: a rule that keeps an orbit round rests while it is.
     pub(crate) fn has_nothing_to_do(&self, id: Uuid, plan: &Plan) -> bool {
-        let Plan::Circularize { target_altitude } = plan else { return false };
-        let Some(ship) = self.ships.get(&id) else { return true };
-        let Some(craft) = self.fleet.craft(ship.craft) else { return true };
+        self.ships.get(&id).is_none_or(|ship| self.fleet.craft(ship.craft).is_none())
+            || self.fulfils(id, plan, orbits::NEARLY)
+    }
+
+    /// Whether the orbit of the ship is the wanted one, that nearly. What is to be kept is never done.
+    fn fulfils(&self, id: Uuid, plan: &Plan, within: f64) -> bool {
+        let craft = self.ships.get(&id).and_then(|ship| self.fleet.craft(ship.craft));
+        let Some(craft) = craft else { return false };
         let body = self.system.body(craft.reference);
-        let wanted = target_altitude.map_or(craft.r.length(), |altitude| body.radius + altitude);
-        guide::is_circle(body, &craft, wanted)
+        match plan {
+            Plan::Circle { how: Circling::StationKeeping, .. } => false,
+            Plan::Circle { target_altitude, .. } => {
+                let here = craft.r.length();
+                let wanted = target_altitude.map_or(here, |altitude| body.radius + altitude);
+                orbits::is_circle(body, &craft, wanted, within)
+            }
+            Plan::Plane { inclination, target } => {
+                let normal = self.wanted_plane(&craft, *inclination, target.as_ref());
+                normal.is_ok_and(|normal| orbits::is_plane(&craft, normal, within))
+            }
+            Plan::Burn { .. } | Plan::Rendezvous { .. } => false,
+        }
     }
 
     /// Ends a maneuver because somebody wants to fly; says whether there was one.

@@ -9,23 +9,11 @@ use super::{Maneuver, Phase, Plan};
 use crate::model::Target;
 use crate::physics::aim::View;
 use crate::physics::hull::Mode;
-use crate::physics::orbit::Orbit;
-use crate::physics::solar::Body;
-use crate::physics::{Craft, Hull, Quat, Vec3, kepler};
+use crate::physics::{Craft, Hull, Quat, Vec3};
 use crate::world::World;
 
 /// The nose counts as aligned within this.
 const ALIGNED: f64 = std::f64::consts::PI / 180.0;
-/// A circle is one below this eccentricity.
-const ROUND: f64 = 0.03;
-/// And when its axis is this near to what was asked.
-const AXIS_OFF: f64 = 0.02;
-/// So near to the wanted distance the circle is flown from here.
-const NEAR: f64 = 0.01;
-/// No transfer goes lower than this above the ground, m.
-const LOWEST_M: f64 = 10_000.0;
-/// Transfers that do not arrive are given up.
-const MOST_ROUNDS: u8 = 8;
 /// Arrived: inside of the docking limits of 500 m and 5 m/s.
 const ARRIVED_M: f64 = 400.0;
 const ARRIVED_MS: f64 = 3.0;
@@ -42,10 +30,10 @@ pub(super) enum Verdict {
 
 /// One ship at the start of a tick, and its hull to steer.
 pub(super) struct Helm<'a> {
-    world: &'a mut World,
+    pub(super) world: &'a mut World,
     ship: Uuid,
-    craft: Craft,
-    dt_s: f64,
+    pub(super) craft: Craft,
+    pub(super) dt_s: f64,
 }
 
 impl<'a> Helm<'a> {
@@ -66,14 +54,17 @@ impl<'a> Helm<'a> {
                 let left = delta_v - maneuver.delta_v_done;
                 self.burn(maneuver, direction, target.as_ref(), left)
             }
-            Plan::Circularize { target_altitude } => {
-                self.circularize(maneuver, target_altitude.unwrap_or(0.0))
+            Plan::Circle { how, target_altitude } => {
+                self.circle(maneuver, how, target_altitude.unwrap_or(0.0))
+            }
+            Plan::Plane { inclination, target } => {
+                self.plane(maneuver, inclination, target.as_ref())
             }
             Plan::Rendezvous { target, .. } => self.rendezvous(maneuver, &target),
         }
     }
 
-    fn hull(&mut self) -> Option<&mut Hull> {
+    pub(super) fn hull(&mut self) -> Option<&mut Hull> {
         self.world.hull_mut(self.ship)
     }
 
@@ -112,7 +103,7 @@ impl<'a> Helm<'a> {
 
     /// Burns for a wanted change of velocity if the nose points along it; otherwise turns it to where the change
     /// will be when the tick is over. A long tick would else run after its own direction.
-    fn steer(&mut self, change: Vec3, later: Vec3) {
+    pub(super) fn steer(&mut self, change: Vec3, later: Vec3) {
         let Some(hull) = self.hull() else { return };
         let nose = hull.attitude * Vec3::Z;
         let aligned = change.length() > 0.0 && nose.angle_between(change) <= ALIGNED;
@@ -124,63 +115,34 @@ impl<'a> Helm<'a> {
         hull.throttle(if aligned { change.length() } else { 0.0 });
     }
 
+    /// The engine goes on, and the nose follows what is left of the burn.
+    pub(super) fn burn_on(&mut self, change: Vec3) {
+        let Some(hull) = self.hull() else { return };
+        let nose = hull.attitude * Vec3::Z;
+        let along = change.normalize_or(nose);
+        hull.held = Some((shortest(nose, along, hull.attitude) * hull.attitude).normalize());
+        hull.throttle(change.dot(nose));
+    }
+
+    /// Engine off, nose turned to where the next burn will be.
+    pub(super) fn aim(&mut self, along: Vec3) {
+        let Some(hull) = self.hull() else { return };
+        hull.throttle(0.0);
+        if hull.mode != Mode::Hold {
+            hull.hold_here();
+        }
+        let nose = hull.attitude * Vec3::Z;
+        let along = along.normalize_or(nose);
+        hull.held = Some((shortest(nose, along, hull.attitude) * hull.attitude).normalize());
+    }
+
     /// Engine off, nose kept where a mode says.
-    fn coast(&mut self, mode: Mode) {
+    pub(super) fn coast(&mut self, mode: Mode) {
         let Some(hull) = self.hull() else { return };
         hull.throttle(0.0);
         if hull.mode != mode {
             (hull.mode, hull.last_aim, hull.overridden) = (mode, None, false);
         }
-    }
-
-    /// Two burns: one onto an ellipse that touches the wanted circle, one onto the circle where it does.
-    fn circularize(&mut self, maneuver: &mut Maneuver, altitude: f64) -> Verdict {
-        let Craft { reference, r, v } = self.craft;
-        if maneuver.body != Some(reference) {
-            return Verdict::Failed("the ship left the body it was to circle");
-        }
-        let body = self.world.system.body(reference);
-        let (mu, radius) = (body.gm, body.radius);
-        let wanted = radius + altitude;
-        if is_circle(body, &self.craft, wanted) {
-            return Verdict::Done;
-        }
-        let distance = r.length();
-        let near = (distance - wanted).abs() / wanted < NEAR;
-        let reached = self.hull().is_some_and(|hull| hull.cutoff == Some(0.0));
-        match maneuver.phase {
-            Phase::Coast => {
-                // The far end of the ellipse, or the wanted distance, whichever comes first.
-                let rises = distance < wanted;
-                let turned = if rises { r.dot(v) <= 0.0 } else { r.dot(v) >= 0.0 };
-                if near || turned {
-                    maneuver.phase = if near { Phase::Circle } else { Phase::Transfer };
-                }
-            }
-            Phase::Transfer if reached => {
-                maneuver.phase = Phase::Coast;
-                if let Some(hull) = self.hull() {
-                    hull.cutoff = None;
-                }
-            }
-            Phase::Transfer if near => maneuver.phase = Phase::Circle,
-            Phase::Circle if reached && !near => maneuver.phase = Phase::Transfer,
-            _ => {}
-        }
-        if maneuver.phase == Phase::Coast {
-            self.coast(if distance < wanted { Mode::Prograde } else { Mode::Retrograde });
-            return Verdict::GoOn;
-        }
-        if reached {
-            maneuver.rounds += 1;
-            if maneuver.rounds > MOST_ROUNDS {
-                return Verdict::Failed("it did not come round; the orbit is disturbed too much");
-            }
-        }
-        let least = (maneuver.phase == Phase::Transfer).then_some(radius + LOWEST_M);
-        let (r1, v1) = kepler::propagate(mu, r, v, self.dt_s);
-        self.steer(onto_circle(mu, r, v, wanted, least), onto_circle(mu, r1, v1, wanted, least));
-        Verdict::GoOn
     }
 
     /// Straight to the target: as fast as it can still brake, and braking in time.
@@ -189,6 +151,9 @@ impl<'a> Helm<'a> {
             return Verdict::Failed("the target is gone");
         };
         let distance = to.length();
+        if let Some(verdict) = self.come_near(maneuver, target, to) {
+            return verdict;
+        }
         if distance <= ARRIVED_M && closing.length() <= ARRIVED_MS {
             return Verdict::Done;
         }
@@ -196,7 +161,7 @@ impl<'a> Helm<'a> {
         let Some(hull) = self.hull() else { return Verdict::Failed("the ship is gone") };
         let brakes = BRAKES_WITH * hull.class.max_thrust / hull.mass();
         // Turning round takes time in which the ship flies on.
-        let turning = 8.0 / hull.class.omega_n + dt_s;
+        let turning = turning_s(hull) + dt_s;
         let left = (distance - ARRIVED_M / 2.0).max(0.0);
         let braking = brakes * turning;
         let fastest = (braking * braking + 2.0 * brakes * left).sqrt() - braking;
@@ -227,22 +192,9 @@ impl<'a> Helm<'a> {
     }
 }
 
-/// Whether a craft goes round a body on a circle of that radius, nearly.
-pub(super) fn is_circle(body: &Body, craft: &Craft, wanted: f64) -> bool {
-    let orbit = Orbit::of(body.gm, craft.r, craft.v);
-    let off = (orbit.semi_major - wanted).abs() / wanted;
-    orbit.eccentricity < ROUND && off < AXIS_OFF && orbit.periapsis >= body.radius
-}
-
-/// The change of velocity onto a circle of radius `wanted`; with a lowest distance, onto the ellipse from here to it.
-fn onto_circle(mu: f64, r: Vec3, v: Vec3, wanted: f64, lowest: Option<f64>) -> Vec3 {
-    let distance = r.length();
-    let up = r / distance;
-    let normal = r.cross(v).try_normalize().unwrap_or_else(|| up.any_orthonormal_vector());
-    let axis = lowest.map_or(wanted, |lowest| f64::midpoint(distance, wanted.max(lowest)));
-    let squared = mu * (2.0 / distance - 1.0 / axis);
-    let speed = if squared > 0.0 { squared.sqrt() } else { (mu / axis).sqrt() };
-    normal.cross(up) * speed - v
+/// Seconds that a ship needs to turn its nose anywhere.
+pub(super) fn turning_s(hull: &Hull) -> f64 {
+    8.0 / hull.class.omega_n
 }
 
 /// The turn that takes one direction to another; the half turn goes about the ship's own Y.

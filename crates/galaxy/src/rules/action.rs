@@ -4,7 +4,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{MOST_PARTS, bad, of_number};
-use crate::maneuver::Plan;
+use crate::maneuver::{Circling, Plan};
 use crate::model::{Target, TargetKind, Unusable};
 use crate::physics::hull::Mode;
 
@@ -71,7 +71,8 @@ impl Action {
                 let id = text("rule_id").and_then(|id| id.parse().ok());
                 Action::DisableRule(id.ok_or(("actions.rule_id", "must be the id of a rule"))?)
             }
-            "circularize" | "burn" | "rendezvous" => Action::Maneuver(read_plan(value)?),
+            "circularize" | "transfer" | "station_keeping" | "plane_change" | "burn"
+            | "rendezvous" => Action::Maneuver(read_plan(value)?),
             _ => return Err(("actions.action", "is not an action")),
         })
     }
@@ -96,7 +97,8 @@ fn read_target(value: &Value) -> Result<Option<Target>, Wrong> {
 pub(crate) fn read_plan(value: &Value) -> Result<Plan, Wrong> {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     match text("action") {
-        Some("circularize") => {
+        Some(word @ ("circularize" | "transfer" | "station_keeping")) => {
+            let how = Circling::read(word).unwrap_or(Circling::Circularize);
             let target_altitude = match value.get("target_altitude").filter(|it| !it.is_null()) {
                 None => None,
                 Some(altitude) => Some(
@@ -106,7 +108,24 @@ pub(crate) fn read_plan(value: &Value) -> Result<Plan, Wrong> {
                         .ok_or(("actions.target_altitude", "must be from 10^4 to 10^12 metres"))?,
                 ),
             };
-            Ok(Plan::Circularize { target_altitude })
+            if how == Circling::Transfer && target_altitude.is_none() {
+                return Err(("actions.target_altitude", "is missing"));
+            }
+            Ok(Plan::Circle { how, target_altitude })
+        }
+        Some("plane_change") => {
+            let target = read_target(value)?;
+            let inclination = value.get("inclination").filter(|it| !it.is_null());
+            let inclination = match inclination.map(Value::as_f64) {
+                None if target.is_none() => return Err(("actions.inclination", "is missing")),
+                None => None,
+                Some(degrees) => Some(
+                    degrees
+                        .filter(|degrees| (0.0..=180.0).contains(degrees))
+                        .ok_or(("actions.inclination", "must be from 0 to 180 degrees"))?,
+                ),
+            };
+            Ok(Plan::Plane { inclination, target })
         }
         Some("burn") => {
             let direction = text("direction").and_then(Mode::read);
@@ -141,6 +160,9 @@ pub(crate) fn read_plan(value: &Value) -> Result<Plan, Wrong> {
             }
             Ok(Plan::Rendezvous { target, dock_on_arrival })
         }
-        _ => Err(("actions.action", "must be circularize, burn or rendezvous")),
+        _ => Err((
+            "actions.action",
+            "must be circularize, transfer, station_keeping, plane_change, burn or rendezvous",
+        )),
     }
 }

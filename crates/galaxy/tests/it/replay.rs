@@ -53,6 +53,10 @@ fn orders(tick: u64) -> Vec<(Option<u64>, Order)> {
                 json!({"action": "circularize", "target_altitude": 5e5 + 1e3 * ship as f64});
             vec![(Some(ship), Order::Maneuver { maneuver: circle })]
         }
+        _ if tick % 100 == 57 => {
+            let burn = json!({"action": "burn", "direction": "normal", "delta_v": 1.5});
+            vec![(Some(ship), Order::Maneuver { maneuver: burn })]
+        }
         _ if tick % 150 == 11 => vec![(Some(ship), control(0.05, 0.3))],
         _ if tick % 150 == 31 => vec![(Some(ship), control(0.0, 0.0))],
         _ => Vec::new(),

@@ -34,6 +34,10 @@ pub(super) enum ClientMessage {
         station_id: Option<Uuid>,
         ship_class: Option<String>,
     },
+    Maneuver {
+        maneuver: serde_json::Value,
+    },
+    Abort {},
     SwitchShip {
         ship_id: Uuid,
     },
@@ -86,6 +90,8 @@ impl ClientMessage {
             ClientMessage::Attitude { .. } => "attitude",
             ClientMessage::AttitudeHold { .. } => "attitude_hold",
             ClientMessage::Service { .. } => "service",
+            ClientMessage::Maneuver { .. } => "maneuver",
+            ClientMessage::Abort {} => "abort",
             ClientMessage::SwitchShip { .. } => "switch_ship",
             ClientMessage::Rename { .. } => "rename",
             ClientMessage::View { .. } => "view",
@@ -113,6 +119,8 @@ impl ClientMessage {
                 "reset" => Order::Reset { ship_class },
                 _ => return Err("service is dock, undock, refuel or reset".to_owned()),
             },
+            ClientMessage::Maneuver { maneuver } => Order::Maneuver { maneuver },
+            ClientMessage::Abort {} => Order::Abort,
             other => return Err(format!("{} is not an order", other.word())),
         })
     }

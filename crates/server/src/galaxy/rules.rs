@@ -29,18 +29,20 @@ fn line(ship: Uuid, rule: &Rule) -> Value {
 }
 
 /// The maneuver as its hash spells it.
-fn maneuver(ship: &ShipView) -> Value {
+pub(super) fn maneuver(ship: &ShipView) -> Value {
     let Some(maneuver) = &ship.maneuver else { return Value::Null };
     let fields = maneuver.write(|body| SOL.body(body).name);
     let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
-    fields
-        .map(|(field, value)| (field.to_owned(), Value::from(value)))
-        .collect::<Map<_, _>>()
-        .into()
+    let spell = |(field, value): (&str, String)| match field {
+        // The one field that is a list.
+        "burns" => (field.to_owned(), serde_json::from_str(&value).unwrap_or_default()),
+        _ => (field.to_owned(), Value::from(value)),
+    };
+    fields.map(spell).collect::<Map<_, _>>().into()
 }
 
 /// The ship, if whoever asks may: its owner, or an operator.
-fn own<'a>(
+pub(super) fn own<'a>(
     seen: &'a WorldView,
     id: Uuid,
     player: Option<&Player>,

@@ -94,9 +94,54 @@ pub enum Galaxy {
         /// Its id.
         id: String,
     },
+    /// Show the orbit of a ship: elements, apsides, what it meets, the maneuver it flies
+    #[command(
+        after_help = "Example:\n  worldkeep galaxy orbit 550e8400-e29b-41d4-a716-446655440000"
+    )]
+    Orbit {
+        /// Its id.
+        id: String,
+    },
+    /// Let a ship fly a maneuver
+    #[command(after_help = "Examples:\n  \
+        worldkeep galaxy maneuver ID transfer --altitude 35786000\n  \
+        worldkeep galaxy maneuver ID plane_change --inclination 28.5\n  \
+        worldkeep galaxy maneuver ID burn --direction prograde --delta-v 50\n  \
+        worldkeep galaxy maneuver ID abort")]
+    Maneuver(Fly),
     /// Begin the world anew: paused, without craft; accounts stay
     #[command(after_help = "Example:\n  worldkeep galaxy reset --yes")]
     Reset,
+}
+
+/// A maneuver.
+#[derive(Debug, Clone, Args)]
+pub struct Fly {
+    /// The ship's id.
+    pub id: String,
+    /// `circularize`, `transfer`, `station_keeping`, `plane_change`, `burn`, `rendezvous`, or `abort`
+    pub action: String,
+    /// Above the ground, m
+    #[arg(long, value_name = "M")]
+    pub altitude: Option<f64>,
+    /// Against the ecliptic, degrees
+    #[arg(long, value_name = "DEGREES")]
+    pub inclination: Option<f64>,
+    /// `prograde`, `retrograde`, `normal`, `antinormal`, `radial`, `antiradial`, `target`
+    #[arg(long)]
+    pub direction: Option<String>,
+    /// m/s
+    #[arg(long, value_name = "M/S")]
+    pub delta_v: Option<f64>,
+    /// A ship, station, body or Lagrange point
+    #[arg(long, value_name = "ID")]
+    pub target: Option<String>,
+    /// `ship`, `station`, `body` or `lagrange`
+    #[arg(long, value_name = "KIND")]
+    pub target_type: Option<String>,
+    /// Dock on arrival at the station
+    #[arg(long)]
+    pub dock: bool,
 }
 
 /// The rate of ticks.

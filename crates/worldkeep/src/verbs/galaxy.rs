@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cli::Global;
-use crate::cli::galaxy::{Build, Galaxy, Gate, PlayersVerb, Rate, Snapshot, Spawn, Switch};
+use crate::cli::galaxy::{Build, Fly, Galaxy, Gate, PlayersVerb, Rate, Snapshot, Spawn, Switch};
 use crate::exit::Failure;
 use crate::remote::{self, Ask};
 use crate::view::{Column, Show, col, text, yes};
@@ -57,6 +57,26 @@ const SHIP: &[Column] = &[
     col("of", "/fuel_capacity"),
     col("docked at", "/docked_station_id"),
     col("landed on", "/landed_body_name"),
+];
+
+const ORBIT: &[Column] = &[
+    col("about", "/reference_body"),
+    col("altitude m", "/altitude").by(short),
+    col("speed m/s", "/speed").by(short),
+    col("periapsis m", "/periapsis/altitude").by(short),
+    col("in s", "/periapsis/in_s").by(short),
+    col("apoapsis m", "/apoapsis/altitude").by(short),
+    col("in s", "/apoapsis/in_s").by(short),
+    col("eccentricity", "/eccentricity"),
+    col("inclination", "/inclination").by(short),
+    col("node", "/longitude_of_node").by(short),
+    col("argument", "/argument_of_periapsis").by(short),
+    col("anomaly", "/true_anomaly").by(short),
+    col("period s", "/period").by(short),
+    col("meets", "/encounter/body"),
+    col("how", "/encounter/kind"),
+    col("in s", "/encounter/in_s").by(short),
+    col("flies", "/maneuver/type"),
 ];
 
 const PLAYERS: &[Column] = &[
@@ -153,11 +173,41 @@ pub(super) fn run(global: &Global, verb: Galaxy) -> Result<(), Failure> {
         Galaxy::Ship { id } => {
             remote::run(global, &[], &Ask::get(path!("/api/ships/{}", id)), &Show::Facts(SHIP))
         }
+        Galaxy::Orbit { id } => {
+            let ask = Ask::get(path!("/api/ships/{}/orbit", id));
+            remote::run(global, &[], &ask, &Show::Facts(ORBIT))
+        }
+        Galaxy::Maneuver(fly) => maneuver(global, fly),
         Galaxy::Reset => {
             open::confirm(global, "take every ship, station and gate out of the world")?;
             paced(post("/api/admin/reset"))
         }
     }
+}
+
+fn maneuver(global: &Global, fly: Fly) -> Result<(), Failure> {
+    let path = path!("/api/ships/{}/maneuver", fly.id);
+    if fly.action == "abort" {
+        let says = |_: &Value| "the maneuver is ended".to_owned();
+        let done = json!({ "aborted": fly.id.as_str() });
+        return super::worlds::done(global, &Ask::delete(path), &done, &says);
+    }
+    let mut body = json!({ "action": fly.action });
+    for (name, value) in [
+        ("target_altitude", json!(fly.altitude)),
+        ("inclination", json!(fly.inclination)),
+        ("direction", json!(fly.direction)),
+        ("delta_v", json!(fly.delta_v)),
+        ("target_id", json!(fly.target)),
+        ("target_type", json!(fly.target_type)),
+        ("dock_on_arrival", json!(fly.dock.then_some(true))),
+    ] {
+        if !value.is_null() {
+            body[name] = value;
+        }
+    }
+    let says = |made: &Value| format!("{} is flown", text(&made["type"]));
+    remote::run(global, &[], &Ask::post(path).body(body), &Show::Says(&says))
 }
 
 fn snapshot(global: &Global, verb: &Snapshot) -> Result<(), Failure> {

@@ -72,6 +72,14 @@ fn the_game_is_run_from_the_command_line() {
     assert!(at(&["ships"]).1.contains("Wren"));
     let (_, shown, _) = at(&["ship", id]);
     assert!(shown.contains("fast_frigate") && shown.contains("Earth"), "{shown}");
+    let (_, shown, _) = at(&["orbit", id]);
+    assert!(shown.contains("periapsis m") && shown.contains("Earth"), "{shown}");
+    assert_eq!(
+        at(&["maneuver", id, "transfer", "--altitude", "900000"]).1.trim(),
+        "transfer is flown"
+    );
+    assert_eq!(at(&["maneuver", id, "abort"]).0, 0);
+    assert_eq!(at(&["maneuver", id, "warp"]).0, 2);
     assert_eq!(at(&["spawn", "station", "Highport", "--at", "Earth", "--altitude", "420000"]).0, 0);
     let gate = ["spawn", "jumpgate", "Gate", "--at", "Luna", "--lagrange", "Earth-Luna-L4"];
     assert_eq!(at(&gate).0, 0);

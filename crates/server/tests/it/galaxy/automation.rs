@@ -89,3 +89,44 @@ on_every_store!(the_world_goes_back_to_a_snapshot, |store| {
     drop((running, other));
     let _ = std::fs::remove_dir_all(&dir);
 });
+
+on_every_store!(a_ship_flies_a_maneuver_and_everybody_sees_its_orbit, |store| {
+    let running = leader(&store, &[]).await;
+    let (wren, robin) = (register(&running, "wren").await, register(&running, "robin").await);
+    let (orbit, path) =
+        (format!("/api/ships/{}/orbit", wren.ship), format!("/api/ships/{}/maneuver", wren.ship));
+    let ask = async |token: &str, method: Method, path: &str, body: Value| {
+        send_as(&running, Some(token), method, path, body).await
+    };
+    let (status, seen) = ask(&robin.token, Method::GET, &orbit, Value::Null).await;
+    assert_eq!(status, 200, "{seen}");
+    assert_eq!(seen["reference_body"], "Earth");
+    assert!((seen["altitude"].as_f64().unwrap() - 4e5).abs() < 2e3, "{seen}");
+    assert!((seen["period"].as_f64().unwrap() - 5_545.0).abs() < 5.0, "{seen}");
+    assert!(seen["encounter"].is_null() && seen["maneuver"].is_null(), "{seen}");
+    let lift = json!({ "action": "transfer", "target_altitude": 2e6 });
+    assert_eq!(ask(&robin.token, Method::POST, &path, lift.clone()).await.0, 404, "not theirs");
+    let (status, flown) = ask(&wren.token, Method::POST, &path, lift.clone()).await;
+    assert_eq!((status, &flown["type"]), (201, &json!("transfer")), "{flown}");
+    assert_eq!(ask(&wren.token, Method::POST, &path, lift).await.0, 409, "one at a time");
+    let planned = until(&running, &orbit, |seen| seen["maneuver"]["burns"][1].is_object()).await;
+    let burn = &planned["maneuver"]["burns"][0];
+    assert!((burn["delta_v"].as_f64().unwrap() - 395.0).abs() < 20.0, "{burn}");
+    assert_eq!(ask(&wren.token, Method::DELETE, &path, Value::Null).await.0, 204);
+    assert_eq!(ask(&wren.token, Method::DELETE, &path, Value::Null).await.0, 409);
+    for (bad, status) in [
+        (json!({ "action": "warp" }), 400),
+        (json!({ "action": "transfer" }), 400),
+        (json!({ "action": "plane_change", "inclination": 200 }), 400),
+        (json!({ "action": "transfer", "target_altitude": 4e5 }), 409),
+    ] {
+        let (got, told) = ask(&wren.token, Method::POST, &path, bad.clone()).await;
+        assert_eq!(got, status, "{bad}: {told}");
+    }
+    let (mut pilot, _) = Pilot::fly(&running, &wren).await;
+    let keep = json!({ "action": "station_keeping", "target_altitude": 4e5 });
+    pilot.say(json!({ "type": "maneuver", "maneuver": keep })).await;
+    until(&running, &orbit, |seen| seen["maneuver"]["type"] == "station_keeping").await;
+    pilot.say(json!({ "type": "abort" })).await;
+    until(&running, &orbit, |seen| seen["maneuver"]["status"] == "cancelled").await;
+});
