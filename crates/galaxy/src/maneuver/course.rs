@@ -256,7 +256,8 @@ impl Course {
     }
 
     /// Seconds until the middle of the next burn.
-    pub(crate) fn wait(&self) -> f64 {
+    #[cfg(test)]
+    fn wait(&self) -> f64 {
         self.burns.first().map_or(0.0, |(wait, _)| *wait)
     }
 }

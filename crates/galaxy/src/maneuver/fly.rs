@@ -86,8 +86,7 @@ impl World {
         let Some(craft) = craft else { return false };
         let body = self.system.body(craft.reference);
         match plan {
-            Plan::Circle { how: Circling::StationKeeping, .. } => false,
-            Plan::Circle { target_altitude, .. } => {
+            Plan::Circle { how, target_altitude } if *how != Circling::StationKeeping => {
                 let here = craft.r.length();
                 let wanted = target_altitude.map_or(here, |altitude| body.radius + altitude);
                 orbits::is_circle(body, &craft, wanted, within)
@@ -96,7 +95,7 @@ impl World {
                 let normal = self.wanted_plane(&craft, *inclination, target.as_ref());
                 normal.is_ok_and(|normal| orbits::is_plane(&craft, normal, within))
             }
-            Plan::Burn { .. } | Plan::Rendezvous { .. } => false,
+            Plan::Circle { .. } | Plan::Burn { .. } | Plan::Rendezvous { .. } => false,
         }
     }
 

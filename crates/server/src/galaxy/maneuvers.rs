@@ -85,7 +85,7 @@ pub(crate) async fn abort(
     player: Option<Player>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Refusal> {
-    change(&app, player.as_ref(), &id, Order::Abort).await?;
+    change(&app, player.as_ref(), &id, Order::Abort).await.map(drop)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
