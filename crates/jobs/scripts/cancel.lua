@@ -11,6 +11,7 @@
 -- BUILDS {ns}:x:claimed {ns}:x:recoveries {ns}:x:cancelled {ns}:x:cancel {ns}:x:wake
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
 -- BUILDS {ns}:x:cron_failed {ns}:x:index {ns}:x:flow:{jobId}
+-- BUILDS {ns}:x:groups {ns}:x:group:{group}
 -- GIVES per job a word and its status before: `done`, `asked` (a running job was told), `refused`, `missing`
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

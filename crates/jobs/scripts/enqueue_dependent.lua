@@ -10,6 +10,7 @@
 -- BUILDS {ns}:jobs:delayed {ns}:jobs:deadletter {ns}:events:stream {ns}:x:parked {ns}:x:deps:{jobId}
 -- BUILDS {ns}:x:children:{jobId} {ns}:x:flow:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId} {ns}:x:wake
 -- BUILDS {ns}:x:sequences {ns}:x:index
+-- BUILDS {ns}:x:groups {ns}:x:group:{group}
 -- GIVES a word per job: `parked`, `placed`, `failed`, `dead`; or why nothing was stored and an id: `exists`, `held`, `unknown`; or one number, how many wait, when it is full
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

@@ -4,6 +4,7 @@
 -- ARGV 2  opts
 -- ARGV 3  batch
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:delayed {ns}:events:stream {ns}:x:wake
+-- BUILDS {ns}:x:groups {ns}:x:group:{group}
 -- GIVES how many moved, then when the next one is due or an empty text
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts = ARGV[1], ARGV[2]
@@ -14,6 +15,7 @@ local now, opts = ARGV[1], ARGV[2]
 --- @include "append_event"
 --- @include "type_body"
 --- @include "wake_workers"
+--- @include "join_group"
 
 local delayed, moved, kinds = ns .. 'jobs:delayed', 0, {}
 redis.call('LLEN', KEYS[1])
@@ -27,6 +29,7 @@ for _, id in ipairs(due) do
     local job = (not kind or string.find(opts, 'p', 1, true)) and read_job(text) or nil
     kind = kind or job and job.type or ''
     push_waiting(id, job and string.find(opts, 'p', 1, true) and is_high(job))
+    join_group(id, job or text)
     redis.call('SET', ns .. 'jobs:status:' .. id, 'waiting')
     append_event('promoted', id, type_body(kind))
     kinds[kind] = true

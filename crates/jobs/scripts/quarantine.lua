@@ -10,6 +10,7 @@
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:unique:{digest} {ns}:x:batch:{batchId}
 -- BUILDS {ns}:x:wake
 -- BUILDS {ns}:x:index {ns}:x:flow:{jobId}
+-- BUILDS {ns}:x:groups {ns}:x:group:{group}
 -- GIVES done | readable | held | gone
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

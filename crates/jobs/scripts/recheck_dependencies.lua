@@ -9,6 +9,7 @@
 -- BUILDS {ns}:jobs:delayed {ns}:events:stream {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId}
 -- BUILDS {ns}:x:unique:{digest} {ns}:x:batch:{batchId} {ns}:x:wake
 -- BUILDS {ns}:jobs:deadletter {ns}:x:index {ns}:x:flow:{jobId}
+-- BUILDS {ns}:x:groups {ns}:x:group:{group}
 -- GIVES placed | failed | waiting | gone
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, result_ttl, retention = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

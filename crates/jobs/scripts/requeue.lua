@@ -7,6 +7,7 @@
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:delayed {ns}:jobs:deadletter {ns}:events:stream
 -- BUILDS {ns}:jobs:result:{jobId} {ns}:x:batch:{batchId} {ns}:x:recoveries {ns}:x:wake {ns}:x:sequences
 -- BUILDS {ns}:x:parked {ns}:x:deps:{jobId} {ns}:x:children:{jobId} {ns}:x:flow:{jobId}
+-- BUILDS {ns}:x:groups {ns}:x:group:{group}
 -- GIVES per job a word and its status before: `done`, `refused`, `changed`, `missing`
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts = ARGV[1], ARGV[2]
@@ -17,6 +18,7 @@ local now, opts = ARGV[1], ARGV[2]
 --- @include "append_event"
 --- @include "type_body"
 --- @include "wake_workers"
+--- @include "join_group"
 --- @include "find_unmet"
 --- @include "join_sequence"
 --- @include "park_job"
@@ -44,7 +46,12 @@ local function requeue(id, old, new)
   local unmet = find_unmet(id, job)
   local before = is_over(status) and join_sequence(id, job)
   if before then unmet[#unmet + 1] = before end
-  if #unmet > 0 then park_job(id, unmet) else push_waiting(id, is_high(job)) end
+  if #unmet > 0 then
+    park_job(id, unmet)
+  else
+    push_waiting(id, is_high(job))
+    join_group(id, job)
+  end
   append_event(status == 'delayed' and 'promoted' or 'requeued', id, type_body(job.type))
   if #unmet == 0 then wake_workers(job.type) end
   return 'done', status

@@ -7,6 +7,7 @@
 -- BUILDS {ns}:jobs:data:{jobId} {ns}:jobs:status:{jobId} {ns}:jobs:lock:{jobId} {ns}:jobs:active {ns}:jobs:delayed
 -- BUILDS {ns}:jobs:cron {ns}:events:stream {ns}:x:parked {ns}:x:deps:{jobId}
 -- BUILDS {ns}:x:children:{jobId} {ns}:x:wake
+-- BUILDS {ns}:x:groups {ns}:x:group:{group}
 -- GIVES id, type and what became of it, or nothing when the job is in good hands
 local ns = string.sub(KEYS[1], 1, -13)
 local now, opts, id, expected_status = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -30,5 +31,5 @@ local held = redis.call('SISMEMBER', ns .. 'jobs:active', id) == 1 or redis.call
 if held then return {} end
 append_event('orphan_requeued', id, type_body(job.type))
 local waits = expected_status == 'waiting' and type(job.dependsOn) == 'table' and #job.dependsOn > 0
-if waits then park_job(id, job.dependsOn) else requeue_job(id, job.type, is_high(job)) end
+if waits then park_job(id, job.dependsOn) else requeue_job(id, job.type, is_high(job), job) end
 return { id, job.type, 'waiting' }

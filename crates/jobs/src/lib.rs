@@ -35,7 +35,7 @@ pub use store::{
     definitions::{Definition, Fired, Overlap},
     dlq::{ErrorGroup, Pick},
     explain::{Explanation, Reason, WorkerVerdict},
-    flows::{Branch, Child, Tree},
+    flows::{ChildJob, JobTree, TreeBranch},
     lease::Lease,
     limits::{Group, Limit},
     list::{ListQuery, Order, Page},

@@ -7,16 +7,17 @@ pub mod export;
 kernel::scripts! {
     parts: [
         "after_failure", "append_event", "check_types", "claim_behind_high", "claim_job",
-        "claim_next", "close_flow", "close_job", "close_ranks", "count_end", "count_running",
-        "dead_firing", "dead_letter", "drop_progress", "end_job", "fail_dependent",
+        "claim_next", "close_flow", "close_job", "close_ranks", "count_end", "count_group_runs",
+        "count_running", "dead_firing", "dead_letter", "drop_progress", "end_job", "fail_dependent",
         "failure_result", "find_unmet", "finish_attempt", "finish_attempts", "follows",
         "group_line", "hand_back", "index_jobs", "is_flow", "is_high", "is_readable",
-        "is_same_process", "join_sequence", "matches_target", "note_child", "open_memory",
-        "open_turns", "park_job", "passed_over", "peek_job", "peek_limits", "place_job",
-        "promote_parked", "push_waiting", "raise_alarm", "rate_limit", "read_job", "read_limit",
-        "read_state", "recall_passed", "recover_job", "rejoin_flow", "release_dependents",
-        "requeue_job", "resume_scan", "retry_job", "see_type", "starts", "take_out", "take_turn",
-        "take_unique_key", "type_body", "type_json", "unpark_job", "wake_workers", "why_not",
+        "is_same_process", "join_group", "join_sequence", "matches_target", "note_child",
+        "open_memory", "open_turns", "park_job", "passed_over", "peek_job", "peek_limits",
+        "place_job", "promote_parked", "push_waiting", "raise_alarm", "rate_limit", "read_job",
+        "read_limit", "read_state", "recall_passed", "recover_job", "rejoin_flow",
+        "release_dependents", "requeue_job", "resume_scan", "retry_job", "see_type", "starts",
+        "take_out", "take_turn", "take_unique_key", "type_body", "type_json", "unpark_job",
+        "wake_workers", "why_not",
     ];
     pub(crate) ENQUEUE = "enqueue";
     pub(crate) ENQUEUE_DEPENDENT = "enqueue_dependent";

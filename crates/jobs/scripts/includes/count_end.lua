@@ -24,7 +24,7 @@ local function count_end(id, digest, batch, well)
   redis.call('SET', ns .. 'jobs:data:' .. callback_id, text)
   append_event('dispatched', callback_id, type_body(kind))
   index_jobs({ callback_id })
-  requeue_job(callback_id, kind, callback[4] == '1')
+  requeue_job(callback_id, kind, callback[4] == '1', text)
 end
 
 -- The same for a job of which only the table is known; and its flow, if it has one.

@@ -13,6 +13,6 @@ local function place_job(id, job)
     redis.call('ZADD', ns .. 'jobs:delayed', string.format('%.0f', at), id)
     redis.call('SET', ns .. 'jobs:status:' .. id, 'delayed')
   else
-    requeue_job(id, job.type, is_high(job))
+    requeue_job(id, job.type, is_high(job), job)
   end
 end

@@ -33,7 +33,7 @@ local function recover_job(id, most)
     append_event('dead', id, '{"type":' .. type_json(kind) .. ',"error":"WorkerLost"}')
   else
     append_event('recovered', id, type_body(kind))
-    requeue_job(id, kind, job and is_high(job))
+    requeue_job(id, kind, job and is_high(job), job)
     return kind, 'waiting'
   end
   redis.call('HDEL', ns .. 'x:recoveries', id)

@@ -54,7 +54,7 @@ impl Flow {
     ) -> Result<Vec<NewJob>, Error> {
         let mut jobs = Vec::new();
         let root = self.job.id.clone().unwrap_or_else(new_id);
-        let place = Place { flow: &root, parent: None, depth: 1 };
+        let place = FlowPlace { flow: &root, parent: None, depth: 1 };
         add(self, root.clone(), &place, payload_max, new_id, &mut jobs)
             .map_err(|(path, error)| at(&path, error))?;
         Ok(jobs)
@@ -62,29 +62,29 @@ impl Flow {
 }
 
 /// Where the job stands whose turn it is.
-struct Place<'a> {
+struct FlowPlace<'a> {
     flow: &'a str,
     parent: Option<&'a str>,
     depth: usize,
 }
 
 /// A refusal and the path to the job that it is about, such as `children[1].`.
-type Refused = (String, Error);
+type RefusedJob = (String, Error);
 
 fn add(
     flow: Flow,
     id: String,
-    place: &Place<'_>,
+    place: &FlowPlace<'_>,
     payload_max: usize,
     new_id: fn() -> String,
     jobs: &mut Vec<NewJob>,
-) -> Result<(), Refused> {
+) -> Result<(), RefusedJob> {
     let Flow { mut job, children } = flow;
     check(&job, place.depth).map_err(|error| (String::new(), error))?;
     for (number, child) in children.into_iter().enumerate() {
         let child_id = child.job.id.clone().unwrap_or_else(new_id);
         job.depends_on.push(child_id.clone());
-        let below = Place { flow: place.flow, parent: Some(&id), depth: place.depth + 1 };
+        let below = FlowPlace { flow: place.flow, parent: Some(&id), depth: place.depth + 1 };
         add(child, child_id, &below, payload_max, new_id, jobs)
             .map_err(|(path, error)| (format!("children[{number}].{path}"), error))?;
     }
@@ -117,7 +117,7 @@ fn check(job: &NewJob, depth: usize) -> Result<(), Error> {
     Ok(())
 }
 
-fn read(text: &str, depth: usize) -> Result<Flow, Refused> {
+fn read(text: &str, depth: usize) -> Result<Flow, RefusedJob> {
     let here = |error| (String::new(), error);
     let children = json::get(text, "children").map(RawValue::get);
     let Some(children) = children else {

@@ -19,7 +19,7 @@ const SHOWN_RESULT: usize = 4_096;
 
 /// How a job ended that another one waited for.
 #[derive(Debug, Clone)]
-pub struct Child {
+pub struct ChildJob {
     /// The child's id.
     pub id: String,
     /// `completed`, `failed` or `dead`; `gone` when it was removed; another state while it has not ended.
@@ -28,7 +28,7 @@ pub struct Child {
     pub result: Option<JobResult>,
 }
 
-impl Child {
+impl ChildJob {
     /// Whether it completed.
     pub fn completed(&self) -> bool {
         self.status == "completed"
@@ -48,7 +48,7 @@ impl Child {
 /// A job with those it waits for.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Branch {
+pub struct TreeBranch {
     /// The job's id.
     pub id: String,
     /// The job's type; absent when the job is gone.
@@ -63,17 +63,17 @@ pub struct Branch {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RawValue>>,
     /// The jobs it waits for, or waited for.
-    pub children: Vec<Branch>,
+    pub children: Vec<TreeBranch>,
 }
 
 /// The tree that a job belongs to.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Tree {
+pub struct JobTree {
     /// The job that was asked for.
     pub id: String,
     /// The tree from the root of its flow, or from the job itself.
-    pub root: Branch,
+    pub root: TreeBranch,
     /// The number of jobs in it.
     pub jobs: usize,
     /// Whether there are more than it shows.
@@ -81,7 +81,7 @@ pub struct Tree {
 }
 
 /// What the store has of one job of a tree.
-struct Leaf {
+struct TreeLeaf {
     status: String,
     result: Option<String>,
     job: Option<Job>,
@@ -101,24 +101,28 @@ impl Jobs {
     }
 
     /// How these jobs ended for `parent`, which waited for them.
-    pub(crate) async fn children(&self, parent: &str, ids: &[String]) -> Result<Vec<Child>, Error> {
+    pub(crate) async fn children(
+        &self,
+        parent: &str,
+        ids: &[String],
+    ) -> Result<Vec<ChildJob>, Error> {
         let noted = self.noted(&[parent]).await?.remove(0);
         let missing: Vec<&String> = ids.iter().filter(|id| !noted.contains_key(*id)).collect();
         let leaves = self.leaves(&missing).await?;
-        let mut read: HashMap<&String, Leaf> = missing.into_iter().zip(leaves).collect();
+        let mut read: HashMap<&String, TreeLeaf> = missing.into_iter().zip(leaves).collect();
         let child = |id: &String| {
             let (status, result) = match (noted.get(id), read.remove(id)) {
                 (Some((status, result)), _) => (status.clone(), result.clone()),
                 (None, Some(leaf)) => (leaf.status, leaf.result),
                 (None, None) => ("gone".to_owned(), None),
             };
-            Child { id: id.clone(), status, result: result.as_deref().and_then(JobResult::read) }
+            ChildJob { id: id.clone(), status, result: result.as_deref().and_then(JobResult::read) }
         };
         Ok(ids.iter().map(child).collect())
     }
 
     /// The tree that a job belongs to: up to 500 jobs and 16 deep. `None` when there is no such job.
-    pub async fn tree(&self, id: &str) -> Result<Option<Tree>, Error> {
+    pub async fn tree(&self, id: &str) -> Result<Option<JobTree>, Error> {
         let asked = id.to_owned();
         let Some(leaf) = self.leaves(&[&asked]).await?.pop().filter(|leaf| leaf.status != "gone")
         else {
@@ -136,15 +140,15 @@ impl Jobs {
         let (root, leaf) = root.unwrap_or((asked.clone(), leaf));
         let (leaves, truncated) = self.walk(root.clone(), leaf).await?;
         let drawn = branch(root, &leaves, &mut BTreeSet::new());
-        Ok(drawn.map(|root| Tree { id: asked, root, jobs: leaves.len(), truncated }))
+        Ok(drawn.map(|root| JobTree { id: asked, root, jobs: leaves.len(), truncated }))
     }
 
     /// All jobs beneath a root, read level by level.
     async fn walk(
         &self,
         root: String,
-        leaf: Leaf,
-    ) -> Result<(BTreeMap<String, Leaf>, bool), Error> {
+        leaf: TreeLeaf,
+    ) -> Result<(BTreeMap<String, TreeLeaf>, bool), Error> {
         let (mut found, mut truncated) = (BTreeMap::new(), false);
         let mut level = vec![(root, leaf)];
         for _ in 0..DEPTH_MAX {
@@ -200,7 +204,7 @@ impl Jobs {
         Ok(values.iter().map(one).collect())
     }
 
-    async fn leaves(&self, ids: &[&String]) -> Result<Vec<Leaf>, Error> {
+    async fn leaves(&self, ids: &[&String]) -> Result<Vec<TreeLeaf>, Error> {
         let space = self.space();
         let gets: Vec<_> = ids
             .iter()
@@ -210,7 +214,7 @@ impl Jobs {
             .collect();
         let values = if gets.is_empty() { Vec::new() } else { self.all(&gets).await? };
         let text = |value: &kernel::Value| reply::text(value).map(str::to_owned);
-        let leaf = |(id, parts): (&&String, &[kernel::Value])| Leaf {
+        let leaf = |(id, parts): (&&String, &[kernel::Value])| TreeLeaf {
             status: text(&parts[1]).unwrap_or_else(|| "gone".to_owned()),
             result: text(&parts[2]),
             job: text(&parts[0]).and_then(|text| Job::read(id.as_str(), text).ok()),
@@ -229,7 +233,7 @@ impl Jobs {
             });
             let ids: Vec<&String> = level.iter().flat_map(|job| &job.depends_on).collect();
             let leaves = self.leaves(&ids).await?;
-            let bad = |leaf: &Leaf| matches!(leaf.status.as_str(), "failed" | "dead");
+            let bad = |leaf: &TreeLeaf| matches!(leaf.status.as_str(), "failed" | "dead");
             level = leaves.into_iter().filter(bad).filter_map(|leaf| leaf.job).collect();
             failed.extend(level.iter().map(|job| (job.clone(), job.with_attempts(0))));
         }
@@ -241,16 +245,16 @@ impl Jobs {
 /// The branch of a job, unless the tree ends before it. One that was drawn already stays without its children.
 fn branch(
     id: String,
-    leaves: &BTreeMap<String, Leaf>,
+    leaves: &BTreeMap<String, TreeLeaf>,
     drawn: &mut BTreeSet<String>,
-) -> Option<Branch> {
+) -> Option<TreeBranch> {
     let leaf = leaves.get(&id)?;
     let below = leaf.job.as_ref().map_or(&[][..], |job| &job.depends_on);
     let policy = |job: &Job| job.x.on_dependency_failed.clone().unwrap_or_else(|| "fail".into());
     let is_new = drawn.insert(id.clone());
     let children = below.iter().filter(|_| is_new);
     let short = leaf.result.clone().filter(|text| text.len() <= SHOWN_RESULT);
-    Some(Branch {
+    Some(TreeBranch {
         kind: leaf.job.as_ref().map(|job| job.kind.clone()),
         status: leaf.status.clone(),
         on_dependency_failed: leaf.job.as_ref().filter(|_| !below.is_empty()).map(policy),

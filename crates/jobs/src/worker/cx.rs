@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use crate::error::{Error, refusal};
 use crate::model::{Job, NewJob, Progress, WorkerFacts};
-use crate::store::flows::Child;
+use crate::store::flows::ChildJob;
 use crate::store::lease::Lease;
 use crate::store::{Jobs, cmd};
 
@@ -264,7 +264,7 @@ impl JobCx {
 
     /// How the jobs ended that this one waited for: its children in a flow, or what it depends on, in their order. Those that
     /// failed are there, too, when the job goes on after a failure.
-    pub async fn children(&self) -> Result<Vec<Child>, Error> {
+    pub async fn children(&self) -> Result<Vec<ChildJob>, Error> {
         self.0.jobs.children(&self.0.id, &self.0.depends_on).await
     }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jobs::worker::{Job, JobCx, JobError, Worker};
-use jobs::{Branch, Child, Failure, Flow, NewJob, Options, Pick, Status};
+use jobs::{ChildJob, Failure, Flow, NewJob, Options, Pick, Status, TreeBranch};
 use serde_json::Value as Json;
 use testkit::on_every_store;
 
@@ -35,7 +35,7 @@ async fn list(bed: &Bed) -> String {
 
 /// The tree that a job belongs to, in one line: `root waiting (a completed, b gone)`.
 async fn drawn(bed: &Bed, id: &str) -> String {
-    fn draw(branch: &Branch) -> String {
+    fn draw(branch: &TreeBranch) -> String {
         let below: Vec<String> = branch.children.iter().map(draw).collect();
         let below =
             if below.is_empty() { String::new() } else { format!(" ({})", below.join(", ")) };
@@ -48,7 +48,7 @@ async fn drawn(bed: &Bed, id: &str) -> String {
 async fn run(bed: &Bed) -> Vec<String> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let notes = Arc::clone(&seen);
-    let shown = |child: &Child| {
+    let shown = |child: &ChildJob| {
         let data = child.data::<i64>().map(|data| data.to_string());
         let said = data.or(child.error().map(|error| error.name.clone())).unwrap_or_default();
         format!("{} {} {said}", child.id, child.status)

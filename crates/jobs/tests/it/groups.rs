@@ -1,5 +1,7 @@
 //! Groups: fair turns, limits for each, and a list that other programs may use as they like.
 
+use std::time::Duration;
+
 use jobs::{Claimed, Limit, NewJob, Target, WorkerFacts};
 use testkit::on_every_store;
 
@@ -43,6 +45,34 @@ on_every_store!(groups_take_turns_however_much_one_of_them_sends, |store| {
     );
     assert_eq!(bed.status("b2").await, "active");
     assert_eq!(bed.status("a4").await, "waiting");
+});
+
+on_every_store!(a_job_that_comes_back_joins_its_line_at_once, |store| {
+    let bed = bed(store);
+    bed.put(of("b", 0)).await;
+    bed.put(of("c", 0).delay(Duration::from_secs(5))).await;
+    let retried = take(&bed, &worker("w"), 1).await.pop().unwrap();
+    fill(&bed, &[("a", 300)]).await;
+    bed.jobs.bury("b0").await.unwrap();
+    assert_eq!(retried.job.id, "b0");
+    bed.jobs.retry("b0").await.unwrap();
+    bed.pass(5_000);
+    bed.jobs.promote(10).await.unwrap();
+    // Both stand behind 300 jobs of another group, and have their turns all the same.
+    assert_eq!(ids(&take(&bed, &worker("w"), 4).await), "a0 b0 c0 a1");
+});
+
+on_every_store!(a_limit_counts_what_runs_already, |store| {
+    let bed = bed(store);
+    fill(&bed, &[("a", 5), ("b", 5)]).await;
+    let facts = worker("w");
+    let mut running = take(&bed, &facts, 6).await;
+    assert_eq!(ids(&running), "a0 b0 a1 b1 a2 b2");
+    bed.jobs.limit_group("a", Limit::concurrency(3)).await.unwrap();
+    bed.jobs.limit_group("*", Limit::concurrency(4)).await.unwrap();
+    assert_eq!(ids(&take(&bed, &facts, 9).await), "b3", "three of a run, and one more of b may");
+    bed.jobs.complete(&facts, running.remove(0).job, None, 1).await.unwrap();
+    assert_eq!(ids(&take(&bed, &facts, 9).await), "a3");
 });
 
 on_every_store!(many_at_once_take_the_same_turns, |store| {

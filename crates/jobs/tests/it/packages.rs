@@ -115,7 +115,7 @@ async fn play(job: Job<Json>, cx: JobCx) -> Result<Option<Json>, JobError> {
     let payload = job.payload;
     let is_due = payload["times"].as_u64().is_none_or(|times| u64::from(cx.attempt()) < times);
     if payload["children"] == true {
-        let seen = |child: &jobs::Child| {
+        let seen = |child: &jobs::ChildJob| {
             let error = child.error().map(|error| json!(error.name));
             json!([child.id, child.status, child.data::<Json>().or(error)])
         };

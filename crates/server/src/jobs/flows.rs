@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use jobs::{Branch, Error, Flow, Tree};
+use jobs::{Error, Flow, JobTree, TreeBranch};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -86,7 +86,7 @@ pub(crate) struct TreeNode {
 }
 
 impl TreeNode {
-    fn of(branch: Branch, view: &View) -> TreeNode {
+    fn of(branch: TreeBranch, view: &View) -> TreeNode {
         TreeNode {
             job_id: branch.id,
             kind: branch.kind,
@@ -119,7 +119,7 @@ pub(crate) struct TreeAnswer {
     responses((status = 200, body = TreeAnswer), (status = 404)))]
 pub(crate) async fn tree(here: Here, Path(id): Path<String>) -> Result<Json<TreeAnswer>, Refusal> {
     let found = here.jobs.tree(&id).await.map_err(refuse)?;
-    let Tree { id, root, jobs, truncated } = found.ok_or_else(|| refuse(Error::no_job(&*id)))?;
+    let JobTree { id, root, jobs, truncated } = found.ok_or_else(|| refuse(Error::no_job(&*id)))?;
     let root = TreeNode::of(root, &here.view);
     Ok(Json(TreeAnswer { job_id: id, root, jobs, truncated, at: here.app.now_ms() }))
 }
