@@ -3,6 +3,7 @@
 
 mod crowded;
 mod moves;
+mod steps;
 mod timers;
 
 use std::sync::Arc;
@@ -250,6 +251,8 @@ async fn embedded(time: Duration, tell: &mut Tell<'_>) {
         tell(Figure::plain("the engine did not start", 0.0, ""));
         return;
     };
+    steps::run(&store, tell).await;
+    empty(&store).await;
     let one = one_core(&store, time);
     tell(Figure::at_least("1000 monsters, embedded, one core", one, "hits/s", 100_000.0));
     empty(&store).await;
