@@ -330,7 +330,7 @@ mod tests {
         for (from, to) in [(LOW, HIGH), (HIGH, LOW), (LOW, 1.2 * LOW)] {
             let (r, v) = circle(from);
             let course = Course::to_circle(MU, r, v, to, 20.0);
-            let axis = (from + to) / 2.0;
+            let axis = f64::midpoint(from, to);
             let ideal = ((MU * (2.0 / from - 1.0 / axis)).sqrt() - (MU / from).sqrt()).abs()
                 + ((MU / to).sqrt() - (MU * (2.0 / to - 1.0 / axis)).sqrt()).abs();
             assert!((course.delta_v() / ideal - 1.0).abs() < 1e-9, "{from} {to}: {course:?}");

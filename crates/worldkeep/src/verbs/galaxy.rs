@@ -177,7 +177,7 @@ pub(super) fn run(global: &Global, verb: Galaxy) -> Result<(), Failure> {
             let ask = Ask::get(path!("/api/ships/{}/orbit", id));
             remote::run(global, &[], &ask, &Show::Facts(ORBIT))
         }
-        Galaxy::Maneuver(fly) => maneuver(global, fly),
+        Galaxy::Maneuver(fly) => maneuver(global, &fly),
         Galaxy::Reset => {
             open::confirm(global, "take every ship, station and gate out of the world")?;
             paced(post("/api/admin/reset"))
@@ -185,7 +185,7 @@ pub(super) fn run(global: &Global, verb: Galaxy) -> Result<(), Failure> {
     }
 }
 
-fn maneuver(global: &Global, fly: Fly) -> Result<(), Failure> {
+fn maneuver(global: &Global, fly: &Fly) -> Result<(), Failure> {
     let path = path!("/api/ships/{}/maneuver", fly.id);
     if fly.action == "abort" {
         let says = |_: &Value| "the maneuver is ended".to_owned();
