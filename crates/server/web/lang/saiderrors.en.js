@@ -52,6 +52,8 @@ export default {
   'said.error.invalid_target': 'a target has lists of up to 64 texts, and mode any or all',
   'said.error.invalid_dependency': 'dependsOn is a list of up to 1000 job ids',
   'said.error.unknown_dependency': 'a job named in dependsOn does not exist',
+  'said.error.invalid_flow':
+    'a flow is a job with `children`, up to 500 jobs and 16 deep; `field` names the one that is wrong',
   'said.error.invalid_unique': 'unique has a key of 1 to 512 bytes and a window in milliseconds',
   'said.error.invalid_debounce':
     'debounce has a key of 1 to 500 bytes and waitMs from 1, and takes no schedule beside it',

@@ -54,6 +54,7 @@ export default {
   'said.error.invalid_target': 'une cible a des listes d’au plus 64 textes, et mode any ou all',
   'said.error.invalid_dependency': 'dependsOn est une liste d’au plus 1000 ids de tâches',
   'said.error.unknown_dependency': 'une tâche nommée dans dependsOn n’existe pas',
+  'said.error.invalid_flow': 'un flux est une tâche avec `children`, d’au plus 500 tâches et 16 niveaux',
   'said.error.invalid_unique': 'unique a une clé de 1 à 512 octets et une durée en millisecondes',
   'said.error.invalid_debounce': 'debounce a une clé de 1 à 500 octets et waitMs à partir de 1, sans autre horaire',
   'said.error.invalid_throttle': 'throttle a une clé de 1 à 500 octets et windowMs à partir de 1',

@@ -20,6 +20,7 @@ export default {
   'said.loop.galaxy engine': 'galaxy engine',
   'said.loop.galaxy frames': 'galaxy frames',
   'said.loop.galaxy bus': 'galaxy bus',
+  'said.loop.galaxy switches': 'galaxy switches',
   'said.loop.galaxy notices': 'galaxy notices',
   'said.loop.galaxy presence': 'galaxy presence',
   'said.loop.galaxy complete': 'galaxy complete',
@@ -33,6 +34,8 @@ export default {
     'PostgreSQL for accounts and snapshots, such as postgres://user:password@host/name; empty is one SQLite file',
   'said.setting.galaxy.engine': 'whether this server may tick the world; of all servers one does',
   'said.setting.galaxy.epoch': 'when a new world begins: now, or at J2000 with time sync off',
+  'said.setting.galaxy.gateway':
+    'whether this server has players on sockets; off for an engine whose Redis user may not say who is online',
   'said.setting.galaxy.logins_per_minute':
     'tries to log in or to register from one address, counted by all servers together; 0 is no limit',
   'said.setting.galaxy.messages_per_second': 'messages of a socket, with a burst of twice that; 0 is no limit',

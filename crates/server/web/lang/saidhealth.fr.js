@@ -20,6 +20,7 @@ export default {
   'said.loop.galaxy engine': 'moteur de la galaxie',
   'said.loop.galaxy frames': 'images de la galaxie',
   'said.loop.galaxy bus': 'bus de la galaxie',
+  'said.loop.galaxy switches': 'interrupteurs de la galaxie',
   'said.loop.galaxy notices': 'avis de la galaxie',
   'said.loop.galaxy presence': 'présence dans la galaxie',
   'said.loop.galaxy complete': 'vérification de la galaxie',
@@ -33,6 +34,8 @@ export default {
     'PostgreSQL pour comptes et instantanés, comme postgres://user:password@host/name ; vide, c’est un fichier SQLite',
   'said.setting.galaxy.engine': 'si ce serveur peut faire avancer le monde ; de tous les serveurs, un seul le fait',
   'said.setting.galaxy.epoch': 'quand un monde neuf commence : maintenant, ou à J2000 sans synchronisation',
+  'said.setting.galaxy.gateway':
+    'si ce serveur a des joueurs sur ses connexions ; non pour un moteur dont l’utilisateur Redis ne peut pas dire qui est en ligne',
   'said.setting.galaxy.logins_per_minute':
     'essais de connexion ou d’inscription d’une adresse, comptés par tous les serveurs ; 0, sans limite',
   'said.setting.galaxy.messages_per_second': 'messages d’une connexion, avec des pointes du double ; 0, sans limite',

@@ -72,6 +72,8 @@ export default {
   'said.key.galaxy.store': 'Which database has the accounts and snapshots of this store.',
   'said.key.galaxy.heard':
     'The last order of `galaxy:commands` that is carried out and stored; a new engine goes on after it.',
+  'said.key.galaxy.changed':
+    'Ships whose name or rules another service changed and wants to be read with the next tick.',
   'said.key.galaxy.engine_lock': 'Which engine ticks this world.',
   'said.key.galaxy.ships_events': 'What happened to ships.',
   'said.key.galaxy.jumpgates_events': 'What happened to jump gates.',
@@ -146,8 +148,11 @@ export default {
   'said.key.jobs.unique': 'The job that holds a uniqueness key.',
   'said.life.jobs.unique': 'the uniqueness window',
   'said.key.jobs.deps': 'What a parked job still waits for.',
-  'said.key.jobs.children': 'Jobs that wait for this one.',
+  'said.key.jobs.children': 'Jobs that wait for this one; in a flow, its parent.',
   'said.key.jobs.parked': 'Ids of the jobs that wait for others.',
+  'said.key.jobs.flow':
+    "How the children of a job in a flow ended: field = job id, value status, a space, the result. A handler reads it when the children's own results may be gone.",
+  'said.life.jobs.flow': 'none while the job lives; one day after it completed or failed',
   'said.key.jobs.stats': 'Outcomes of one day per type.',
   'said.key.jobs.batch': 'Counters and callback of a batch.',
   'said.life.jobs.batch': 'none while the batch runs; it may expire after its end',

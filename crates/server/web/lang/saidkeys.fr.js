@@ -74,6 +74,7 @@ export default {
   'said.key.galaxy.store': 'Quelle base de données a les comptes et instantanés de cette base.',
   'said.key.galaxy.heard':
     'Le dernier ordre de `galaxy:commands` exécuté et gardé ; un nouveau moteur continue après lui.',
+  'said.key.galaxy.changed': 'Vaisseaux dont un autre service a changé le nom ou les règles, à relire au prochain pas.',
   'said.key.galaxy.engine_lock': 'Quel moteur fait avancer ce monde.',
   'said.key.galaxy.ships_events': 'Ce qui est arrivé aux vaisseaux.',
   'said.key.galaxy.jumpgates_events': 'Ce qui est arrivé aux portes de saut.',
@@ -150,8 +151,11 @@ export default {
   'said.key.jobs.unique': 'La tâche qui tient une clé d’unicité.',
   'said.life.jobs.unique': 'la durée d’unicité',
   'said.key.jobs.deps': 'Ce qu’une tâche mise de côté attend encore.',
-  'said.key.jobs.children': 'Tâches qui attendent celle-ci.',
+  'said.key.jobs.children': 'Tâches qui attendent celle-ci ; dans un flux, son parent.',
   'said.key.jobs.parked': 'Ids des tâches qui en attendent d’autres.',
+  'said.key.jobs.flow':
+    'Comment ont fini les enfants d’une tâche dans un flux : champ = id, valeur = statut, une espace, le résultat. Un traitement la lit quand les résultats des enfants sont peut-être partis.',
+  'said.life.jobs.flow': 'aucune tant que la tâche vit ; un jour après sa fin',
   'said.key.jobs.stats': 'Issues d’un jour par type.',
   'said.key.jobs.batch': 'Compteurs et rappel d’un lot.',
   'said.life.jobs.batch': 'aucune tant que le lot tourne ; elle peut finir après sa fin',
