@@ -29,7 +29,7 @@ pub(crate) struct Finding {
     kind: String,
     /// The key, and what is wrong with it.
     sentence: String,
-    /// What is wrong with it, for pages.
+    /// The fault as pages word it.
     #[schema(value_type = SaidShape)]
     said: Said,
     /// The entry of an index, when it is about one.

@@ -333,7 +333,7 @@ declare namespace Api {
     /** Such as `unlisted`, `wrong_state`, `miscounted`, `bad_value`. */
     kind: string;
     repaired: boolean;
-    /** What is wrong with it, for pages. */
+    /** The fault as pages word it. */
     said: Said;
     /** The key, and what is wrong with it. */
     sentence: string;
