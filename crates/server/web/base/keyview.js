@@ -42,7 +42,7 @@ export function segmentLine(key, pattern, module) {
       h(
         'span',
         { class: x.lead ? `lead` : '' },
-        h('span.part', {}, i === 0 && module ? [square(module), ' '] : null, x.part),
+        h('span.part', { translate: 'no' }, i === 0 && module ? [square(module), ' '] : null, x.part),
         h('span.means', {}, x.means),
       ),
     ]),
