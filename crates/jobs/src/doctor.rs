@@ -5,13 +5,15 @@
 
 mod places;
 
+use std::collections::HashSet;
+
 use kernel::check::{Finding, Trouble};
 use kernel::keyspace::KeyDef;
 use kernel::{Effects as _, Said, Step, reply};
 
 use crate::error::Error;
 use crate::keys::def;
-use crate::model::Job;
+use crate::model::{Job, Status};
 use crate::said;
 use crate::scripts::RECHECK_DEPENDENCIES;
 use crate::store::index::Known;
@@ -19,21 +21,29 @@ use crate::store::wire::scanned;
 use crate::store::{Jobs, cmd};
 
 /// Ids in one trip.
-const TRIP: u64 = 200;
-/// States that one stretch of SCAN looks at.
-const STATES: usize = 500;
+const TRIP: u64 = 1_000;
+/// Keys that one stretch of SCAN looks at.
+const STATES: usize = 5_000;
+/// Texts of jobs in one trip.
+const TEXTS: usize = 250;
 
 /// One examination under way.
 struct Visit<'a> {
     jobs: &'a Jobs,
     repair: bool,
     found: Vec<Finding>,
+    /// The waiting and the dead jobs at the beginning: a place in a list is dear to find.
+    waiting: HashSet<String>,
+    dead: HashSet<String>,
 }
 
 impl Jobs {
     /// Examines the namespace and tells what is wrong; repairs it when asked to.
     pub async fn doctor(&self, repair: bool) -> Result<Vec<Finding>, Error> {
-        let mut visit = Visit { jobs: self, repair, found: Vec::new() };
+        let (waiting, dead) =
+            (self.ids_of(Status::Waiting).await?, self.ids_of(Status::Dead).await?);
+        let (waiting, dead) = (HashSet::from_iter(waiting), HashSet::from_iter(dead));
+        let mut visit = Visit { jobs: self, repair, found: Vec::new(), waiting, dead };
         visit.index().await?;
         visit.states().await?;
         for place in ["waiting", "delayed", "dead", "active", "parked"] {
@@ -59,6 +69,20 @@ impl Jobs {
             head.iter().map(String::as_bytes).chain(std::iter::once(id.as_bytes())).collect();
         let reply = self.script(&RECHECK_DEPENDENCIES, &args, self.by()).await?;
         Ok(reply::text(&reply).unwrap_or_default().to_owned())
+    }
+
+    /// Every id of a structure that has an order.
+    async fn ids_of(&self, status: Status) -> Result<Vec<String>, Error> {
+        let (mut all, mut from) = (Vec::new(), 0);
+        loop {
+            let part = self.stretch(status, from, TRIP).await?;
+            from += TRIP;
+            let last = (part.len() as u64) < TRIP;
+            all.extend(part);
+            if last {
+                return Ok(all);
+            }
+        }
     }
 
     /// Every id of a set.
@@ -122,7 +146,7 @@ impl Visit<'_> {
         jobs.learn_index(&mut known, usize::MAX).await?;
         lacking.retain(|id| !known.has(id));
         let mut found = Vec::new();
-        for chunk in lacking.chunks(200) {
+        for chunk in lacking.chunks(TEXTS) {
             let texts = jobs.texts_of(chunk).await?;
             found.extend(
                 chunk.iter().zip(texts).filter(|(_, text)| text.is_some()).map(|(id, _)| id),
@@ -151,8 +175,10 @@ impl Visit<'_> {
 
     /// Says that it waits, runs or is delayed, and nothing holds it.
     async fn lost(&mut self, ids: &[String]) -> Result<(), Error> {
+        let ids: Vec<String> =
+            ids.iter().filter(|id| !self.waiting.contains(*id)).cloned().collect();
         let first: Vec<String> =
-            self.jobs.in_no_structure(ids, usize::MAX).await?.into_keys().collect();
+            self.jobs.in_no_structure(&ids, usize::MAX).await?.into_keys().collect();
         for (id, word) in self.jobs.in_no_structure(&first, usize::MAX).await? {
             let key = self.jobs.space().status(&id);
             let mut repaired = false;
@@ -182,7 +208,8 @@ impl Visit<'_> {
     async fn unlisted(&mut self, ids: &[String]) -> Result<(), Error> {
         let jobs = self.jobs;
         for (id, word) in jobs.said(ids).await? {
-            if !matches!(word.as_str(), "dead" | "cron") || jobs.is_in(&id, &word).await? {
+            let known = word == "dead" && self.dead.contains(&id);
+            if known || !matches!(word.as_str(), "dead" | "cron") || jobs.is_in(&id, &word).await? {
                 continue;
             }
             let space = jobs.space();

@@ -5,9 +5,11 @@
 //! before it is reported, and a repair watches the keys it judges by and changes nothing that moved.
 
 mod batch;
+mod entries;
 mod nodes;
 mod relations;
 mod report;
+mod stride;
 mod suspect;
 mod words;
 
@@ -17,8 +19,10 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use crate::fault::Fault;
-use crate::keyspace::{Classifier, KeyDef, Layout};
+use crate::keyspace::{Classifier, Index, KeyDef, Layout};
 use crate::store::{Deadline, Store};
+
+use stride::Stride;
 
 pub use nodes::Nodes;
 pub use report::{Finding, Progress, Report, Trouble};
@@ -42,10 +46,10 @@ pub struct Options {
 }
 
 impl Options {
-    /// Look only, in steps of 500 keys.
+    /// Look only, in steps of 1 000 keys.
     pub fn new(classifier: Classifier, layout: Layout) -> Options {
         let wait = Duration::from_secs(10);
-        Options { classifier, layout, repair: false, batch: 500, wait, keep: 10_000 }
+        Options { classifier, layout, repair: false, batch: 1_000, wait, keep: 10_000 }
     }
 }
 
@@ -61,6 +65,8 @@ pub async fn check(
         report: Report::default(),
         reported: HashSet::new(),
         lists: HashMap::new(),
+        complete: complete_indexes(&options.classifier),
+        stride: Stride::default(),
         dropped: false,
     };
     let total = match run.one(&redis::cmd("DBSIZE")).await? {
@@ -85,8 +91,25 @@ struct Run<'a> {
     /// The elements of each list when it was first asked about, as hashes: `LPOS` is O(n) on the
     /// server.
     lists: HashMap<Vec<u8>, HashSet<u64>>,
+    /// The indexes that must list every key of a definition, by its module and name.
+    complete: HashMap<(&'static str, &'static str), Vec<(&'static KeyDef, Index)>>,
+    /// How many values one pipeline reads.
+    stride: Stride,
     /// A value that could not be read was removed.
     dropped: bool,
+}
+
+/// The indexes that must list every key of a definition, by its module and name.
+fn complete_indexes(
+    classifier: &Classifier,
+) -> HashMap<(&'static str, &'static str), Vec<(&'static KeyDef, Index)>> {
+    let mut complete: HashMap<_, Vec<_>> = HashMap::new();
+    for def in classifier.tables().iter().flat_map(|table| table.keys).copied() {
+        if let Some(index) = def.index.filter(|index| index.complete.is_some()) {
+            complete.entry((def.module, index.names)).or_default().push((def, index));
+        }
+    }
+    complete
 }
 
 /// The keys that a walk looks at.

@@ -3,7 +3,7 @@
 use kernel::check::Trouble;
 use kernel::{Value, reply};
 
-use super::{TRIP, Visit};
+use super::{TEXTS, Visit};
 use crate::error::Error;
 use crate::keys::def;
 use crate::model::{Job, Status};
@@ -18,24 +18,14 @@ impl Visit<'_> {
         let jobs = self.jobs;
         if matches!(place, "active" | "parked") {
             let ids = jobs.members_of(place).await?;
-            for chunk in ids.chunks(100) {
+            for chunk in ids.chunks(TEXTS) {
                 self.entries(place, chunk).await?;
             }
             return Ok(());
         }
         let status: Status = place.parse().unwrap_or(Status::Waiting);
         // A repaired job leaves the list, so the list is read before.
-        let (mut ids, mut from) = (Vec::new(), 0);
-        loop {
-            let part = jobs.stretch(status, from, TRIP).await?;
-            from += TRIP;
-            let last = (part.len() as u64) < TRIP;
-            ids.extend(part);
-            if last {
-                break;
-            }
-        }
-        for chunk in ids.chunks(100) {
+        for chunk in jobs.ids_of(status).await?.chunks(TEXTS) {
             self.entries(place, chunk).await?;
         }
         Ok(())
@@ -58,8 +48,7 @@ impl Visit<'_> {
             if place == "parked" {
                 self.parked(&id).await?;
             }
-            let owner = jobs.owner_of(&id).await?;
-            if place == "active" && owner.is_none() {
+            if place == "active" && jobs.owner_of(&id).await?.is_none() {
                 self.unowned(&id).await?;
             } else if says != word && !(place == "active" && says == "waiting") {
                 // The seed's claim leaves `waiting`; its lock says that the job runs.

@@ -4,7 +4,7 @@ use redis::{Cmd, Value};
 
 use super::Run;
 use super::report::{Finding, Trouble};
-use super::suspect::{Case, Suspect};
+use super::suspect::{Case, Place, Suspect, place, reads_text};
 use super::words;
 use crate::fault::Fault;
 use crate::keyspace::{Classified, Key, KeyDef, Layout, Life, Type};
@@ -13,8 +13,6 @@ use crate::said::Said;
 
 /// How far two lives of one room may be apart.
 const SLACK_MS: i64 = 1_000;
-/// Values are read in smaller steps than keys: some hold megabytes.
-pub(super) const VALUES: usize = 32;
 
 /// A key of ours that is there and has the right type.
 pub(super) struct CheckedKey<'k> {
@@ -23,6 +21,8 @@ pub(super) struct CheckedKey<'k> {
     pub(super) pttl: i64,
     /// Of strings whose text matters.
     pub(super) text: Option<Vec<u8>>,
+    /// The indexes that must list it by what its text says.
+    pub(super) places: Vec<(&'static KeyDef, Place)>,
 }
 
 impl CheckedKey<'_> {
@@ -51,12 +51,12 @@ impl Run<'_> {
     /// The indexes among these keys, entry by entry.
     pub(super) async fn index_batch(&mut self, keys: &[Vec<u8>]) -> Result<(), Fault> {
         let options = self.options;
-        for key in keys {
-            let Some(found) = options.classifier.classify(key) else { continue };
-            let Some(index) = found.def.index else { continue };
-            self.entries(&CheckedKey { key, found, pttl: -1, text: None }, index).await?;
-        }
-        Ok(())
+        let known = keys.iter().filter_map(|key| {
+            let found = options.classifier.classify(key)?;
+            Some(CheckedKey { key, found, pttl: -1, text: None, places: Vec::new() })
+        });
+        let indexes: Vec<_> = known.filter(|one| one.found.def.index.is_some()).collect();
+        self.entries(&indexes).await
     }
 
     fn stranger(&mut self, key: &[u8]) {
@@ -103,7 +103,7 @@ impl Run<'_> {
             }
             if type_ == def.type_.redis() {
                 let pttl = reply::int(&answer[1]).unwrap_or(-2);
-                seen.push(CheckedKey { key, found, pttl, text: None });
+                seen.push(CheckedKey { key, found, pttl, text: None, places: Vec::new() });
             } else {
                 let case = Case::WrongType { is: type_.to_owned() };
                 let layout = found.layout.unwrap_or(self.options.layout);
@@ -160,23 +160,37 @@ impl Run<'_> {
     async fn values(&mut self, seen: &mut [CheckedKey<'_>]) -> Result<(), Fault> {
         let mut wanted: Vec<&mut CheckedKey<'_>> =
             seen.iter_mut().filter(|one| is_read(one.found.def)).collect();
-        for chunk in wanted.chunks_mut(VALUES) {
+        let mut left = wanted.as_mut_slice();
+        while !left.is_empty() {
+            let (chunk, rest) = left.split_at_mut(self.stride.len().min(left.len()));
+            left = rest;
             let cmds: Vec<Cmd> = chunk.iter().map(|one| command("GET", one.key)).collect();
             let answers = self.all(&cmds).await?;
+            self.stride.learn(&answers);
             for (one, answer) in chunk.iter_mut().zip(answers) {
-                let Value::BulkString(text) = answer else { continue };
-                let def = one.found.def;
-                if let Some(detail) = def.unreadable(&text) {
-                    let (case, layout) =
-                        (Case::BadValue { detail }, one.layout(self.options.layout));
-                    let remedy = remedy(&one.found);
-                    let suspect = Suspect::new(case, def, one.key.to_vec(), layout);
-                    self.suspect(Suspect { remedy, ..suspect }).await?;
-                }
-                // JSON is read again by those relations that look into it: kept texts would add up.
-                one.text = (def.type_ == Type::String).then_some(text);
+                self.value(one, answer).await?;
             }
         }
+        Ok(())
+    }
+
+    /// Judges one text, and keeps what others ask of it: texts of JSON would add up.
+    async fn value(&mut self, one: &mut CheckedKey<'_>, answer: Value) -> Result<(), Fault> {
+        let def = one.found.def;
+        let layout = one.layout(self.options.layout);
+        for (index_def, index) in self.complete.get(&(def.module, def.name)).into_iter().flatten() {
+            if reads_text(*index) {
+                let params = one.found.params.iter().copied();
+                one.places.push((*index_def, place(params, index_def, *index, &answer, layout)));
+            }
+        }
+        let Value::BulkString(text) = answer else { return Ok(()) };
+        if let Some(detail) = def.unreadable(&text) {
+            let remedy = remedy(&one.found);
+            let suspect = Suspect::new(Case::BadValue { detail }, def, one.key.to_vec(), layout);
+            self.suspect(Suspect { remedy, ..suspect }).await?;
+        }
+        one.text = (def.type_ == Type::String).then_some(text);
         Ok(())
     }
 

@@ -2,6 +2,8 @@
 //! relation says how. A repair watches the keys it judges by, judges once more and changes them in
 //! one step, or leaves them alone.
 
+use std::borrow::Cow;
+
 use redis::{Cmd, Value};
 
 use super::Run;
@@ -60,6 +62,13 @@ pub(super) enum Case {
 pub(super) struct RelatedKey {
     pub(super) key: Key,
     pub(super) params: Vec<(&'static str, String)>,
+}
+
+impl RelatedKey {
+    /// The values of its placeholders.
+    pub(super) fn params(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.params.iter().map(|(name, value)| (*name, value.as_str()))
+    }
 }
 
 /// A key that looks wrong.
@@ -212,11 +221,11 @@ impl Suspect {
         let (Some(target), Some(index)) = (&self.target, index_def.index) else {
             return Ok(false);
         };
-        let answer = match source(&target.key, index) {
+        let answer = match source(target.key.as_bytes(), index) {
             Some(cmd) => eye.ask(&cmd).await?,
             None => Value::Nil,
         };
-        let place = place(target, index_def, index, &answer, self.layout);
+        let place = place(target.params(), index_def, index, &answer, self.layout);
         Ok(matches!(place, Ok(Some(place)) if place == *wanted))
     }
 
@@ -376,7 +385,7 @@ impl Run<'_> {
 }
 
 /// The command that reads which index must list a key; `None` when the key's name says enough.
-pub(super) fn source(key: &Key, index: Index) -> Option<Cmd> {
+pub(super) fn source(key: &[u8], index: Index) -> Option<Cmd> {
     let places = index.complete.unwrap_or_default();
     let fields: Vec<&str> = places
         .iter()
@@ -387,46 +396,55 @@ pub(super) fn source(key: &Key, index: Index) -> Option<Cmd> {
         .collect();
     match (places.is_empty(), fields.is_empty()) {
         (true, _) => None,
-        (false, true) => Some(command("GET", key.as_bytes())),
+        (false, true) => Some(command("GET", key)),
         (false, false) => {
-            let mut cmd = command("HMGET", key.as_bytes());
+            let mut cmd = command("HMGET", key);
             cmd.arg(fields);
             Some(cmd)
         }
     }
 }
 
-/// The index that must list a key, from the answer to [`source`]. `Ok(None)`: the key is gone or is no JSON,
-/// which others report. `Err`: it does not say.
-pub(super) fn place(
-    target: &RelatedKey,
+/// The index that must list a key. `Ok(None)`: the key is gone or is no JSON, which others report. `Err`: it does
+/// not say.
+pub(super) type Place = Result<Option<Key>, Said>;
+
+/// Whether the text of a key says which index must list it, so that [`source`] is its `GET`.
+pub(super) fn reads_text(index: Index) -> bool {
+    let places = index.complete.unwrap_or_default();
+    !places.is_empty() && places.iter().all(|(_, at)| matches!(at, At::Json(_)))
+}
+
+/// The index that must list the key with these parameters, from the answer to [`source`].
+pub(super) fn place<'p>(
+    params: impl Iterator<Item = (&'static str, &'p str)>,
     index_def: &KeyDef,
     index: Index,
     answer: &Value,
     layout: Layout,
-) -> Result<Option<Key>, Said> {
+) -> Place {
     let places = index.complete.unwrap_or_default();
     let json = reply::bytes(answer).and_then(|text| serde_json::from_slice(text).ok());
     let json: serde_json::Value = json.unwrap_or_default();
     let fields = reply::list(answer).unwrap_or_default();
     let mut fields = fields.iter();
-    let mut values: Vec<(&str, String)> = Vec::new();
+    let mut values: Vec<(&str, Cow<'_, str>)> = Vec::new();
     for (param, at) in places {
         let said = match at {
             At::Json(_) if json.is_null() => return Ok(None),
             At::Json(pointer) => match json.pointer(pointer) {
-                Some(serde_json::Value::String(text)) => text.clone(),
-                Some(serde_json::Value::Number(number)) => number.to_string(),
+                Some(serde_json::Value::String(text)) => Cow::Borrowed(text.as_str()),
+                Some(serde_json::Value::Number(number)) => Cow::Owned(number.to_string()),
                 _ => return Err(words::SAYS_NOT.say().with("member", *pointer)),
             },
             At::Field(_, default) => {
-                fields.next().and_then(reply::text).unwrap_or(default).to_owned()
+                Cow::Borrowed(fields.next().and_then(reply::text).unwrap_or(default))
             }
         };
         values.push((param, said));
     }
-    values.extend(target.params.iter().cloned());
-    let values: Vec<_> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    values.extend(params.map(|(name, value)| (name, Cow::Borrowed(value))));
+    let values: Vec<_> = values.iter().map(|(name, value)| (*name, value.as_ref())).collect();
     let no_key =
         |bad: crate::keyspace::BadId| words::SAYS_NO_KEY.say().with("why", bad.to_string());
     index_def.render(layout, &values).map(Some).map_err(no_key)

@@ -37,6 +37,7 @@ pub struct Classifier {
 struct Candidate {
     def: &'static KeyDef,
     layout: Layout,
+    same_in_both: bool,
 }
 
 impl Classifier {
@@ -45,8 +46,9 @@ impl Classifier {
         let mut by_head: HashMap<String, Vec<Candidate>> = HashMap::new();
         let mut namespaced = Vec::new();
         for def in tables.iter().flat_map(|table| table.keys).copied().filter(|def| def.is_key()) {
+            let same_in_both = def.same_in_both();
             for layout in Layout::ALL {
-                if layout == Layout::Tagged && def.same_in_both() {
+                if layout == Layout::Tagged && same_in_both {
                     continue;
                 }
                 let prefix = def.pattern(layout).prefix();
@@ -54,7 +56,7 @@ impl Classifier {
                     "" => &mut namespaced,
                     head => by_head.entry(head.to_owned()).or_default(),
                 };
-                group.push(Candidate { def, layout });
+                group.push(Candidate { def, layout, same_in_both });
             }
         }
         for group in by_head.values_mut() {
@@ -83,7 +85,7 @@ impl Classifier {
     }
 
     fn fit<'k>(&self, candidate: &Candidate, key: &'k str) -> Option<Classified<'k>> {
-        let Candidate { def, layout } = *candidate;
+        let Candidate { def, layout, same_in_both } = *candidate;
         let params = def.pattern(layout).values(key, layout, &self.namespaces)?;
         let reserved = params.iter().any(|(name, value)| {
             def.reserved.iter().any(|(param, words)| param == name && words.contains(value))
@@ -91,7 +93,7 @@ impl Classifier {
         if reserved {
             return None;
         }
-        let either = def.same_in_both() || brings_its_tag(def, &params);
+        let either = same_in_both || brings_its_tag(def, &params);
         Some(Classified { def, params, layout: (!either).then_some(layout) })
     }
 
