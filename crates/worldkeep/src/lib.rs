@@ -12,6 +12,7 @@ pub mod logs;
 pub mod open;
 pub mod print;
 pub mod remote;
+mod scratch;
 mod snapshot;
 pub mod verbs;
 pub mod view;

@@ -19,6 +19,7 @@ use crate::cli::{Backup, Global, Restore};
 use crate::config::plain;
 use crate::copy::{self, Source};
 use crate::exit::Failure;
+use crate::scratch::Scratch;
 use crate::{config, open, print, snapshot};
 
 /// Bytes of the database in one record.
@@ -71,7 +72,7 @@ fn needs_store(global: &Global) -> Result<(), Failure> {
     Ok(())
 }
 
-fn settings(global: &Global) -> Result<Settings, Failure> {
+pub(super) fn settings(global: &Global) -> Result<Settings, Failure> {
     let mut settings = config::load(global.config.as_deref(), std::env::vars(), &[])?;
     if let Some(dir) = &global.data {
         settings.set(names::data, &dir.display().to_string(), From::Flag("--data".into()))?;
@@ -79,7 +80,7 @@ fn settings(global: &Global) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-fn failed(what: &str, path: &Path, error: &io::Error) -> Failure {
+pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format!("{what} {}: {}", path.display(), plain(error)))
 }
 
@@ -92,8 +93,7 @@ async fn make(global: &Global, file: &Path, key: Option<&BackupKey>) -> Result<V
     let settings = settings(global)?;
     let cannot = |error: io::Error| failed("cannot write", file, &error);
     // Beside the file: it is renamed at the end, and what is not is removed.
-    let scratch = tempfile::Builder::new().prefix(".worldkeep-backup-").tempdir_in(parent(file));
-    let scratch = scratch.map_err(cannot)?;
+    let scratch = Scratch::make(parent(file), "backup").map_err(cannot)?;
     let store = source(global, scratch.path()).await?;
     let mut status = store.status();
     if let (Some(dir), None) = (&global.data, &global.redis) {
@@ -176,7 +176,7 @@ async fn add_database(
     }
 }
 
-fn broken(error: impl std::fmt::Display) -> Failure {
+pub(super) fn broken(error: impl std::fmt::Display) -> Failure {
     Failure::failed(error.to_string())
 }
 
@@ -273,9 +273,7 @@ impl Restoring<'_> {
             drop(link::Embedded::open_existing(dir)?);
         }
         fs::create_dir_all(parent(dir)).map_err(cannot)?;
-        let scratch =
-            tempfile::Builder::new().prefix(".worldkeep-restore-").tempdir_in(parent(dir));
-        let scratch = scratch.map_err(cannot)?;
+        let scratch = Scratch::make(parent(dir), "restore").map_err(cannot)?;
         let made = scratch.path().join("data");
         let store = open::store(None, Some(made.clone()), open::Absent::Make).await?.store;
         let counts = self.fill(&*store, Some(&made.join("galaxy.db"))).await?;
@@ -374,7 +372,7 @@ impl Restoring<'_> {
 }
 
 /// Puts an older database aside, with what SQLite keeps beside it.
-fn put_database_aside(file: &Path) -> io::Result<Option<PathBuf>> {
+pub(super) fn put_database_aside(file: &Path) -> io::Result<Option<PathBuf>> {
     if !file.exists() {
         return Ok(None);
     }

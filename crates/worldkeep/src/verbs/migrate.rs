@@ -1,18 +1,23 @@
 //! `worldkeep migrate FROM TO`: every key of one store into another, spelled for the other layout where asked, and compared
-//! afterwards. The source is only read. An interrupted copy goes on with `--resume`.
+//! afterwards, and the galaxy's database with them. The source is only read. An interrupted copy goes on with `--resume`.
 
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use galaxy::{Database, DatabaseAddress};
 use kernel::keyspace::{Classifier, Layout};
 use kernel::{Kind, Store};
 use serde_json::json;
+use server::settings::Settings;
 
+use super::backup::{broken, failed, put_database_aside, settings};
 use crate::cli::{Global, Migrate};
 use crate::copy::{self, Entry, Source};
 use crate::exit::Failure;
-use crate::{config, open, print};
+use crate::{open, print};
 
 /// The addresses of keys that differ, as many as are told.
 const TOLD: usize = 10;
@@ -23,12 +28,12 @@ pub(super) fn run(global: &Global, flags: &Migrate) -> Result<(), Failure> {
         print::json(&told);
     } else if !global.quiet {
         print::line(format!(
-            "{} keys copied, {} there already, {} compared; {} keys/s; {}",
+            "{} keys copied, {} there already, {} compared; {} keys/s; {}; the source is as it was",
             told["copied"],
             told["kept"],
             told["compared"],
             told["keys_per_s"],
-            "the source is as it was"
+            told["database"].as_str().unwrap_or_default(),
         ));
     }
     Ok(())
@@ -55,7 +60,10 @@ async fn migrate(global: &Global, flags: &Migrate) -> Result<serde_json::Value, 
             "the target is not empty; add --resume to go on with a copy that was interrupted, or empty it",
         ));
     }
-    let settings = config::load(global.config.as_deref(), std::env::vars(), &[])?;
+    let settings = settings(global)?;
+    let database =
+        Databases { from: at(&settings, &flags.from, &*from), to: at(&settings, &flags.to, &*to) };
+    database.refuse_occupied(flags.resume)?;
     let classifier = Classifier::new(&super::tables(None)?, &settings.jobs.namespaces);
     let layout = match flags.to_layout {
         Some(layout) => Some(layout.into()),
@@ -72,9 +80,93 @@ async fn migrate(global: &Global, flags: &Migrate) -> Result<serde_json::Value, 
     bar.set_message("comparing");
     let compared = work.compare(&bar).await?;
     bar.finish_and_clear();
+    let database = database.copy().await?;
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let rate = ((copied + kept) as f64 / seconds) as u64;
-    Ok(json!({ "copied": copied, "kept": kept, "compared": compared, "keys_per_s": rate }))
+    Ok(
+        json!({ "copied": copied, "kept": kept, "compared": compared, "keys_per_s": rate, "database": database }),
+    )
+}
+
+/// The address of a store's database. A directory has its own, unless all servers use one.
+fn at(settings: &Settings, place: &str, store: &dyn Store) -> DatabaseAddress {
+    match settings.galaxy.database_url.as_deref() {
+        None if !place.contains("://") => DatabaseAddress::choose(None, Some(Path::new(place))),
+        _ => server::database_place(settings, &store.status()),
+    }
+}
+
+/// The galaxy's databases of the two stores.
+struct Databases {
+    from: DatabaseAddress,
+    to: DatabaseAddress,
+}
+
+impl Databases {
+    /// The files, where there is something to copy.
+    fn files(&self) -> Option<(&Path, &Path)> {
+        match (&self.from, &self.to) {
+            (DatabaseAddress::File(from), DatabaseAddress::File(to))
+                if from.is_file() && from != to =>
+            {
+                Some((from, to))
+            }
+            _ => None,
+        }
+    }
+
+    /// Before anything is copied: a database that is in the way stays.
+    fn refuse_occupied(&self, resume: bool) -> Result<(), Failure> {
+        match self.files() {
+            Some((_, to)) if to.exists() && !resume => Err(Failure::conflict(format!(
+                "there is a database in {}; move it away, or add --resume to put it aside",
+                to.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Copies the file as it is at one moment; what was in its place is kept beside it. Gives a sentence about it.
+    async fn copy(&self) -> Result<String, Failure> {
+        let Some((from, to)) = self.files() else { return Ok(self.nothing_to_copy()) };
+        let cannot = |error: io::Error| failed("cannot write", to, &error);
+        let dir = to.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(dir).map_err(cannot)?;
+        let made = to.with_extension("migrating");
+        if made.exists() {
+            fs::remove_file(&made).map_err(cannot)?;
+        }
+        let database = Database::open(self.from.clone()).await.map_err(broken)?;
+        let copied = database.copy_to(&made).await;
+        database.close().await;
+        copied.map_err(broken)?;
+        File::open(&made).and_then(|file| file.sync_all()).map_err(cannot)?;
+        if same(&made, to) {
+            fs::remove_file(&made).map_err(cannot)?;
+            return Ok(format!("the database {} was there already", to.display()));
+        }
+        put_database_aside(to).map_err(cannot)?;
+        fs::rename(&made, to).map_err(cannot)?;
+        File::open(dir).and_then(|dir| dir.sync_all()).map_err(cannot)?;
+        Ok(format!("the database {} copied to {}", from.display(), to.display()))
+    }
+
+    fn nothing_to_copy(&self) -> String {
+        let (from, to) = (&self.from, &self.to);
+        match (from, to) {
+            _ if from == to => format!("the database {from} serves both"),
+            (DatabaseAddress::File(file), _) if !file.is_file() => {
+                "the galaxy has no database there".into()
+            }
+            (DatabaseAddress::Memory, _) => "the galaxy has no database there".into(),
+            _ => format!("the database {from} is not copied to {to}: use pg_dump and pg_restore"),
+        }
+    }
+}
+
+/// Whether two files hold the same bytes.
+fn same(one: &Path, other: &Path) -> bool {
+    matches!((fs::read(one), fs::read(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 struct Migration<'a> {

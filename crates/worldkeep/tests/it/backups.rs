@@ -148,7 +148,15 @@ async fn a_running_server_is_backed_up_with_its_accounts() {
     let told = done(&served.dir, &["backup", "b", "--data", &data]);
     assert!(told["keys"].as_u64().unwrap() > 0, "{told}");
     assert!(told["database_bytes"].as_u64().unwrap() > 0, "{told}");
+    // A directory in use is not migrated; the restored one is, and its accounts go along.
+    assert_ne!(run(&served.dir, &["migrate", &data, "moved"]).0, 0);
     done(&served.dir, &["restore", "b", "--data", "new"]);
+    let told = done(&served.dir, &["migrate", "new", "moved"]);
+    assert!(told["database"].as_str().unwrap().contains("moved/galaxy.db"), "{told}");
+    let moved = std::fs::read(served.dir.path().join("moved/galaxy.db")).unwrap();
+    assert!(moved.starts_with(b"SQLite format 3"), "the accounts are there");
+    let told = done(&served.dir, &["migrate", "new", "moved", "--resume"]);
+    assert!(told["database"].as_str().unwrap().contains("already"), "{told}");
     let found = in_directory(&served.dir.path().join("new")).await;
     assert!(found["wk:tokens"].contains("ci"), "what was acknowledged is there: {found:?}");
     let database = std::fs::read(served.dir.path().join("new/galaxy.db")).unwrap();
@@ -211,6 +219,10 @@ async fn a_kill_leaves_no_half_file_and_no_half_directory() {
         }
     });
     done(&dir, &["backup", "whole", "--data", &data]);
+    let left = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let left: Vec<_> =
+        left.filter(|name| name.to_string_lossy().starts_with(".worldkeep-")).collect();
+    assert!(left.is_empty(), "a backup removes what killed ones left: {left:?}");
     let new = dir.path().join("new");
     killed(&dir, &["restore", "whole", "--data", "new"], || {
         if new.exists() {
