@@ -39,6 +39,7 @@ pub struct Cli {
 
 /// Flags of every verb.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
 pub struct Global {
     /// Configuration file [default: worldkeep.toml in the working directory, if it is there]
     #[arg(
@@ -64,6 +65,7 @@ pub struct Global {
         global = true,
         value_name = "URL",
         env = "WORLDKEEP_SERVER",
+        hide_env_values = true,
         default_value = "http://127.0.0.1:7070"
     )]
     pub server: String,
@@ -82,7 +84,7 @@ pub struct Global {
     /// Spelling of keys in the store; a Cluster needs tagged [default: plain]
     #[arg(long, global = true, value_enum)]
     pub layout: Option<Layout>,
-    /// Print JSON
+    /// Print JSON, errors too
     #[arg(long, global = true)]
     pub json: bool,
     /// Print results only
@@ -342,7 +344,7 @@ pub struct Acl {
     /// Only this module
     #[arg(long, value_name = "NAME")]
     pub module: Option<String>,
-    /// Let roles that write single fields elsewhere write to those hashes, as the seeds' services do
+    /// Let roles that write single fields elsewhere write to those hashes, as existing services do
     #[arg(long)]
     pub compat: bool,
 }
@@ -350,7 +352,7 @@ pub struct Acl {
 /// Spelling of keys.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Layout {
-    /// The seeds' bytes.
+    /// As existing services spell them.
     #[default]
     Plain,
     /// With Cluster hash tags.

@@ -159,6 +159,9 @@ const FIELDS: &[&str] = &[
     "/details/path",
 ];
 
+/// Pointers to the stable word: of the rooms it is the second one, after its family.
+const WORDS: &[&str] = &["/error/code", "/errors/0/code", "/message"];
+
 /// A refusal of any dialect as people read it: its sentence, after the field it is about.
 fn refused(answer: &Answer) -> Failure {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
@@ -174,7 +177,8 @@ fn refused(answer: &Answer) -> Failure {
     } else {
         format!("{field}: {sentence}")
     };
-    Failure::of_status(answer.status, message)
+    let word = first(WORDS).map(|word| word.to_lowercase());
+    Failure { word, ..Failure::of_status(answer.status, message) }
 }
 
 #[cfg(test)]
@@ -188,15 +192,20 @@ mod tests {
         };
         let plain = of(409, r#"{"error":{"code":"x","message":"it is so"}}"#);
         assert_eq!((plain.code, plain.message.as_str()), (4, "it is so"));
+        assert_eq!(plain.json()["error"]["code"], "x");
         assert_eq!(of(404, r#"{"errors":[{"detail":"gone"}]}"#).message, "gone");
+        let world = of(409, r#"{"errors":[{"detail":"wait","code":"ON_COOLDOWN"}]}"#);
+        assert_eq!(world.word.as_deref(), Some("on_cooldown"));
         let rooms = r#"{"error":"bad_request","message":"senders_count","says":"a room has 2 to 64 of them","details":{"path":"senders"}}"#;
         let rooms = of(400, rooms);
         assert_eq!((rooms.code, &*rooms.message), (2, "senders: a room has 2 to 64 of them"));
+        assert_eq!(rooms.word.as_deref(), Some("senders_count"));
         let pointed =
             r#"{"errors":[{"detail":"too far","source":{"pointer":"/data/attributes/x"}}]}"#;
         assert_eq!(of(400, pointed).message, "x: too far");
         let named = r#"{"error":{"message":"priority goes from 1 to 10","field":"priority"}}"#;
         assert_eq!(of(400, named).message, "priority goes from 1 to 10");
         assert_eq!(of(503, "").code, 6);
+        assert_eq!(of(503, "").json()["error"]["code"], "unreachable");
     }
 }

@@ -8,14 +8,24 @@ pub struct Failure {
     pub code: u8,
     /// The sentence for people.
     pub message: String,
+    /// The stable word of a refusal, for programs; without one, the word of the exit code.
+    pub word: Option<String>,
 }
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
         impl Failure {
             $($(#[$doc])* pub fn $name(message: impl Into<String>) -> Self {
-                Failure { code: $code, message: message.into() }
+                Failure { code: $code, message: message.into(), word: None }
             })*
+
+            /// The word of an exit code.
+            fn word_of(code: u8) -> &'static str {
+                match code {
+                    $($code => stringify!($name),)*
+                    _ => "failed",
+                }
+            }
         }
     };
 }
@@ -48,13 +58,27 @@ impl Failure {
             502..=504 => 6,
             _ => 1,
         };
-        Failure { code, message: message.into() }
+        Failure { code, message: message.into(), word: None }
+    }
+
+    /// Without a sentence: the result that was printed says it all.
+    pub fn told(code: u8) -> Self {
+        Failure { code, message: String::new(), word: None }
+    }
+
+    /// For `--json`, in the server's form of an error.
+    pub fn json(&self) -> serde_json::Value {
+        let word = self.word.as_deref().unwrap_or(Failure::word_of(self.code));
+        serde_json::json!({
+            "error": { "code": word, "message": self.message, "exit": self.code }
+        })
     }
 }
 
 impl From<server::reply::Refusal> for Failure {
     fn from(refusal: server::reply::Refusal) -> Self {
-        Failure::of_status(refusal.def.status, refusal.message)
+        let word = Some(refusal.def.code.to_owned());
+        Failure { word, ..Failure::of_status(refusal.def.status, refusal.message) }
     }
 }
 
@@ -64,6 +88,6 @@ impl From<kernel::Fault> for Failure {
             kernel::Fault::Unavailable(_) | kernel::Fault::Unknown(_) => 6,
             _ => 1,
         };
-        Failure { code, message: fault.to_string() }
+        Failure { code, message: fault.to_string(), word: None }
     }
 }

@@ -83,7 +83,7 @@ fn outlive_file_limits() {
 
 impl From<link::OpenError> for Failure {
     fn from(error: link::OpenError) -> Self {
-        Failure { code: error.exit_code(), message: error.to_string() }
+        Failure { code: error.exit_code(), message: error.to_string(), word: None }
     }
 }
 

@@ -58,7 +58,7 @@ pub fn export(dir: &Path) -> io::Result<Vec<PathBuf>> {
 /// The introduction, then a section per script from its header.
 fn readme() -> String {
     let mut text = INTRODUCTION.to_owned();
-    text.push_str("\n## The seed's scripts\n");
+    text.push_str("\n## The scripts of existing workers\n");
     for script in SEED_SCRIPTS {
         section(&mut text, script, "");
     }
@@ -70,7 +70,7 @@ fn readme() -> String {
         tells it as `scripts` in `{{ns}}:scheduler:leader`.\n",
         bundle::digest()
     );
-    text.push_str("They may change with any release; the seed's do not. Among their arguments `opts` is a text of letters:\n\n");
+    text.push_str("They may change with any release; those of existing workers do not. Among their arguments `opts` is a text of letters:\n\n");
     for (letter, meaning, _) in crate::store::OPTS {
         let _ = writeln!(text, "- `{letter}`: {meaning}");
     }

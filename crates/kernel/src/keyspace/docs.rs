@@ -13,8 +13,8 @@ pub fn markdown(tables: &[&Table]) -> String {
          `crates/*/src/keys.rs` by `worldkeep keys --markdown`; change a table, not this file.\n\n\
          `<name>` stands for a value; every other byte, braces too, is in the key as shown. In the\n\
          `tagged` layout the scope of a module is in braces, a Cluster hash tag; where no tagged form is\n\
-         given, both layouts spell the key the same. Keys marked *own* are not in a seed: losing one\n\
-         costs a helper, never a seed's state.\n",
+         given, both layouts spell the key the same. Keys marked *own* are Worldkeep's, all others\n\
+         those of existing services, byte for byte: losing an own key costs a helper, never a service's state.\n",
     );
     for table in tables {
         section(&mut out, table);
@@ -24,9 +24,6 @@ pub fn markdown(tables: &[&Table]) -> String {
 
 fn section(out: &mut String, table: &Table) {
     let _ = write!(out, "\n## {}\n\n{}", table.module, table.about);
-    if let Some(seed) = table.seed {
-        let _ = write!(out, " Seed {seed}.");
-    }
     out.push_str(
         "\n\n| Key | Type | Life | Written by | Read by | What |\n|---|---|---|---|---|---|\n",
     );

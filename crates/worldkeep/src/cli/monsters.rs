@@ -54,10 +54,10 @@ pub enum Monsters {
     /// Take one away, or all of a field
     #[command(after_help = "Examples:\n  \
         worldkeep monsters destroy 1000000000\n  \
-        worldkeep monsters destroy --all --field 0:1:1000000 --yes")]
+        worldkeep monsters destroy --all --field 0:1:1000000 --yes",
+        group(clap::ArgGroup::new("what").required(true).args(["id", "all"])))]
     Destroy {
         /// Its id.
-        #[arg(required_unless_present = "all", conflicts_with = "all")]
         id: Option<u32>,
         /// Everything in the field
         #[arg(long)]

@@ -55,10 +55,10 @@ pub enum Reactors {
     /// Take one away, or all of a field
     #[command(after_help = "Examples:\n  \
         worldkeep reactors destroy 1000000001\n  \
-        worldkeep reactors destroy --all --field 0:1:1000000 --yes")]
+        worldkeep reactors destroy --all --field 0:1:1000000 --yes",
+        group(clap::ArgGroup::new("what").required(true).args(["id", "all"])))]
     Destroy {
         /// Its id.
-        #[arg(required_unless_present = "all", conflicts_with = "all")]
         id: Option<u32>,
         /// Everything in the field, its cooldowns too
         #[arg(long)]

@@ -33,7 +33,7 @@ pub(super) fn run(global: &Global, flags: &Check) -> Result<(), Failure> {
     })?;
     let remaining = tell(global, &report);
     if remaining > 0 {
-        return Err(Failure { code: 1, message: String::new() });
+        return Err(Failure::told(1));
     }
     Ok(())
 }
@@ -55,8 +55,10 @@ async fn on_store(global: &Global, flags: &Check, store: Arc<dyn Store>) -> Resu
         repair: flags.repair,
     };
     let modules: Vec<&Module> = MODULES.iter().collect();
-    let beyond = checking.beyond_keys(&modules).await?;
     let bar = super::keys_bar(global, 0);
+    bar.set_message("queues and worlds first");
+    bar.tick();
+    let beyond = checking.beyond_keys(&modules).await?;
     let mut progress = |now: Progress| show(&bar, now.scanned, now.total, now.findings);
     let report = check(&*store, &options, &mut progress).await;
     bar.finish_and_clear();

@@ -234,7 +234,7 @@ fn doctor(cx: &Cx<'_>, repair: bool) -> Result<(), Failure> {
         }
     }
     if report["remaining"].as_u64().unwrap_or(0) > 0 {
-        return Err(Failure { code: 1, message: String::new() });
+        return Err(Failure::told(1));
     }
     Ok(())
 }

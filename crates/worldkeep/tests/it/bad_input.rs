@@ -31,12 +31,56 @@ fn wrong_use_is_a_sentence_with_its_code() {
         (&["token", "rm", "abcdefabcdef", "--data", "memory", "--yes"], 3, "token ls"),
         (&["keys", "show", "nothing", "--data", "memory"], 3, "no such key"),
         (&["check", "--repair", "--data", "memory"], 2, "--yes"),
+        (&["jobs", "dispatch", "mail", "--cron", "@daily"], 2, "worldkeep jobs cron add"),
+        // Where one of two will do, neither is called required alone.
+        (&["jobs", "dispatch"], 2, "TYPE|--file <FILE>"),
+        (&["monsters", "destroy"], 2, "ID|--all"),
+        (&["reactors", "destroy"], 2, "ID|--all"),
     ] {
         let (given, out, err) = told(&run(args));
         assert_eq!(given, code, "{args:?}: {out}{err}");
         assert!(err.contains(says), "{args:?} should say {says}: {err}");
         assert!(!err.contains("panicked"), "{args:?}: {err}");
         assert!(!out.contains("Dashboard"), "{args:?}: nothing is announced that does not run");
+    }
+}
+
+#[test]
+fn errors_are_json_where_json_is_asked_for() {
+    for (args, code, word, says) in [
+        (&["jobs", "--json", "sow"][..], 2, "usage", "unrecognized subcommand 'sow'"),
+        (
+            &["keys", "show", "nothing", "--data", "memory", "--json"],
+            3,
+            "no_such_key",
+            "no such key",
+        ),
+        (&["keys", "--module", "toys", "--json"], 2, "usage", "toys"),
+        (&["jobs", "ls", "--server", "http://127.0.0.1:1", "--json"], 6, "unreachable", "start it"),
+        (&["jobs", "get", "no-such", "--data", "memory", "--json"], 3, "no_such_job", "no-such"),
+    ] {
+        let (given, out, err) = told(&run(args));
+        assert_eq!((given, &*out), (code, ""), "{args:?}: {err}");
+        let error: serde_json::Value = serde_json::from_str(&err)
+            .unwrap_or_else(|_| panic!("{args:?} did not print JSON: {err}"));
+        let error = &error["error"];
+        assert_eq!((&error["code"], &error["exit"]), (&word.into(), &code.into()), "{args:?}");
+        assert!(error["message"].as_str().unwrap().contains(says), "{args:?}: {error}");
+    }
+    assert!(told(&run(&["check", "--help", "--json"])).1.contains("Usage"), "help is no error");
+}
+
+#[test]
+fn global_flags_have_a_heading_of_their_own() {
+    let (code, help, _) = told(&run(&["jobs", "ls", "--help"]));
+    let (own, global) = help.split_once("Global options:").unwrap_or_else(|| panic!("{help}"));
+    assert_eq!(code, 0);
+    assert!(own.contains("--status") && !own.contains("--redis"), "{own}");
+    assert!(global.contains("--redis") && global.contains("--json"), "{global}");
+    let words = ["seed", "Seed"];
+    for verb in ["--help", "acl", "serve", "jobs", "migrate", "keys"] {
+        let (_, help, _) = told(&run(&[verb, "--help"]));
+        assert!(!words.iter().any(|word| help.contains(word)), "{verb}: {help}");
     }
 }
 

@@ -2,18 +2,19 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 /// Flags of `jobs dispatch`.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("what").required(true).args(["kind", "file"])))]
 pub struct Dispatch {
     /// Which handler runs it.
-    #[arg(value_name = "TYPE", required_unless_present = "file")]
+    #[arg(value_name = "TYPE")]
     pub kind: Option<String>,
     /// JSON, or - to read it from the input [default: {}]
     pub payload: Option<String>,
     /// Jobs as the API takes them: one JSON per line, or a list
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["kind", "payload"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "payload")]
     pub file: Option<PathBuf>,
     /// Id to use [default: a new one]
     #[arg(long)]
@@ -27,6 +28,9 @@ pub struct Dispatch {
     /// Run at this time: 2030-01-01T18:00:00Z or Unix milliseconds
     #[arg(long, value_name = "WHEN", value_parser = instant)]
     pub at: Option<i64>,
+    /// Recurring jobs have a verb of their own.
+    #[arg(long, hide = true, value_name = "EXPRESSION", value_parser = recurring)]
+    pub cron: Option<String>,
     /// Retries after a failure [default: 3]
     #[arg(long, value_name = "N")]
     pub attempts: Option<u32>,
@@ -84,6 +88,12 @@ pub struct Dispatch {
     /// Wait for its end and print the result
     #[arg(long)]
     pub wait: bool,
+}
+
+/// What `--cron` answers: whoever looks for it here learns where it is.
+fn recurring(_: &str) -> Result<String, String> {
+    Err("a recurring job is made with `worldkeep jobs cron add ID EXPRESSION TYPE [PAYLOAD]`"
+        .into())
 }
 
 /// `500ms`, `90s`, `15m`, `2h`, `3d`, or plain milliseconds.
