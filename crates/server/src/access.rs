@@ -123,6 +123,7 @@ pub const ACCESS: &[Access] = &[
     filtered("GET", "/api/events", Role::Reader),
     server("GET", "/api/check", Role::Reader),
     server("POST", "/api/check", Role::Operator),
+    server("DELETE", "/api/check", Role::Operator),
     filtered("GET", "/api/worlds", Role::Reader),
     server("GET", "/api/config", Role::Admin),
     filtered("GET", "/api/tokens", Role::Admin),

@@ -8,6 +8,7 @@ use kernel::Fault;
 use kernel::check::{Options, Progress, Report, check};
 use parking_lot::Mutex;
 use serde::Serialize;
+use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::modules::Checking;
@@ -57,16 +58,26 @@ impl Default for CheckState {
 
 /// The check that runs, or the last one.
 #[derive(Default)]
-pub struct Checks(Mutex<CheckState>);
+pub struct Checks {
+    state: Mutex<CheckState>,
+    /// Ends the check that runs.
+    cancel: Mutex<CancellationToken>,
+}
 
 impl Checks {
     /// How it stands.
     pub fn state(&self) -> CheckState {
-        self.0.lock().clone()
+        self.state.lock().clone()
     }
 
-    fn begin(&self, now_ms: u64, repair: bool) -> Result<(), Refusal> {
-        let mut state = self.0.lock();
+    /// Ends the check that runs, if one does. Repairs that were made stay.
+    pub fn cancel(&self) {
+        self.cancel.lock().cancel();
+    }
+
+    /// Begins one; gives the token that ends it.
+    fn begin(&self, now_ms: u64, repair: bool) -> Result<CancellationToken, Refusal> {
+        let mut state = self.state.lock();
         if state.state == "running" {
             return Err(Refusal::new(
                 reply::CONFLICT,
@@ -79,11 +90,13 @@ impl Checks {
             started_at: Some(now_ms),
             ..CheckState::default()
         };
-        Ok(())
+        let token = CancellationToken::new();
+        *self.cancel.lock() = token.clone();
+        Ok(token)
     }
 
     fn progress(&self, progress: Progress, started: Instant) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.total = progress.total;
         state.findings_total = progress.findings;
         state.took_ms = Some(elapsed_ms(started));
@@ -91,7 +104,7 @@ impl Checks {
     }
 
     fn end(&self, now_ms: u64, started: Instant, result: &Result<Report, Fault>) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.finished_at = Some(now_ms);
         state.took_ms = Some(elapsed_ms(started));
         match result {
@@ -114,7 +127,7 @@ fn elapsed_ms(started: Instant) -> u64 {
 
 /// Checks the whole store, and repairs when asked to. Goes on when the asker leaves; ends with the server.
 pub async fn run(app: &Arc<App>, repair: bool) -> Result<CheckState, Refusal> {
-    app.checks.begin(app.now_ms(), repair)?;
+    let cancelled = app.checks.begin(app.now_ms(), repair)?;
     let this = Arc::clone(app);
     let task = app.tasks.spawn(async move {
         let started = Instant::now();
@@ -138,6 +151,7 @@ pub async fn run(app: &Arc<App>, repair: bool) -> Result<CheckState, Refusal> {
         };
         let result = tokio::select! {
             result = work => result,
+            () = cancelled.cancelled() => Err(Fault::Unavailable("the check was cancelled".into())),
             () = this.stopping.cancelled() => Err(Fault::Unavailable("the server is stopping".into())),
         };
         this.checks.end(this.now_ms(), started, &result);
@@ -147,5 +161,24 @@ pub async fn run(app: &Arc<App>, repair: bool) -> Result<CheckState, Refusal> {
         Ok(Ok(())) => Ok(app.checks.state()),
         Ok(Err(fault)) => Err(fault.into()),
         Err(_) => Err(reply::INTERNAL.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cancel_ends_the_check_that_runs_and_no_later_one() {
+        let checks = Checks::default();
+        checks.cancel();
+        let first = checks.begin(1, false).unwrap();
+        assert!(!first.is_cancelled(), "what was cancelled before it began goes on");
+        assert!(checks.begin(2, false).is_err(), "one at a time");
+        checks.cancel();
+        assert!(first.is_cancelled());
+        checks.end(3, Instant::now(), &Err(Fault::Unavailable("the check was cancelled".into())));
+        assert_eq!(checks.state().state, "failed");
+        assert!(!checks.begin(4, false).unwrap().is_cancelled());
     }
 }

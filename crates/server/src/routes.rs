@@ -78,7 +78,7 @@ pub(crate) fn core() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(search::search))
         .routes(routes!(events::socket))
         .routes(routes!(events::latest))
-        .routes(routes!(check::show, check::run))
+        .routes(routes!(check::show, check::run, check::cancel))
         .routes(routes!(keys::keys))
         .routes(routes!(keys::show))
         .routes(routes!(session::open, session::show, session::close))

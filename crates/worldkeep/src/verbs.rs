@@ -107,6 +107,17 @@ pub(crate) fn keys_bar(global: &crate::cli::Global, total: u64) -> indicatif::Pr
 
 /// A runtime for a verb that waits for answers; Ctrl-C ends it with 130.
 pub(crate) fn wait<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    wait_or(work, std::future::ready(()))
+}
+
+/// How long a verb takes at most to end what it began elsewhere.
+const GOODBYE: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// The same; after Ctrl-C `goodbye` ends what the verb began elsewhere.
+pub(crate) fn wait_or<T>(
+    work: impl Future<Output = Result<T, Failure>>,
+    goodbye: impl Future<Output = ()>,
+) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -115,7 +126,10 @@ pub(crate) fn wait<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<
     runtime.block_on(async {
         tokio::select! {
             done = work => done,
-            _ = tokio::signal::ctrl_c() => Err(Failure::interrupted("interrupted")),
+            _ = tokio::signal::ctrl_c() => {
+                let _ = tokio::time::timeout(GOODBYE, goodbye).await;
+                Err(Failure::interrupted("interrupted"))
+            }
         }
     })
 }

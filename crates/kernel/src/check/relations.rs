@@ -22,7 +22,7 @@ pub(super) const REMEMBERED: usize = 4_000_000;
 const LONG_PAGE: usize = 10_000;
 
 /// A state with the lists of which one confirms it.
-struct Claim<'s> {
+struct StateClaim<'s> {
     one: &'s CheckedKey<'s>,
     placed: &'static Placed,
     places: Vec<(&'static KeyDef, Key)>,
@@ -131,14 +131,14 @@ impl Run<'_> {
 
     /// Every state is confirmed by one of the lists it names.
     async fn placed(&mut self, seen: &[CheckedKey<'_>]) -> Result<(), Fault> {
-        let claims: Vec<Claim<'_>> = seen.iter().filter_map(|one| self.claim(one)).collect();
+        let claims: Vec<StateClaim<'_>> = seen.iter().filter_map(|one| self.claim(one)).collect();
         let mut unconfirmed = Vec::with_capacity(claims.len());
         for claim in claims {
             if !self.in_a_list(&claim).await? {
                 unconfirmed.push(claim);
             }
         }
-        let others = |claim: &Claim<'_>| {
+        let others = |claim: &StateClaim<'_>| {
             let sets = claim.places.iter().filter(|(def, _)| def.type_ != Type::List);
             let ask = |(def, key): &(&'static KeyDef, Key)| {
                 contains(def, key.as_bytes(), claim.entry.as_bytes())
@@ -150,7 +150,7 @@ impl Run<'_> {
         for (claim, cmds) in unconfirmed.into_iter().zip(cmds) {
             let confirmed = answers.by_ref().take(cmds.len()).filter(is_in).count() > 0;
             if !confirmed {
-                let Claim { one, placed, places, entry } = claim;
+                let StateClaim { one, placed, places, entry } = claim;
                 let case = Case::Unlisted { word: placed.word, places, entry: entry.into() };
                 let layout = one.layout(self.options.layout);
                 let suspect = Suspect::new(case, one.found.def, one.key.to_vec(), layout);
@@ -161,17 +161,17 @@ impl Run<'_> {
     }
 
     /// The claim of a state that says a list has it.
-    fn claim<'s>(&self, one: &'s CheckedKey<'s>) -> Option<Claim<'s>> {
+    fn claim<'s>(&self, one: &'s CheckedKey<'s>) -> Option<StateClaim<'s>> {
         let text = one.text.as_ref()?;
         let says = |placed: &&Placed| placed.word.as_bytes() == text.as_slice();
         let placed = one.found.def.placed.iter().find(says)?;
         let entry = one.found.param(placed.entry)?;
         let places = placed.in_any.iter().filter_map(|name| self.neighbour(one, name, &[]));
-        Some(Claim { one, placed, places: places.collect(), entry })
+        Some(StateClaim { one, placed, places: places.collect(), entry })
     }
 
     /// Whether one of the claim's lists had it when it was first asked about; each is read once.
-    async fn in_a_list(&mut self, claim: &Claim<'_>) -> Result<bool, Fault> {
+    async fn in_a_list(&mut self, claim: &StateClaim<'_>) -> Result<bool, Fault> {
         for (_, place) in claim.places.iter().filter(|(def, _)| def.type_ == Type::List) {
             if !self.lists.contains_key(place.as_bytes()) {
                 let list = self.remember(place.as_bytes()).await?;

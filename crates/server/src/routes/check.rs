@@ -1,4 +1,4 @@
-//! `POST /api/check` walks the store and answers with what is wrong; `GET /api/check` tells how far it is.
+//! `POST /api/check` walks the store and answers with what is wrong; `GET /api/check` tells how far it is, `DELETE` ends it.
 
 use std::sync::Arc;
 
@@ -33,4 +33,11 @@ pub(crate) async fn run(
     Body(ask): Body<CheckAsk>,
 ) -> Result<Json<CheckState>, Refusal> {
     Ok(Json(checks::run(&app, ask.repair).await?))
+}
+
+/// Ends the check that runs; repairs that were made stay. Whoever asked for it gets 503.
+#[utoipa::path(delete, path = "/api/check", tag = "store", responses((status = 200, body = CheckState)))]
+pub(crate) async fn cancel(State(app): State<Arc<App>>) -> Json<CheckState> {
+    app.checks.cancel();
+    Json(app.checks.state())
 }

@@ -25,12 +25,13 @@ pub(super) fn run(global: &Global, flags: &Check) -> Result<(), Failure> {
             "remove and rewrite index entries, orphans and lives that are wrong",
         )?;
     }
-    let report = super::wait(async {
+    let work = async {
         match open::target(global).await? {
             Target::Store(store) => on_store(global, flags, store).await,
             Target::Server(client) => on_server(global, flags, &client).await,
         }
-    })?;
+    };
+    let report = super::wait_or(work, cancel(global))?;
     let remaining = tell(global, &report);
     if remaining > 0 {
         return Err(Failure::told(1));
@@ -87,6 +88,16 @@ async fn on_server(global: &Global, flags: &Check, client: &Client) -> Result<Va
     };
     bar.finish_and_clear();
     done
+}
+
+/// Ends the check that the running server makes for us.
+async fn cancel(global: &Global) {
+    if global.redis.is_none()
+        && global.data.is_none()
+        && let Ok(client) = Client::new(global)
+    {
+        let _ = client.call(Method::DELETE, "/api/check", None).await;
+    }
 }
 
 fn show(bar: &ProgressBar, scanned: u64, total: u64, findings: u64) {
