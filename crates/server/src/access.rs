@@ -124,6 +124,8 @@ pub const ACCESS: &[Access] = &[
     server("GET", "/api/check", Role::Reader),
     server("POST", "/api/check", Role::Operator),
     server("DELETE", "/api/check", Role::Operator),
+    // It holds hashes of tokens and passwords, and the key that signs players' tokens.
+    server("GET", "/api/backup", Role::Admin),
     filtered("GET", "/api/worlds", Role::Reader),
     server("GET", "/api/config", Role::Admin),
     filtered("GET", "/api/tokens", Role::Admin),

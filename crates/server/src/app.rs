@@ -24,6 +24,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::access::{ACCESS, Table};
+use crate::backups::Backups;
 use crate::checks::Checks;
 use crate::history::Histories;
 use crate::hub::Hub;
@@ -49,6 +50,8 @@ pub struct App {
     pub keyspace: Arc<Keyspace>,
     /// The consistency check.
     pub checks: Checks,
+    /// Backups for those who ask.
+    pub backups: Backups,
     /// Events for sockets.
     pub hub: Arc<Hub>,
     /// Histories for the charts.
@@ -115,6 +118,7 @@ impl App {
             keyspace,
             server_id: uuid::Uuid::now_v7().to_string(),
             checks: Checks::default(),
+            backups: Backups::default(),
             histories: Histories::default(),
             store,
             stopping,
@@ -277,10 +281,11 @@ async fn wrong_method(request: Request) -> Refusal {
     Refusal::from(if is_guest { reply::NOT_FOUND } else { reply::METHOD_NOT_ALLOWED })
 }
 
-/// No request takes longer than the setting. A check walks the whole store instead.
+/// No request takes longer than the setting. A check or a backup walks the whole store instead.
 async fn time_limit(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    if path == "/api/jobs:doctor" || (path == "/api/check" && *request.method() == Method::POST) {
+    let checks = path == "/api/check" && *request.method() == Method::POST;
+    if checks || matches!(path, "/api/jobs:doctor" | "/api/backup") {
         return next.run(request).await;
     }
     let limit = Duration::from_millis(app.settings.limits.request_ms);

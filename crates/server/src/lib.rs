@@ -7,6 +7,7 @@
 pub mod access;
 pub mod app;
 mod authorise;
+pub mod backups;
 pub mod caller;
 pub mod checks;
 pub mod extract;

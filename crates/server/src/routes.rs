@@ -9,6 +9,7 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 
+mod backup;
 mod check;
 mod events;
 mod health;
@@ -79,6 +80,7 @@ pub(crate) fn core() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(events::socket))
         .routes(routes!(events::latest))
         .routes(routes!(check::show, check::run, check::cancel))
+        .routes(routes!(backup::download))
         .routes(routes!(keys::keys))
         .routes(routes!(keys::show))
         .routes(routes!(session::open, session::show, session::close))

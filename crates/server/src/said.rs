@@ -74,9 +74,11 @@ kernel::wordings! {
     WHY_MIGHT = "jobs.why.might", "might run it, but shows no sign of life";
     DOCTOR_FOREIGN = "jobs.doctor.foreign", "worker {worker} ({stack}) is of another program: it may take jobs whatever their target, pause or limit";
     DOCTOR_BARE = "jobs.doctor.bare",
-        "one running job has no lease: a program with the seed's scripts has it; it is taken back when its lock ends",
-        "{n} running jobs have no lease: a program with the seed's scripts has them; they are taken back when its lock ends";
+        "one running job has no lease: a program with the four plain scripts has it; it is taken back when its lock ends",
+        "{n} running jobs have no lease: a program with the four plain scripts has them; they are taken back when its lock ends";
     STORE_WHY = "store.why", "{trouble}: {why}";
+    BACKUP_FAILED = "backup.failed", "the last backup failed: {why}";
+    BACKUP_LATE = "backup.late", "the last backup is {age_ms} old; one is due each {every_ms}";
     STORE_HIDDEN = "store.kept.hidden", "not shown";
     STOPPING = "server.stopping", "the server is stopping";
 }

@@ -411,6 +411,7 @@ macro_rules! groups {
 groups! {
     server: ServerSettings, "Of the server itself.";
     limits: LimitSettings, "What a client may use at most.";
+    backup: crate::backups::BackupSettings, "Of backups by the server.";
     worlds: crate::worlds::WorldsSettings, "Of reactors and monsters together.";
     reactors: crate::reactors::settings::ReactorsSettings, "Of the reactors.";
     monsters: crate::monsters::settings::MonstersSettings, "Of the monsters.";

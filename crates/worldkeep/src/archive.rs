@@ -192,6 +192,20 @@ pub(crate) struct Reader<R: Read> {
 
 /// Opens a file: its sum is compared first, so that nothing of a damaged one is used.
 pub(crate) fn open(path: &Path, key: Option<&BackupKey>) -> io::Result<Reader<impl Read + use<>>> {
+    let (file, kept, _) = compared(path)?;
+    Reader::new(BufReader::with_capacity(1 << 16, file).take(kept), key)
+}
+
+/// Whether a file whose sum is right is encrypted, and that sum.
+pub(crate) fn look(path: &Path) -> io::Result<(bool, String)> {
+    let (mut file, _, sum) = compared(path)?;
+    let mut head = [0; HEAD];
+    file.read_exact(&mut head)?;
+    Ok((head[MAGIC.len()] == 1, sum))
+}
+
+/// The file at its beginning, the bytes before its sum, and the sum, which is right.
+fn compared(path: &Path) -> io::Result<(std::fs::File, u64, String)> {
     let file = std::fs::File::open(path)?;
     let len = file.metadata()?.len();
     let kept = len.checked_sub(SUM as u64).filter(|kept| *kept >= HEAD as u64);
@@ -214,7 +228,7 @@ pub(crate) fn open(path: &Path, key: Option<&BackupKey>) -> io::Result<Reader<im
     }
     let mut file = file.into_inner();
     io::Seek::rewind(&mut file)?;
-    Reader::new(BufReader::with_capacity(1 << 16, file).take(kept), key)
+    Ok((file, kept, hex(&told)))
 }
 
 impl<R: Read> Reader<R> {

@@ -170,6 +170,7 @@ pub enum Verb {
     #[command(after_help = "Examples:\n  \
         worldkeep backup monday.backup --data ./data             also while a server uses the directory\n  \
         worldkeep backup monday.backup --redis redis://10.0.0.5 --json\n  \
+        worldkeep backup monday.backup --server https://worlds.example   from a running server, with an admin token\n  \
         openssl rand -hex 32 > key && worldkeep backup monday.backup --data ./data --key-file key\n\n\
         An embedded store is kept as it was at one moment. On Redis each key is whole, and keys that change\n\
         meanwhile may be from before or after the change.")]

@@ -86,6 +86,42 @@ impl Client {
         }
     }
 
+    /// Writes a long answer to a file as it comes; `heard` learns how many bytes came so far.
+    pub async fn fetch(
+        &self,
+        path: &str,
+        to: &mut std::fs::File,
+        mut heard: impl FnMut(u64),
+    ) -> Result<(), Failure> {
+        use std::io::Write as _;
+        let mut request = self.http.get(format!("{}{path}", self.base));
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        let answer = async {
+            let mut response = request.send().await.map_err(|error| self.lost(&error))?;
+            let status = response.status().as_u16();
+            if !(200..300).contains(&status) {
+                let body = response.bytes().await.map_err(|error| self.lost(&error))?;
+                return Err(refused(&Answer { status, body }));
+            }
+            let mut came = 0;
+            while let Some(part) = response.chunk().await.map_err(|error| self.lost(&error))? {
+                to.write_all(&part).map_err(|error| {
+                    Failure::failed(format!("cannot write: {}", crate::config::plain(&error)))
+                })?;
+                came += part.len() as u64;
+                heard(came);
+            }
+            Ok(())
+        };
+        tokio::select! {
+            biased;
+            answer = answer => answer,
+            error = self.silence() => Err(self.lost(&error)),
+        }
+    }
+
     /// Ends when the server does not answer at all any more. How long one request may take is the server's to say:
     /// a check of a large store takes minutes.
     async fn silence(&self) -> reqwest::Error {

@@ -15,7 +15,6 @@ pub const FILE: &str = "worldkeep.toml";
 const NOT_SETTINGS: &[&str] = &[
     "WORLDKEEP_SERVER",
     "WORLDKEEP_CA",
-    "WORLDKEEP_BACKUP_KEY",
     "WORLDKEEP_TOKEN",
     "WORLDKEEP_CONFIG",
     "WORLDKEEP_VALKEY",

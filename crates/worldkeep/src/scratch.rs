@@ -15,20 +15,20 @@ const LOCK: &str = "lock";
 const NEW: Duration = Duration::from_mins(1);
 
 /// A directory for work under way.
-pub(crate) struct Scratch {
+pub(crate) struct ScratchDir {
     dir: TempDir,
     _lock: File,
 }
 
-impl Scratch {
+impl ScratchDir {
     /// Makes one in `parent` for this kind of work, and removes those whose programs are gone.
-    pub(crate) fn make(parent: &Path, work: &str) -> io::Result<Scratch> {
+    pub(crate) fn make(parent: &Path, work: &str) -> io::Result<ScratchDir> {
         let prefix = format!(".worldkeep-{work}-");
         remove_left(parent, &prefix);
         let dir = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent)?;
         let lock = File::create(dir.path().join(LOCK))?;
         lock.try_lock()?;
-        Ok(Scratch { dir, _lock: lock })
+        Ok(ScratchDir { dir, _lock: lock })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn what_a_killed_program_left_goes_and_what_is_in_use_stays() {
         let parent = tempfile::tempdir().unwrap();
-        let in_use = Scratch::make(parent.path(), "backup").unwrap();
+        let in_use = ScratchDir::make(parent.path(), "backup").unwrap();
         let left = parent.path().join(".worldkeep-backup-left");
         fs::create_dir(&left).unwrap();
         fs::write(left.join(LOCK), "").unwrap();
@@ -75,7 +75,7 @@ mod tests {
         fs::create_dir(&begun).unwrap();
         fs::create_dir(&other).unwrap();
         fs::write(other.join(LOCK), "").unwrap();
-        let next = Scratch::make(parent.path(), "backup").unwrap();
+        let next = ScratchDir::make(parent.path(), "backup").unwrap();
         assert!(!left.exists() && in_use.path().exists() && begun.exists() && other.exists());
         let path = next.path().to_owned();
         drop(next);

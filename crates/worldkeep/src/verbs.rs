@@ -5,6 +5,7 @@ use crate::exit::Failure;
 
 mod acl;
 mod backup;
+mod backups;
 mod check;
 mod completions;
 mod config;
@@ -102,6 +103,14 @@ pub(crate) fn keys_bar(global: &crate::cli::Global, total: u64) -> indicatif::Pr
     let style =
         indicatif::ProgressStyle::with_template("{bar:30} {pos} of {len} keys, {per_sec}, {msg}");
     bar.set_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()));
+    bar
+}
+
+/// Progress over bytes whose number nobody knows, on a terminal only.
+pub(crate) fn bytes_bar(global: &crate::cli::Global) -> indicatif::ProgressBar {
+    let bar = keys_bar(global, 0);
+    let style = indicatif::ProgressStyle::with_template("{spinner} {bytes}, {bytes_per_sec}");
+    bar.set_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_spinner()));
     bar
 }
 

@@ -84,11 +84,13 @@ const WRITING: &[&str] = &[
     "+script|load",
     "+script|exists",
 ];
-/// The commands by which the server asks about its store, at start and on its pages.
+/// The commands by which the server asks about its store, at start and on its pages, and makes backups.
 const LOOKING: &[&str] = &[
     "+info",
     "+config|get",
     "+dbsize",
+    "+dump",
+    "+pexpiretime",
     "+memory|usage",
     "+object|encoding",
     "+role",

@@ -1,4 +1,4 @@
-//! Keys of the product itself: tokens, dashboard sessions, socket tickets, tries to log in, leases, live servers. They
+//! Keys of the product itself: tokens, dashboard sessions, socket tickets, tries to log in, leases, live servers, the last backup. They
 //! carry no scope, since no step shares them with a module's state; all are the same in both layouts.
 
 use super::{Life, Secrecy};
@@ -24,4 +24,6 @@ crate::keyspace! {
         Life::Computed("the lease's time, renewed while its holder lives");
     /// Servers that share this store: member = server id, score = Unix ms at which its lease ends.
     own servers() = "wk:servers", Zset, Life::None;
+    /// The last backup that a server made by its settings: when, by which server, the file, why it failed.
+    own backup() = "wk:backup", Hash, Life::None;
 }

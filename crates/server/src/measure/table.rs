@@ -56,6 +56,7 @@ const JOB_TYPE: Label = up_to("type", 200);
 const HTTP: &[Label] = &[up_to("method", 10), up_to("route", 400), up_to("status", 64)];
 const COMMANDS: &[Label] =
     &[words("module", &["reactors", "monsters"]), words("ended", &["done", "refused"])];
+const BACKUPS: &[Label] = &[words("ended", &["done", "failed"])];
 const ROOM_MESSAGES: &[Label] = &[
     Label { name: "type", words: rooms::Command::NAMES, more: 8 },
     Label { name: "outcome", words: &["ok"], more: 64 },
@@ -93,6 +94,8 @@ metrics! {
     Counter worldkeep_events_total &[], "events read from the streams";
     Counter worldkeep_commands_total COMMANDS, "commands of other services, by module and end";
     Gauge worldkeep_resident_bytes &[], "memory of this process";
+    Counter worldkeep_backups_total BACKUPS, "backups by setting that this server tried, by end";
+    Gauge worldkeep_backup_made_timestamp_seconds &[], "Unix time of the last whole backup, on the server that makes them; 0 before the first";
 
     "rooms":
     Gauge worldkeep_rooms_sockets &[], "open sockets of rooms";

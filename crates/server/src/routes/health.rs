@@ -11,6 +11,7 @@ use kernel::Said;
 use serde::Serialize;
 
 use crate::app::App;
+use crate::backups::BackupState;
 use crate::gzip;
 use crate::measure;
 use crate::said::{self, SaidShape, Told};
@@ -145,6 +146,8 @@ pub(crate) struct Health {
     loops: Vec<&'static str>,
     /// Other servers that share the store; null when it does not say.
     other_servers: Option<usize>,
+    /// Backups by setting; null where none are asked for, or while the store is away.
+    backup: Option<BackupState>,
     stopping: bool,
 }
 
@@ -154,7 +157,9 @@ pub(crate) async fn health(State(app): State<Arc<App>>) -> Json<Health> {
     let store = app.store().status();
     // While the store is away this page answers from memory.
     let other_servers = if store.up { crate::presence::others(&app).await.ok() } else { None };
-    let sentence = match (store.trouble(), store.warnings.len()) {
+    let backup = if store.up { backup(&app).await } else { None };
+    let late = backup.as_ref().and_then(|backup| backup.trouble(app.now_ms()));
+    let sentence = match (store.trouble(), store.warnings.len() + usize::from(late.is_some())) {
         (Some(trouble), _) => as_sentence(&trouble.sentence()),
         (None, 0) => "All well.".to_owned(),
         (None, 1) => "Running. One thing deserves a look.".to_owned(),
@@ -170,8 +175,15 @@ pub(crate) async fn health(State(app): State<Arc<App>>) -> Json<Health> {
         modules: app.modules.iter().map(|module| module.name).collect(),
         loops: app.modules.iter().flat_map(|m| m.loops.iter().map(|one| one.name)).collect(),
         other_servers,
+        backup,
         stopping: app.stopping.is_cancelled(),
     })
+}
+
+/// The state of backups by setting; nothing while the store does not say.
+pub(super) async fn backup(app: &App) -> Option<BackupState> {
+    let by = kernel::Deadline::after(std::time::Duration::from_secs(1));
+    crate::backups::read(app.store(), &app.settings, by).await.ok().flatten()
 }
 
 /// With a capital letter and a full stop.

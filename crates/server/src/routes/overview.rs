@@ -70,6 +70,10 @@ pub(crate) async fn overview(State(app): State<Arc<App>>, caller: Caller) -> Jso
         looks.push(look("bad", told));
     }
     looks.extend(store.warnings.iter().map(|warning| look("warn", warning.clone())));
+    if up && !limited {
+        let late = super::health::backup(&app).await.and_then(|last| last.trouble(app.now_ms()));
+        looks.extend(late.map(|late| look("warn", late)));
+    }
     looks.extend(tiles.iter().flat_map(|tile| tile.looks.iter().cloned()));
     looks.sort_by_key(|look| look.level != "bad");
     let looks_total = looks.len();

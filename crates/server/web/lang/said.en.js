@@ -39,6 +39,8 @@ export default {
   ],
   'said.galaxy.look.late': 'Game time is {behind_ms} behind UTC.',
   'said.store.why': '{trouble}: {why}',
+  'said.backup.failed': 'the last backup failed: {why}',
+  'said.backup.late': 'the last backup is {age_ms} old; one is due each {every_ms}',
   'said.store.kept.hidden': 'not shown',
   'said.server.stopping': 'the server is stopping',
   'said.store.busy': 'the store is busy: {why}',

@@ -42,6 +42,8 @@ export default {
   ],
   'said.galaxy.look.late': 'Le temps du jeu a {behind_ms} de retard sur UTC.',
   'said.store.why': '{trouble} : {why}',
+  'said.backup.failed': 'la dernière sauvegarde a échoué : {why}',
+  'said.backup.late': 'la dernière sauvegarde date de {age_ms} ; il en faut une toutes les {every_ms}',
   'said.store.kept.hidden': 'non montrée',
   'said.server.stopping': 'le serveur s’arrête',
   'said.store.busy': 'la base est occupée : {why}',

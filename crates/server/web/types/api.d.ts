@@ -57,6 +57,28 @@ declare namespace Api {
     life: number;
   };
 
+  /** The last backup and what became of it. */
+  type BackupState = {
+    /** The size in bytes. */
+    bytes: number;
+    /** Why the last try failed; empty when it did not. */
+    error: string;
+    /** Seconds from one to the next. */
+    every_s: number;
+    /** The file of that one. */
+    file: string;
+    /** The number of its keys. */
+    keys: number;
+    /** Unix milliseconds of the last that is whole; 0 before the first. */
+    made_at: number;
+    /** The server that tried last. */
+    server: string;
+    /** How long it took. */
+    took_ms: number;
+    /** Unix milliseconds of the last try; 0 before the first. */
+    tried_at: number;
+  };
+
   /** One answer per job, in order. */
   type BatchAnswer = {
     /** How many were stored. */
@@ -460,6 +482,7 @@ declare namespace Api {
 
   /** The content of the Health page. */
   type Health = {
+    backup?: BackupState | null;
     /** Names of the loops that run here. */
     loops: Array<string>;
     /** Names of the modules that run here. */
@@ -1861,6 +1884,7 @@ declare namespace Api {
     ["/api/session", Free, Me],
     ["/api/systems", Free, Unsaid],
     ["/api/workers", Free, WorkerPage],
+    ["/api/backup", Free, string],
     ["/api/bodies", Free, Page_BodyFull],
     ["/api/config", Free, Array<ShownSetting>],
     ["/api/events", Free, EventPage],
@@ -1981,6 +2005,7 @@ declare namespace Api {
     ["/api/monsters", Free, One_TeardownAttributes],
     ["/api/reactors", Free, One_TeardownAttributes],
     ["/api/session", Free, null],
+    ["/api/check", Free, CheckState],
     ["/api/dlq", PickBody, PickAnswer],
     [`/api/worlds/${string}/channels/${string}/maps/${string}/instances/${string}/characters/${string}`, Free, null],
     [`/api/worlds/${string}/channels/${string}/maps/${string}/instances/${string}/monsters`, Free, Unsaid],

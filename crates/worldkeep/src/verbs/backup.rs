@@ -16,10 +16,11 @@ use server::settings::{Settings, Source as From, names};
 
 use crate::archive::{self, BackupKey, Record, Writer};
 use crate::cli::{Backup, Global, Restore};
+use crate::client::Client;
 use crate::config::plain;
 use crate::copy::{self, Source};
 use crate::exit::Failure;
-use crate::scratch::Scratch;
+use crate::scratch::ScratchDir;
 use crate::{config, open, print, snapshot};
 
 /// Bytes of the database in one record.
@@ -34,8 +35,13 @@ pub(super) fn backup(global: &Global, flags: &Backup) -> Result<(), Failure> {
             flags.file.display()
         )));
     }
-    let key = key(flags.key_file.as_deref())?;
-    let told = super::wait(make(global, &flags.file, key.as_ref()))?;
+    let key = key(global, flags.key_file.as_deref())?;
+    let told = super::wait(async {
+        if global.redis.is_none() && global.data.is_none() {
+            return download(global, &flags.file, key.as_ref()).await;
+        }
+        make(global, &flags.file, key.as_ref()).await
+    })?;
     if global.json {
         print::json(&told);
     } else if !global.quiet {
@@ -44,7 +50,7 @@ pub(super) fn backup(global: &Global, flags: &Backup) -> Result<(), Failure> {
             flags.file.display(),
             told["keys"],
             told["bytes"],
-            if key.is_some() { "encrypted" } else { "not encrypted" },
+            if told["encrypted"] == true { "encrypted" } else { "not encrypted" },
             told["database"].as_str().unwrap_or_default(),
             told["sha256"].as_str().unwrap_or_default(),
         ));
@@ -52,13 +58,13 @@ pub(super) fn backup(global: &Global, flags: &Backup) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The key from `--key-file`, else from the environment.
-fn key(file: Option<&Path>) -> Result<Option<BackupKey>, Failure> {
+/// The key from `--key-file`, else from the setting `backup.key`, which is `WORLDKEEP_BACKUP_KEY` in the environment.
+fn key(global: &Global, file: Option<&Path>) -> Result<Option<BackupKey>, Failure> {
     let text = match file {
         Some(file) => Some(fs::read_to_string(file).map_err(|error| {
             Failure::usage(format!("--key-file: cannot read {}: {}", file.display(), plain(&error)))
         })?),
-        None => std::env::var("WORLDKEEP_BACKUP_KEY").ok().filter(|text| !text.is_empty()),
+        None => settings(global)?.backup.key,
     };
     text.map(|text| BackupKey::new(&text).map_err(Failure::usage)).transpose()
 }
@@ -88,12 +94,40 @@ fn parent(file: &Path) -> &Path {
     file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-async fn make(global: &Global, file: &Path, key: Option<&BackupKey>) -> Result<Value, Failure> {
-    needs_store(global)?;
+/// Asks the running server for a backup. Where it is encrypted by a key that is not here, only its sum is compared.
+async fn download(global: &Global, file: &Path, key: Option<&BackupKey>) -> Result<Value, Failure> {
+    let cannot = |error: io::Error| failed("cannot write", file, &error);
+    let client = Client::new(global)?;
+    let scratch = ScratchDir::make(parent(file), "backup").map_err(cannot)?;
+    let made = scratch.path().join("backup");
+    let mut to = File::create(&made).map_err(cannot)?;
+    let bar = super::bytes_bar(global);
+    client.fetch("/api/backup", &mut to, |came| bar.set_position(came)).await?;
+    to.sync_all().map_err(cannot)?;
+    bar.finish_and_clear();
+    let bytes = to.metadata().map_err(cannot)?.len();
+    let (encrypted, sha256) = archive::look(&made)
+        .map_err(|error| failed("what came is not a whole backup:", &made, &error))?;
+    let counts = if encrypted && key.is_none() { None } else { Some(measure(&made, key)?) };
+    fs::rename(&made, file).map_err(cannot)?;
+    File::open(parent(file)).and_then(|dir| dir.sync_all()).map_err(cannot)?;
+    Ok(json!({
+        "file": file, "bytes": bytes, "keys": counts.map(|counts| counts.0),
+        "database_bytes": counts.map(|counts| counts.1),
+        "database": format!("made by the server at {}", global.server),
+        "encrypted": encrypted, "sha256": sha256,
+    }))
+}
+
+pub(super) async fn make(
+    global: &Global,
+    file: &Path,
+    key: Option<&BackupKey>,
+) -> Result<Value, Failure> {
     let settings = settings(global)?;
     let cannot = |error: io::Error| failed("cannot write", file, &error);
     // Beside the file: it is renamed at the end, and what is not is removed.
-    let scratch = Scratch::make(parent(file), "backup").map_err(cannot)?;
+    let scratch = ScratchDir::make(parent(file), "backup").map_err(cannot)?;
     let store = source(global, scratch.path()).await?;
     let mut status = store.status();
     if let (Some(dir), None) = (&global.data, &global.redis) {
@@ -208,7 +242,7 @@ fn verify(
 
 pub(super) fn restore(global: &Global, flags: &Restore) -> Result<(), Failure> {
     needs_store(global)?;
-    let key = key(flags.key_file.as_deref())?;
+    let key = key(global, flags.key_file.as_deref())?;
     if flags.replace {
         open::confirm(global, "put the backup in the place of what the store holds")?;
     }
@@ -273,7 +307,7 @@ impl Restoring<'_> {
             drop(link::Embedded::open_existing(dir)?);
         }
         fs::create_dir_all(parent(dir)).map_err(cannot)?;
-        let scratch = Scratch::make(parent(dir), "restore").map_err(cannot)?;
+        let scratch = ScratchDir::make(parent(dir), "restore").map_err(cannot)?;
         let made = scratch.path().join("data");
         let store = open::store(None, Some(made.clone()), open::Absent::Make).await?.store;
         let counts = self.fill(&*store, Some(&made.join("galaxy.db"))).await?;

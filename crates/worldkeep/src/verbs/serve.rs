@@ -15,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::party::Guests;
-use super::{door, party};
+use super::{backups, door, party};
 use crate::cli::{Global, Serve};
 use crate::config::plain;
 use crate::exit::Failure;
@@ -134,12 +134,20 @@ async fn serve(global: &Global, settings: Settings) -> Result<(), Failure> {
         return Ok(());
     };
     check_exposure(&settings, &listener.tcp, &*store).await?;
+    let backups = backups::plan(global, &settings, &*store)?;
+    let maker = backups::maker(global, &settings, &*store);
     let app = prepare(settings, store).await?;
+    if let Some(maker) = maker {
+        let _ = app.backups.maker.set(maker);
+    }
     if let Some(guests) = &guests {
         let _ = app.party_url.set(guests.url.clone());
     }
     announce(Some(&listener), app.demo());
     tracing::info!("started");
+    if let Some(backups) = backups {
+        app.tasks.spawn(backups.keep(Arc::clone(&app)));
+    }
     run_server(&app, listener, guests.map(|guests| guests.listener), stop).await
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use kernel::{Cmd, Deadline, Scan, Store, Value};
 use tempfile::TempDir;
 
-use crate::support::{command, output, serve_in, told};
+use crate::support::{command, output, serve_env, serve_in, told};
 
 const WAIT: Duration = Duration::from_secs(30);
 /// Far ahead, in Unix milliseconds.
@@ -148,6 +148,15 @@ async fn a_running_server_is_backed_up_with_its_accounts() {
     let told = done(&served.dir, &["backup", "b", "--data", &data]);
     assert!(told["keys"].as_u64().unwrap() > 0, "{told}");
     assert!(told["database_bytes"].as_u64().unwrap() > 0, "{told}");
+    let told = done(&served.dir, &["backup", "sent", "--server", &server]);
+    assert!(told["keys"].as_u64().unwrap() > 0, "the server sends the same: {told}");
+    done(&served.dir, &["restore", "sent", "--data", "from-afar"]);
+    let found = in_directory(&served.dir.path().join("from-afar")).await;
+    assert!(found["wk:tokens"].contains("ci"), "{found:?}");
+    let made = ["token", "new", "--name", "op", "--role", "operator", "--server", &server];
+    let token = done(&served.dir, &made)["token"].as_str().unwrap().to_owned();
+    let asked = ["backup", "no", "--server", &server, "--token", &token];
+    assert_eq!(run(&served.dir, &asked).0, 5, "secrets are for admins");
     // A directory in use is not migrated; the restored one is, and its accounts go along.
     assert_ne!(run(&served.dir, &["migrate", &data, "moved"]).0, 0);
     done(&served.dir, &["restore", "b", "--data", "new"]);
@@ -182,7 +191,7 @@ async fn a_damaged_backup_changes_nothing() {
     }
     assert_eq!(run(&dir, &["restore", "none", "--data", "new"]).0, 3);
     assert_eq!(run(&dir, &["backup", "c", "--data", "nowhere"]).0, 2);
-    assert_eq!(run(&dir, &["backup", "c"]).0, 2);
+    assert_eq!(run(&dir, &["backup", "c", "--server", "http://127.0.0.1:1"]).0, 6);
 }
 
 /// Kills the program after each of many moments.
@@ -270,6 +279,75 @@ async fn stores_of_all_kinds_are_backed_up_and_migrated() {
             done(&dir, &["migrate", &url, "again"]);
             assert_eq!(in_directory(&dir.path().join("again")).await, before);
         }
+    }
+}
+
+/// Backups that a server made by its settings.
+fn made_by_settings(dir: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(dir).into_iter().flatten();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with("worldkeep-")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_makes_backups_by_its_settings_and_keeps_the_newest() {
+    let dir = tempfile::tempdir().unwrap();
+    let backups = dir.path().join("backups");
+    let told = format!(
+        "[backup]\nevery_s = 1\nkeep = 2\ndirectory = '{}'\nkey = '0123456789abcdef0123456789abcdef'\n",
+        backups.display()
+    );
+    std::fs::write(dir.path().join("worldkeep.toml"), told).unwrap();
+    let data = dir.path().join("data").display().to_string();
+    let served = serve_in(dir, &["--data", &data, "--no-demo"]);
+    // Three have been made when the first one is gone.
+    let health = served.until("/api/health", |_, body| body.contains(".backup\""));
+    let health: serde_json::Value = serde_json::from_str(&health).unwrap();
+    let first = health["backup"]["file"].as_str().unwrap().to_owned();
+    served.until("/api/health", |_, body| {
+        body.contains(".backup\"") && !body.contains(&first) && !Path::new(&first).exists()
+    });
+    assert!(made_by_settings(&backups).len() <= 3, "two are kept, one may be new");
+    let (_, metrics) = served.get("/metrics");
+    assert!(metrics.contains("worldkeep_backups_total{ended=\"done\"}"), "{metrics}");
+    assert!(metrics.contains("worldkeep_backups_total{ended=\"failed\"} 0"), "{metrics}");
+    std::fs::rename(&backups, served.dir.path().join("moved")).unwrap();
+    std::fs::write(&backups, "in the way").unwrap();
+    served.until("/api/overview", |_, body| body.contains("The last backup failed"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_servers_one_makes_the_backup() {
+    for program in testkit::programs().into_iter().take(1) {
+        let redis = testkit::Server::start(program);
+        let backups = tempfile::tempdir().unwrap();
+        let told = backups.path().display().to_string();
+        let env = [("WORLDKEEP_BACKUP_EVERY_S", "3600"), ("WORLDKEEP_BACKUP_DIRECTORY", &*told)];
+        let url = redis.url();
+        let args = ["serve", "--http", "127.0.0.1:0", "--redis", &*url, "--modules", "jobs"];
+        let servers = [0, 1].map(|_| serve_env(&args, &env));
+        for served in &servers {
+            served.until("/api/health", |_, body| body.contains(".backup\""));
+        }
+        let made = made_by_settings(backups.path());
+        assert_eq!(made.len(), 1, "{made:?}");
+        let dir = tempfile::tempdir().unwrap();
+        let file = backups.path().join(&made[0]).display().to_string();
+        done(&dir, &["restore", &file, "--data", "new"]);
+        assert!(in_directory(&dir.path().join("new")).await.contains_key("wk:servers"));
+    }
+}
+
+#[test]
+fn backups_that_cannot_be_made_stop_the_start() {
+    for (env, says) in [
+        (&[("WORLDKEEP_BACKUP_EVERY_S", "60")][..], "backup.directory"),
+        (&[("WORLDKEEP_BACKUP_EVERY_S", "60"), ("WORLDKEEP_BACKUP_DIRECTORY", "b")], "--data DIR"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut serve = command(&dir, &["serve", "--data", "memory", "--http", "127.0.0.1:0"]);
+        let (code, _, error) = told(&output(serve.envs(env.iter().copied())));
+        assert!(code == 2 && error.contains(says), "{code} {error}");
     }
 }
 
