@@ -26,6 +26,11 @@ export default {
   'said.loop.galaxy complete': 'galaxy complete',
   'said.loop.galaxy demo': 'galaxy demo',
   'said.setting.admin_token': 'an admin token that exists without being stored',
+  'said.setting.backup.directory': 'directory of these backups, which is made where it is missing',
+  'said.setting.backup.every_s':
+    'seconds from one backup to the next, made by one of the servers that share the store; 0 makes none',
+  'said.setting.backup.keep': 'backups that are kept in the directory, the newest; 0 keeps all',
+  'said.setting.backup.key': 'key that encrypts backups, 32 characters or more; empty does not encrypt',
   'said.setting.data': "directory of the embedded engine; empty means the user's data directory",
   'said.setting.demo': 'the small live demo world; auto is on with the embedded engine only',
   'said.setting.galaxy.admin_password': 'password of that admin',

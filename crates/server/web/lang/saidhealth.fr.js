@@ -26,6 +26,11 @@ export default {
   'said.loop.galaxy complete': 'vérification de la galaxie',
   'said.loop.galaxy demo': 'démo de la galaxie',
   'said.setting.admin_token': 'un jeton d’admin qui existe sans être stocké',
+  'said.setting.backup.directory': 'répertoire de ces sauvegardes, créé s’il manque',
+  'said.setting.backup.every_s':
+    'secondes d’une sauvegarde à la suivante, faite par un des serveurs qui partagent la base ; 0 n’en fait aucune',
+  'said.setting.backup.keep': 'sauvegardes gardées dans le répertoire, les plus récentes ; 0 les garde toutes',
+  'said.setting.backup.key': 'clé qui chiffre les sauvegardes, 32 caractères ou plus ; vide ne chiffre pas',
   'said.setting.data': 'répertoire du moteur embarqué ; vide, c’est le répertoire de données de l’utilisateur',
   'said.setting.demo': 'le petit monde de démonstration ; auto le met avec le moteur embarqué seulement',
   'said.setting.galaxy.admin_password': 'mot de passe de cet admin',

@@ -9,8 +9,8 @@ export default {
   'said.jobs.doctor.foreign':
     'worker {worker} ({stack}) is of another program: it may take jobs whatever their target, pause or limit',
   'said.jobs.doctor.bare': [
-    "one running job has no lease: a program with the seed's scripts has it; it is taken back when its lock ends",
-    "{n} running jobs have no lease: a program with the seed's scripts has them; they are taken back when its lock ends",
+    'one running job has no lease: a program with the four plain scripts has it; it is taken back when its lock ends',
+    '{n} running jobs have no lease: a program with the four plain scripts has them; they are taken back when its lock ends',
   ],
   'said.jobs.why.nothing': 'nothing keeps it from running; a worker takes it with its next claim',
   'said.jobs.why.unreadable': 'its stored text is no job; it goes to the dead letters',

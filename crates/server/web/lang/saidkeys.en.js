@@ -192,4 +192,6 @@ export default {
   'said.life.worldkeep.lease': "the lease's time, renewed while its holder lives",
   'said.key.worldkeep.servers':
     'Servers that share this store: member = server id, score = Unix ms at which its lease ends.',
+  'said.key.worldkeep.backup':
+    'The last backup that a server made by its settings: when, by which server, the file, why it failed.',
 };

@@ -194,4 +194,6 @@ export default {
   'said.life.worldkeep.lease': 'la durée du bail, renouvelée tant que son tenant vit',
   'said.key.worldkeep.servers':
     'Serveurs qui partagent cette base : membre = id du serveur, score = fin du bail, en ms Unix.',
+  'said.key.worldkeep.backup':
+    'La dernière sauvegarde qu’un serveur a faite selon ses réglages : quand, par quel serveur, le fichier, pourquoi elle a échoué.',
 };
