@@ -18,7 +18,7 @@ mod orbits;
 use course::Goal;
 
 words! {
-    /// What is done about a circle.
+    /// The kinds of work on a circle.
     pub enum Circling {
         /// Flown to, at an altitude or where the ship is.
         Circularize = "circularize",
@@ -34,7 +34,7 @@ words! {
 pub enum Plan {
     /// A circle about the reference body.
     Circle {
-        /// What is done about it.
+        /// The kind of work.
         how: Circling,
         /// Above the mean radius, m; of where the ship is, when it begins without.
         target_altitude: Option<f64>,
@@ -114,13 +114,13 @@ words! {
 /// A burn of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedBurn {
-    /// Its middle in game time, Unix nanoseconds.
+    /// The burn's middle in game time, Unix nanoseconds.
     pub at_ns: i128,
     /// As planned, m/s.
     pub delta_v: f64,
     /// How it stands.
     pub state: BurnState,
-    /// What it is to reach; without it, it is planned anew when its turn comes.
+    /// The goal; without it, the burn is planned anew when its turn comes.
     pub(crate) goal: Option<Goal>,
 }
 

@@ -57,7 +57,7 @@ impl Unstored {
         self.batch - 1
     }
 
-    /// That batch is stored, and so is everything before it.
+    /// Notes that this batch is stored, and so is everything before it.
     pub(super) fn stored(&mut self, batch: u64) {
         self.topics.retain(|_, noted| *noted > batch);
     }

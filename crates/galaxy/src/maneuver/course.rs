@@ -82,7 +82,7 @@ pub(crate) struct Course {
     pub(crate) goal: Goal,
     /// All burns from here on: seconds until the middle of each, and m/s. The first is this one.
     pub(crate) burns: Vec<(f64, f64)>,
-    /// What the burn after this one is to reach at its time; without it, it is planned anew then.
+    /// The goal of the burn after this one at its time; without it, that burn is planned anew then.
     pub(crate) then: Option<Goal>,
 }
 
@@ -130,7 +130,7 @@ impl Ellipse {
         [self.low * cos + self.ahead * sin, self.low * cos - self.ahead * sin]
     }
 
-    /// What a burn after `wait` seconds costs, m/s.
+    /// The cost of a burn after `wait` seconds, m/s.
     fn cost(&self, goal: Goal, wait: f64) -> f64 {
         let (r, v) = kepler::propagate(self.mu, self.r, self.v, wait);
         goal.change(self.mu, r, v).length()
@@ -227,7 +227,7 @@ impl Course {
             let gains = motion(from) - motion(to);
             let wait = ((ahead - wanted) * gains.signum()).rem_euclid(turn) / gains.abs();
             if wait > PATIENT_TURNS * turn / motion(to) {
-                // They drift too slowly: on the other's orbit, turns of another length are quicker.
+                // The drift is too slow: on the other's orbit, turns of another length are quicker.
                 let mut course = Course::to_circle(mu, r, v, to, 0.0);
                 course.burns.iter_mut().for_each(|burn| burn.0 += lead);
                 return Some(course);

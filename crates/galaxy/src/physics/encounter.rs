@@ -38,7 +38,7 @@ impl Meets {
 pub struct Encounter {
     /// The body whose ground or reach it is.
     pub body: usize,
-    /// What happens.
+    /// The event.
     pub meets: Meets,
     /// Seconds from now.
     pub in_s: f64,

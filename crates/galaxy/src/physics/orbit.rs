@@ -43,7 +43,7 @@ impl Orbit {
     }
 }
 
-/// Where a craft is on its orbit, and how the orbit lies; all angles rad, from 0 to a whole turn.
+/// The place of a craft on its orbit, and the orbit's attitude; all angles rad, from 0 to a whole turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OrbitPlace {
     /// From the frame's x axis to where the orbit rises through the ecliptic.

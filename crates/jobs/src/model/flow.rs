@@ -18,7 +18,7 @@ pub(crate) const DEPTH_MAX: usize = 16;
 pub struct Flow {
     /// The parent.
     pub job: NewJob,
-    /// Its children, each a flow of its own.
+    /// The job's children, each a flow of its own.
     pub children: Vec<Flow>,
 }
 
@@ -61,7 +61,7 @@ impl Flow {
     }
 }
 
-/// Where the job stands whose turn it is.
+/// The place of the job whose turn it is.
 struct FlowPlace<'a> {
     flow: &'a str,
     parent: Option<&'a str>,

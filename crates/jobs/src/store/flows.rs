@@ -34,7 +34,7 @@ impl ChildJob {
         self.status == "completed"
     }
 
-    /// What its handler returned; `None` when it failed, returned nothing, or something else than a `T`.
+    /// The result of its handler; `None` when it failed, returned nothing, or something else than a `T`.
     pub fn data<T: DeserializeOwned>(&self) -> Option<T> {
         serde_json::from_str(self.result.as_ref()?.data.as_ref()?.get()).ok()
     }
@@ -56,7 +56,7 @@ pub struct TreeBranch {
     pub kind: Option<String>,
     /// The job's state; `gone` when nothing of it is left.
     pub status: String,
-    /// What it does after the failure of a child, where it has children: `fail`, `wait` or `ignore`.
+    /// The job's wish after the failure of a child, where it has children: `fail`, `wait` or `ignore`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_dependency_failed: Option<String>,
     /// The result of its last attempt, when it is not long.
@@ -80,7 +80,7 @@ pub struct JobTree {
     pub truncated: bool,
 }
 
-/// What the store has of one job of a tree.
+/// The stored parts of one job of a tree.
 struct TreeLeaf {
     status: String,
     result: Option<String>,
@@ -185,7 +185,7 @@ impl Jobs {
         Ok((found, true))
     }
 
-    /// What each of these parents remembers of its children: status and result.
+    /// Status and result of the children, as each of these parents remembers them.
     async fn noted(
         &self,
         parents: &[&str],

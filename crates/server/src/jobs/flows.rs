@@ -72,7 +72,7 @@ pub(crate) struct TreeNode {
     /// Absent when the job is gone.
     #[serde(rename = "type")]
     kind: Option<String>,
-    /// Its state; `gone` when nothing of it is left.
+    /// The job's state; `gone` when nothing of it is left.
     status: String,
     /// Of a parent, what it does after the failure of a child: `fail`, `wait` or `ignore`.
     #[serde(skip_serializing_if = "Option::is_none")]
