@@ -10,8 +10,8 @@ use crate::model::{Registration, Worker, WorkerFacts};
 use crate::scripts::REGISTER;
 use crate::store::{Jobs, cmd};
 
-/// How long a living worker has to answer, and how often its sign of life is looked at meanwhile.
-const ANSWER: (Duration, u32) = (Duration::from_millis(100), 20);
+/// The time between two questions to a worker, and how many it leaves unanswered before it counts as dead.
+const ANSWER: (Duration, u32) = (Duration::from_millis(100), 30);
 
 /// The message on the control channel that asks for a sign of life, before the worker's id.
 pub(crate) const ASK: &str = "ping ";
@@ -59,7 +59,8 @@ impl Jobs {
         Ok(Some(Holder { worker: Worker::read(id, &text), text, seen: part(2) }))
     }
 
-    /// Whether a worker gives no sign of life when it is asked for one. Those that cannot answer count as alive.
+    /// Whether a worker gives no sign of life when it is asked for one. It is asked again and again, since it hears
+    /// nothing while its subscription begins or heals. Those that cannot answer count as alive.
     async fn is_silent(&self, holder: &Holder) -> Result<bool, Error> {
         if holder.worker.process.is_none() {
             return Ok(false);
@@ -67,8 +68,8 @@ impl Jobs {
         let id = &holder.worker.server_id;
         let mut ask = cmd("PUBLISH", self.space().control.as_str());
         ask.arg(format!("{ASK}{id}"));
-        self.call(&ask).await?;
         for _ in 0..ANSWER.1 {
+            self.call(&ask).await?;
             self.clock().sleep(ANSWER.0).await;
             let seen = self.call(&cmd("GET", self.space().heartbeat(id))).await?;
             if reply::text(&seen).is_some_and(|seen| seen != holder.seen) {
