@@ -21,12 +21,12 @@ impl Engine {
         if let Some(standing) = self.finish_restore(lock).await? {
             return Ok(Err(standing));
         }
-        if !mend::before_reading(&self.store, &self.clock, lock).await? {
+        if !mend::before_reading(&self.store, lock).await? {
             return Err(Fault::Unavailable(
                 "the lock was lost before the world was read".to_owned(),
             ));
         }
-        if let Some(world) = self.load().await? {
+        if let Some(world) = self.load(lock).await? {
             return Ok(Ok(world));
         }
         let Some(epoch) = self.options.create else { return Ok(Err(EngineState::NoWorld)) };
@@ -80,8 +80,11 @@ impl Engine {
         self.store.call(&set, Deadline::after(PATIENCE)).await.map(drop)
     }
 
-    async fn load(&self) -> Result<Option<World>, Fault> {
-        let loaded = load::load(&self.store, self.keys, self.options.system).await?;
+    /// Reads the world, which may take longer than the lock lives.
+    async fn load(&self, lock: &mut Lock) -> Result<Option<World>, Fault> {
+        let reads = load::load(&self.store, self.keys, self.options.system);
+        let lost = || Fault::Unavailable("the lock was lost while the world was read".to_owned());
+        let loaded = lock.hold_while(reads).await.ok_or_else(lost)??;
         for (key, why) in loaded.iter().flat_map(|loaded| &loaded.aside) {
             tracing::error!(key, %why, "set aside; the world goes on without it");
         }
@@ -110,7 +113,7 @@ impl Engine {
             self.tell(reply_to.map(|reply_to| (reply_to, outcome)).into_iter().collect()).await;
             return Ok(turn);
         }
-        let world = self.load().await?;
+        let world = self.load(&mut turn.lock).await?;
         let world = world.ok_or_else(|| keep::unusable(self.keys, "no world came of it"))?;
         // All that the old world had in memory goes with it, but for what was refused already.
         let meanwhile = OrderError::Conflict("the world was restored meanwhile");

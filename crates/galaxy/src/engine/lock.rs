@@ -15,6 +15,8 @@ use crate::store::cmd;
 const LIFE_MS: &str = "5000";
 const RENEW_EVERY: Duration = Duration::from_millis(1_500);
 const TRUST: Duration = Duration::from_secs(4);
+/// How often long work looks after the lock.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// One engine's claim to tick.
@@ -72,6 +74,21 @@ impl Lock {
         }
     }
 
+    /// Does work that may take longer than the lock is trusted, and renews it meanwhile. `None` when the lock was lost.
+    pub(super) async fn hold_while<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        let (clock, mut work) = (Arc::clone(&self.clock), std::pin::pin!(work));
+        loop {
+            tokio::select! {
+                done = &mut work => return self.holds().then_some(done),
+                () = clock.sleep(LOOK_EVERY) => {
+                    if !self.renew().await {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
     /// Gives it back, so that the next engine need not wait.
     pub(super) async fn give_back(self) {
         let by = Deadline::after(PATIENCE);
@@ -79,5 +96,39 @@ impl Lock {
         if holder.is_ok_and(|holder| reply::text(&holder) == Some(&self.id)) {
             let _ = self.store.call(&cmd(&["DEL", &self.key]), by).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::SystemClock;
+
+    use super::*;
+
+    const KEY: &str = "game:engine_lock";
+
+    // A world of 150 000 ships was read for longer than the lock lives, and so never had an engine.
+    #[tokio::test]
+    async fn work_that_is_longer_than_the_lock_keeps_it() {
+        let store = testkit::open("memory").await;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        let mut lock = Lock::take(&store, &clock, KEY, "a").await.unwrap().expect("nobody has it");
+        let work = async {
+            clock.sleep(Duration::from_secs(6)).await;
+            Lock::take(&store, &clock, KEY, "b").await.unwrap().is_none()
+        };
+        assert_eq!(lock.hold_while(work).await, Some(true), "nobody else gets it meanwhile");
+    }
+
+    #[tokio::test]
+    async fn work_without_the_lock_has_no_result() {
+        let store = testkit::open("memory").await;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        let mut lock = Lock::take(&store, &clock, KEY, "a").await.unwrap().expect("nobody has it");
+        let work = async {
+            store.call(&cmd(&["SET", KEY, "b"]), Deadline::after(PATIENCE)).await.unwrap();
+            clock.sleep(Duration::from_secs(6)).await;
+        };
+        assert_eq!(lock.hold_while(work).await, None, "it is b's now");
     }
 }

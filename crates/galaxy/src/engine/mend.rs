@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kernel::check::Report;
 use kernel::keyspace::Layout;
-use kernel::{Clock, Fault, Store};
+use kernel::{Fault, Store};
 use tokio::task::JoinHandle;
 
 use super::keep;
@@ -15,8 +15,6 @@ use crate::physics::solar::SOL;
 use crate::store::check;
 
 const EVERY: Duration = Duration::from_mins(10);
-/// A walk over a large store takes longer than the lock is trusted.
-const RENEW_EVERY: Duration = Duration::from_secs(1);
 
 /// When the next walk is due, and the one that runs.
 pub(super) struct Mender {
@@ -61,24 +59,13 @@ impl Mender {
 }
 
 /// Before the world is read: what its index does not name would not be found. `false` when the lock was lost.
-pub(super) async fn before_reading(
-    store: &Arc<dyn Store>,
-    clock: &Arc<dyn Clock>,
-    lock: &mut Lock,
-) -> Result<bool, Fault> {
+pub(super) async fn before_reading(store: &Arc<dyn Store>, lock: &mut Lock) -> Result<bool, Fault> {
     // A store without a world is looked at often, and a walk over all its keys would find nothing to mend.
     if keep::is_empty(&**store, Keys::new(Layout::Plain), SOL.id).await? {
         return Ok(lock.holds());
     }
-    let mut walk = std::pin::pin!(check::reconcile(store));
-    loop {
-        tokio::select! {
-            report = &mut walk => return report.map(|_| lock.holds()),
-            () = clock.sleep(RENEW_EVERY) => {
-                if !lock.renew().await {
-                    return Ok(false);
-                }
-            }
-        }
+    match lock.hold_while(check::reconcile(store)).await {
+        Some(report) => report.map(|_| true),
+        None => Ok(false),
     }
 }

@@ -1707,7 +1707,7 @@ declare namespace Api {
     onDependencyFailed?: string | null;
     /** Of the last attempt, up to 4096 bytes; `GET /api/jobs/{id}/result` has longer ones. */
     result?: Free | null;
-    /** Its state; `gone` when nothing of it is left. */
+    /** The job's state; `gone` when nothing of it is left. */
     status: string;
     /** Absent when the job is gone. */
     type?: string | null;
