@@ -269,7 +269,7 @@ export function mount(root, ctx) {
         settings,
         h(
           'div.scroll',
-          { tabindex: '0', role: 'region', 'aria-label': t('health.settings') },
+          { tabindex: '0' },
           h(
             'table.t.cards',
             {},
